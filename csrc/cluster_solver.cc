@@ -1,0 +1,127 @@
+#include "cluster_solver.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <numeric>
+
+namespace dcsvm {
+
+namespace {
+
+// A box QP restricted to some variables, with its own copies of their data.
+struct SubProblem {
+  SubProblem(const BoxQp& whole, const std::int32_t* members, std::size_t n) : size(n) {
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto i = static_cast<std::size_t>(members[k]);
+      row.push_back(static_cast<std::int32_t>(whole.row_of(i)));
+      linear.push_back(whole.linear[i]);
+      lower.push_back(whole.lower[i]);
+      upper.push_back(whole.upper[i]);
+      if (whole.group) group.push_back(whole.group[i]);
+    }
+    n_groups = whole.n_groups;
+  }
+  BoxQp qp() const {
+    return {size, row.data(), linear.data(), lower.data(), upper.data(), group.empty() ? nullptr : group.data(), n_groups};
+  }
+
+  std::size_t size;
+  std::vector<std::int32_t> row;
+  std::vector<double> linear, lower, upper;
+  std::vector<std::int8_t> group;
+  int n_groups = 0;
+};
+
+class LevelSolver {
+ public:
+  LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp, const Clusters& clusters,
+              double* alpha, double* gradient, const ClusterOptions& options)
+      : setup_(setup), points_(points), qp_(qp), clusters_(clusters), alpha_(alpha), gradient_(gradient), options_(options) {}
+
+  std::vector<SolveReport> run() {
+    std::vector<std::size_t> order(clusters_.n_clusters);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    double cost_left = 0;
+    for (const std::size_t c : order) cost_left += cost(c);
+    reports_.resize(clusters_.n_clusters);
+    const int n_threads = options_.solve.n_threads;
+    std::size_t first = 0;
+    while (first < order.size() && (n_threads == 1 || cost(order[first]) * n_threads > cost_left)) {
+      cost_left -= cost(order[first]);
+      solve_one(order[first], n_threads, options_.solve.cache_bytes);
+      ++first;
+    }
+    const auto n = static_cast<std::int64_t>(order.size());
+    const std::size_t share = options_.solve.cache_bytes / static_cast<std::size_t>(n_threads);
+#pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
+    for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k) solve_one(order[static_cast<std::size_t>(k)], 1, share);
+    if (error_) std::rethrow_exception(error_);
+    return reports_;
+  }
+
+ private:
+  std::size_t size(std::size_t c) const { return static_cast<std::size_t>(clusters_.start[c + 1] - clusters_.start[c]); }
+  double cost(std::size_t c) const { return static_cast<double>(size(c)) * static_cast<double>(size(c)); }
+
+  void solve_one(std::size_t c, int n_threads, std::size_t cache_bytes) {
+    if (stopped_ || size(c) == 0) return;
+    try {
+      const std::int32_t* members = clusters_.members + clusters_.start[c];
+      const SubProblem problem(qp_, members, size(c));
+      std::vector<double> alpha(problem.size), gradient(problem.size);
+      for (std::size_t k = 0; k < problem.size; ++k) alpha[k] = alpha_[members[k]];
+      SolveOptions options = options_.solve;
+      options.n_threads = n_threads;
+      options.cache_bytes = cache_bytes;
+      options.progress = [this](const SolveProgress& now) { return tell(now, 0, 0); };
+      reports_[c] = solve(setup_, points_, problem.qp(), alpha.data(), gradient.data(), options);
+      for (std::size_t k = 0; k < problem.size; ++k) {
+        alpha_[members[k]] = alpha[k];
+        gradient_[members[k]] = gradient[k];
+      }
+      tell({reports_[c].violation, 0, reports_[c].outer_steps}, 1, problem.size);
+    } catch (...) {
+#pragma omp critical(dcsvm_cluster_error)
+      error_ = std::current_exception();
+      stopped_ = true;
+    }
+  }
+
+  bool tell(const SolveProgress& now, std::size_t clusters, std::size_t variables) {
+    if (!options_.progress) return true;
+    bool go_on = true;
+#pragma omp critical(dcsvm_cluster_progress)
+    {
+      progress_.clusters_done += clusters;
+      progress_.variables_done += variables;
+      progress_.current = now;
+      if (!stopped_ && !options_.progress(progress_)) stopped_ = true;
+      go_on = !stopped_;
+    }
+    return go_on;
+  }
+
+  const KernelSetup& setup_;
+  const Points& points_;
+  const BoxQp& qp_;
+  const Clusters& clusters_;
+  double* alpha_;
+  double* gradient_;
+  const ClusterOptions& options_;
+  std::vector<SolveReport> reports_;
+  ClusterProgress progress_;
+  std::exception_ptr error_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace
+
+std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                                        const Clusters& clusters, double* alpha, double* gradient,
+                                        const ClusterOptions& options) {
+  return LevelSolver(setup, points, qp, clusters, alpha, gradient, options).run();
+}
+
+}  // namespace dcsvm

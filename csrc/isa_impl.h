@@ -1,0 +1,373 @@
+// The bodies behind isa.h, included once per instruction set by isa.cc, which defines
+// DCSVM_ISA (a namespace name) and DCSVM_VECTOR_BYTES. Therefore no include guard.
+//
+// Written in GCC/Clang vector extensions: no intrinsics, any target. Arithmetic per row pair is
+// one chain over the features in ascending order, whatever the tile it is part of.
+
+namespace dcsvm {
+namespace DCSVM_ISA {
+
+constexpr std::size_t vector_bytes = DCSVM_VECTOR_BYTES;
+constexpr std::size_t tile_queries = DCSVM_VECTOR_BYTES == 64 ? 8 : 4;
+constexpr std::size_t tile_vectors = 2;
+constexpr std::size_t chain_length = 256;  // features summed before the sum is added to the total
+
+#define DCSVM_INLINE static inline __attribute__((always_inline))
+
+typedef float FloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef double DoubleVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef float HalfFloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
+typedef std::int32_t IntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef std::int64_t LongVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+
+template <class Real>
+struct Traits;
+template <>
+struct Traits<float> {
+  using Vector = FloatVector;
+  using Integers = IntVector;
+  static constexpr float round_magic = 12582912.0f;  // 1.5 * 2^23
+  static constexpr int mantissa_bits = 23;
+  static constexpr float lowest_exponent = -126.0f;
+};
+template <>
+struct Traits<double> {
+  using Vector = DoubleVector;
+  using Integers = LongVector;
+  static constexpr double round_magic = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr int mantissa_bits = 52;
+  static constexpr double lowest_exponent = -1022.0;
+};
+
+template <class Real>
+constexpr std::size_t width = vector_bytes / sizeof(Real);
+
+template <class Vector, class Source>
+DCSVM_INLINE Vector load(const Source* p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector load_lanes(const float* p) {
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    return load<FloatVector>(p);
+  } else {
+    return __builtin_convertvector(load<HalfFloatVector>(p), DoubleVector);
+  }
+}
+
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector load_doubles(const double* p) {
+  if constexpr (sizeof(Real) == sizeof(double)) {
+    return load<DoubleVector>(p);
+  } else {
+    typedef double Wide __attribute__((vector_size(2 * DCSVM_VECTOR_BYTES)));
+    Wide wide;
+    std::memcpy(&wide, p, sizeof wide);
+    return __builtin_convertvector(wide, FloatVector);
+  }
+}
+
+template <class Vector>
+DCSVM_INLINE Vector minimum(Vector a, Vector b) {
+  return a < b ? a : b;
+}
+template <class Vector>
+DCSVM_INLINE Vector maximum(Vector a, Vector b) {
+  return a > b ? a : b;
+}
+
+// 2^x for x <= 0: minimax polynomial of 2^f on [-1/2, 1/2], relative error 2e-9 before rounding
+// (float), Taylor to degree 13 (double, below 1e-16). Below the normal range the smallest normal
+// number comes back.
+DCSVM_INLINE FloatVector fraction_power(FloatVector f) {
+  constexpr float c[] = {1.0f,           0.69314718246f, 0.24022646248f, 0.05550328642f,
+                         0.00961848907f, 0.00133999309f, 0.00015345812f};
+  FloatVector p = f * c[6] + c[5];
+  p = p * f + c[4];
+  p = p * f + c[3];
+  p = p * f + c[2];
+  p = p * f + c[1];
+  return p * f + c[0];
+}
+
+DCSVM_INLINE DoubleVector fraction_power(DoubleVector f) {
+  constexpr double ln2 = 0.69314718055994530942;
+  DoubleVector x = f * ln2;
+  DoubleVector p = x * (1.0 / 13) + 1.0;
+  for (int k = 12; k >= 1; --k) p = p * x * (1.0 / k) + 1.0;
+  return p;
+}
+
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector exp2_nonpositive(typename Traits<Real>::Vector x) {
+  using T = Traits<Real>;
+  using Vector = typename T::Vector;
+  const Vector lowest = Vector{} + T::lowest_exponent;
+  x = maximum(x, lowest);
+  const Vector shifted = x + T::round_magic;
+  const Vector p = fraction_power(x - (shifted - T::round_magic));
+  typename T::Integers exponent, bits;
+  std::memcpy(&exponent, &shifted, sizeof shifted);
+  std::memcpy(&bits, &p, sizeof p);
+  bits += exponent << T::mantissa_bits;
+  Vector result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Vector x) {
+  using Vector = typename Traits<Real>::Vector;
+  constexpr Real minus_two_log2e = static_cast<Real>(-2.88539008177792681472);
+  const Vector zero = {};
+  const Vector size = maximum(x, -x);
+  const Vector t = exp2_nonpositive<Real>(size * minus_two_log2e);
+  const Vector value = (Real(1) - t) / (Real(1) + t);
+  return x < zero ? -value : value;
+}
+
+// The kernels. For RBF `argument` is -1/2 |x - z|^2, for the others x'z.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
+                                                        typename Traits<Real>::Vector argument) {
+  using Vector = typename Traits<Real>::Vector;
+  switch (kernel.type) {
+    case KernelType::linear:
+      return argument;
+    case KernelType::rbf:
+      return exp2_nonpositive<Real>(argument *
+                                    static_cast<Real>(kernel.gamma * 2.88539008177792681472));
+    case KernelType::sigmoid:
+      return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
+                               static_cast<Real>(kernel.coef0));
+    case KernelType::polynomial:
+      break;
+  }
+  Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);
+  Vector power = Vector{} + Real(1);
+  for (int e = kernel.degree; e > 0; e >>= 1) {
+    if (e & 1) power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector from_dot(const Kernel& kernel,
+                                                    typename Traits<Real>::Vector dot,
+                                                    double query_half_norm,
+                                                    typename Traits<Real>::Vector lane_half_norms) {
+  if (kernel.type != KernelType::rbf) return dot;
+  const typename Traits<Real>::Vector zero = {};
+  return minimum(dot - (lane_half_norms + static_cast<Real>(query_half_norm)), zero);
+}
+
+template <class Real, bool difference>
+DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, const double* norms,
+                             std::size_t lane, std::size_t n_queries, Real* out) {
+  using Vector = typename Traits<Real>::Vector;
+  Vector total[tile_queries][tile_vectors] = {};
+  for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
+    const std::size_t end = begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
+    Vector sum[tile_queries][tile_vectors] = {};
+    const float* panel = t.panel + begin * panel_rows + lane;
+    for (std::size_t k = begin; k < end; ++k, panel += panel_rows) {
+      Vector b[tile_vectors];
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Real>(panel + v * width<Real>);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < tile_queries; ++r) {
+        const Vector a = Vector{} + static_cast<Real>(query[r][k]);
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < tile_vectors; ++v) {
+          if constexpr (difference) {
+            const Vector gap = b[v] - a;
+            sum[r][v] += gap * gap;
+          } else {
+            sum[r][v] += a * b[v];
+          }
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) total[r][v] += sum[r][v];
+    }
+  }
+  for (std::size_t r = 0; r < n_queries; ++r) {
+    for (std::size_t v = 0; v < tile_vectors; ++v) {
+      const std::size_t at = lane + v * width<Real>;
+      Vector argument;
+      if constexpr (difference) {
+        argument = total[r][v] * Real(-0.5);
+      } else {
+        argument = from_dot<Real>(*t.kernel, total[r][v], norms[r],
+                                  load_doubles<Real>(t.lane_half_norms + at));
+      }
+      const Vector value = kernel_value<Real>(*t.kernel, argument);
+      std::memcpy(out + r * t.out_stride + at, &value, sizeof value);
+    }
+  }
+}
+
+template <class Real>
+static void dense(const DenseTile& t, Real* out) {
+  constexpr std::size_t lanes = tile_vectors * width<Real>;
+  for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
+    const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
+    const float* query[tile_queries];
+    for (std::size_t r = 0; r < tile_queries; ++r) query[r] = t.queries[first + (r < n ? r : n - 1)];
+    Real* rows = out + first * t.out_stride;
+    for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
+      if (t.form == Form::difference) {
+        dense_tile<Real, true>(t, query, t.query_half_norms + first, lane, n, rows);
+      } else {
+        dense_tile<Real, false>(t, query, t.query_half_norms + first, lane, n, rows);
+      }
+    }
+  }
+}
+
+template <class Real>
+static void sparse(const SparseTile& t, Real* out) {
+  constexpr std::size_t n_vectors = panel_rows / width<double>;
+  for (std::size_t r = 0; r < t.n_queries; ++r) {
+    DoubleVector dot[n_vectors] = {};
+    const std::int64_t row = t.queries[r];
+    for (std::int64_t k = t.indptr[row]; k < t.indptr[row + 1]; ++k) {
+      const std::int32_t slot = t.slot[t.indices[k]];
+      if (slot == 0) continue;
+      const float* lanes = t.packed + static_cast<std::size_t>(slot) * panel_rows;
+      const DoubleVector a = DoubleVector{} + static_cast<double>(t.values[k]);
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < n_vectors; ++v) dot[v] += a * load_lanes<double>(lanes + v * width<double>);
+    }
+    double argument[panel_rows];
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      const DoubleVector value = from_dot<double>(*t.kernel, dot[v], t.query_half_norms[r],
+                                                  load<DoubleVector>(t.lane_half_norms + v * width<double>));
+      std::memcpy(argument + v * width<double>, &value, sizeof value);
+    }
+    for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
+      const auto value = kernel_value<Real>(*t.kernel, load_doubles<Real>(argument + lane));
+      std::memcpy(out + r * t.out_stride + lane, &value, sizeof value);
+    }
+  }
+}
+
+template <class Real, std::size_t n_vectors>
+DCSVM_INLINE void weighted_sum_step(const Real* const* rows, const double* weight, std::size_t n,
+                                    std::size_t begin, double* sum) {
+  DoubleVector total[n_vectors];
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < n_vectors; ++v) total[v] = load<DoubleVector>(sum + begin + v * width<double>);
+  for (std::size_t j = 0; j < n; ++j) {
+    const DoubleVector w = DoubleVector{} + weight[j];
+    const Real* row = rows[j] + begin;
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      DoubleVector value;
+      if constexpr (sizeof(Real) == sizeof(float)) {
+        value = load_lanes<double>(row + v * width<double>);
+      } else {
+        value = load<DoubleVector>(row + v * width<double>);
+      }
+      total[v] += w * value;
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < n_vectors; ++v) {
+    std::memcpy(sum + begin + v * width<double>, &total[v], sizeof(DoubleVector));
+  }
+}
+
+template <class Real>
+static void weighted_sum(const Real* const* rows, const double* weight, std::size_t n,
+                         std::size_t lanes, double* sum) {
+  constexpr std::size_t narrow = panel_rows / width<double> < 8 ? panel_rows / width<double> : 8;
+  constexpr std::size_t wide = 2 * tile_queries;
+  std::size_t begin = 0;
+  for (; begin + wide * width<double> <= lanes; begin += wide * width<double>) {
+    weighted_sum_step<Real, wide>(rows, weight, n, begin, sum);
+  }
+  for (; begin < lanes; begin += narrow * width<double>) {
+    weighted_sum_step<Real, narrow>(rows, weight, n, begin, sum);
+  }
+}
+
+static std::size_t descend(const CoordinateState& s, const float* kernel_row, double step, double* largest) {
+  constexpr std::size_t w = width<double>;
+  const DoubleVector zero = {};
+  const DoubleVector t = zero + step;
+  DoubleVector best = zero - 1.0;
+  LongVector best_index = {};
+  LongVector index;
+  for (std::size_t k = 0; k < w; ++k) index[k] = static_cast<std::int64_t>(k);
+  for (std::size_t i = 0; i < s.size; i += w) {
+    const DoubleVector g = load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
+    std::memcpy(s.gradient + i, &g, sizeof g);
+    const DoubleVector up = minimum(-g, load<DoubleVector>(s.room_up + i));
+    const DoubleVector down = minimum(g, load<DoubleVector>(s.room_down + i));
+    const DoubleVector score = maximum(up, down) * load<DoubleVector>(s.scale + i);
+    const LongVector better = score > best;
+    best = better ? score : best;
+    best_index = better ? index : best_index;
+    index += static_cast<std::int64_t>(w);
+  }
+  double top = best[0];
+  std::int64_t at = best_index[0];
+  for (std::size_t k = 1; k < w; ++k) {
+    if (best[k] > top || (best[k] == top && best_index[k] < at)) {
+      top = best[k];
+      at = best_index[k];
+    }
+  }
+  *largest = top;
+  return static_cast<std::size_t>(at);
+}
+
+// Rows of A are `depth` long and contiguous; B' is stored depth x columns, columns a multiple of
+// the tile; `rows` is a multiple of the tile too.
+static void subtract_product(const double* a, const double* b_transposed, std::size_t depth,
+                             std::size_t rows, std::size_t columns, double* c, std::size_t c_stride) {
+  constexpr std::size_t w = width<double>;
+  for (std::size_t i = 0; i < rows; i += tile_queries) {
+    for (std::size_t j = 0; j < columns; j += tile_vectors * w) {
+      DoubleVector sum[tile_queries][tile_vectors] = {};
+      const double* b = b_transposed + j;
+      for (std::size_t k = 0; k < depth; ++k, b += columns) {
+        DoubleVector bv[tile_vectors];
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < tile_vectors; ++v) bv[v] = load<DoubleVector>(b + v * w);
+#pragma GCC unroll 8
+        for (std::size_t r = 0; r < tile_queries; ++r) {
+          const DoubleVector av = DoubleVector{} + a[(i + r) * depth + k];
+#pragma GCC unroll 8
+          for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][v] += av * bv[v];
+        }
+      }
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < tile_vectors; ++v) {
+          double* at = c + (i + r) * c_stride + j + v * w;
+          const DoubleVector value = load<DoubleVector>(at) - sum[r][v];
+          std::memcpy(at, &value, sizeof value);
+        }
+      }
+    }
+  }
+}
+
+static const Isa functions = {DCSVM_ISA_NAME,        dense<float>,         dense<double>,
+                              sparse<float>,         sparse<double>,       weighted_sum<float>,
+                              weighted_sum<double>,  descend,              subtract_product};
+
+#undef DCSVM_INLINE
+
+}  // namespace DCSVM_ISA
+}  // namespace dcsvm

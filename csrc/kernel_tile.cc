@@ -1,0 +1,173 @@
+#include "kernel_tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dcsvm {
+
+namespace {
+
+// Largest tolerated gamma |x|^2 2^-24 of the product form: the rounding of the dot product and of
+// the norms then moves an RBF value by a few times this.
+constexpr double product_error = 6e-8;
+// Below this many features the difference form costs no more than the product form.
+constexpr std::size_t difference_features = 64;
+
+bool has_exact_products(const Points& points, double largest_half_norm) {
+  if (2 * largest_half_norm >= 16777216.0) return false;
+  const std::size_t n = points.n_samples * points.n_features;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (points.dense[i] != std::nearbyint(points.dense[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void compute_half_norms(const Points& points, double* half_norms, int n_threads) {
+  const auto n = static_cast<std::int64_t>(points.n_samples);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    const float* begin = points.is_dense() ? points.dense + row * points.n_features : points.values + points.indptr[i];
+    const float* end = points.is_dense() ? begin + points.n_features : points.values + points.indptr[i + 1];
+    double sum = 0;
+    for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
+    half_norms[row] = 0.5 * sum;
+  }
+}
+
+Form choose_form(const Points& points, const Kernel& kernel) {
+  if (!points.is_dense()) return Form::sparse;
+  if (kernel.type != KernelType::rbf) return Form::product;
+  if (points.n_features <= difference_features) return Form::difference;
+  double largest = 0;
+  for (std::size_t i = 0; i < points.n_samples; ++i) largest = std::max(largest, points.half_norms[i]);
+  if (kernel.gamma * 2 * largest * 5.9604644775390625e-8 <= product_error) return Form::product;
+  return has_exact_products(points, largest) ? Form::product : Form::difference;
+}
+
+double tile_cost(const KernelSetup& setup, const Points& points) {
+  const double d = static_cast<double>(points.n_features);
+  switch (setup.form) {
+    case Form::difference:
+      return 0.3 + 0.027 * d;
+    case Form::product:
+      return 0.4 + 0.018 * d;
+    case Form::sparse:
+      break;
+  }
+  const double stored = static_cast<double>(points.indptr[points.n_samples]) /
+                        static_cast<double>(std::max<std::size_t>(points.n_samples, 1));
+  return 0.5 + 0.15 * stored;
+}
+
+RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points), size_(rows.size) {
+  const std::size_t padded = n_panels() * panel_rows;
+  rows_.resize(padded);
+  half_norms_.resize(padded);
+  for (std::size_t i = 0; i < padded; ++i) {
+    rows_[i] = static_cast<std::int32_t>(rows[std::min(i, size_ - 1)]);
+    half_norms_[i] = points_->half_norms[rows_[i]];
+  }
+  if (!points_->is_dense()) return;
+  const std::size_t d = points_->n_features;
+  values_.resize(padded * d);
+  const auto panels = static_cast<std::int64_t>(n_panels());
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t p = 0; p < panels; ++p) {
+    float* panel = values_.data() + static_cast<std::size_t>(p) * panel_rows * d;
+    const std::int32_t* row = rows_.data() + static_cast<std::size_t>(p) * panel_rows;
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const float* x = points_->dense + static_cast<std::size_t>(row[lane]) * d;
+      for (std::size_t k = 0; k < d; ++k) panel[k * panel_rows + lane] = x[k];
+    }
+  }
+}
+
+std::size_t RowPanels::bytes() const {
+  return values_.size() * sizeof(float) + rows_.size() * (sizeof(std::int32_t) + sizeof(double));
+}
+
+void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::size_t first_panel,
+                         std::size_t n_panels) {
+  setup_ = setup;
+  lanes_ = &lanes;
+  first_panel_ = first_panel;
+  n_panels_ = n_panels;
+  if (setup.form == Form::sparse) pack_sparse(first_panel);
+}
+
+void TileScratch::pack_sparse(std::size_t panel) {
+  const Points& points = *lanes_->points_;
+  slot_.resize(points.n_features, 0);
+  for (const std::int32_t column : columns_) slot_[static_cast<std::size_t>(column)] = 0;
+  columns_.clear();
+  packed_.assign(panel_rows, 0.0f);
+  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+    const std::int32_t row = lanes_->rows_[panel * panel_rows + lane];
+    for (std::int64_t k = points.indptr[row]; k < points.indptr[row + 1]; ++k) {
+      std::int32_t& slot = slot_[static_cast<std::size_t>(points.indices[k])];
+      if (slot == 0) {
+        columns_.push_back(points.indices[k]);
+        slot = static_cast<std::int32_t>(columns_.size());
+        packed_.resize(packed_.size() + panel_rows, 0.0f);
+      }
+      packed_[static_cast<std::size_t>(slot) * panel_rows + lane] = points.values[k];
+    }
+  }
+}
+
+template <class Real>
+void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
+                       std::size_t n_queries, Real* out, std::size_t stride) {
+  constexpr bool is_float = sizeof(Real) == sizeof(float);
+  query_half_norms_.resize(n_queries);
+  for (std::size_t j = 0; j < n_queries; ++j) query_half_norms_[j] = query_points.half_norms[queries[j]];
+  const double* lane_norms = lanes_->half_norms_.data() + first_panel_ * panel_rows;
+  if (setup_.form == Form::sparse) {
+    const SparseTile tile{&setup_.kernel,
+                          query_points.indptr,
+                          query_points.indices,
+                          query_points.values,
+                          queries,
+                          query_half_norms_.data(),
+                          n_queries,
+                          slot_.data(),
+                          packed_.data(),
+                          lane_norms,
+                          stride};
+    if constexpr (is_float) {
+      isa().sparse_f32(tile, out);
+    } else {
+      isa().sparse_f64(tile, out);
+    }
+    return;
+  }
+  const std::size_t d = lanes_->points_->n_features;
+  query_rows_.resize(n_queries);
+  for (std::size_t j = 0; j < n_queries; ++j) {
+    query_rows_[j] = query_points.dense + static_cast<std::size_t>(queries[j]) * d;
+  }
+  for (std::size_t p = 0; p < n_panels_; ++p) {
+    const DenseTile tile{&setup_.kernel,
+                         setup_.form,
+                         d,
+                         query_rows_.data(),
+                         query_half_norms_.data(),
+                         n_queries,
+                         lanes_->values_.data() + (first_panel_ + p) * panel_rows * d,
+                         lane_norms + p * panel_rows,
+                         stride};
+    if constexpr (is_float) {
+      isa().dense_f32(tile, out + p * panel_rows);
+    } else {
+      isa().dense_f64(tile, out + p * panel_rows);
+    }
+  }
+}
+
+template void TileScratch::rows<float>(const Points&, const std::int32_t*, std::size_t, float*, std::size_t);
+template void TileScratch::rows<double>(const Points&, const std::int32_t*, std::size_t, double*, std::size_t);
+
+}  // namespace dcsvm

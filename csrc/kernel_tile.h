@@ -1,0 +1,87 @@
+// Tiles of the kernel matrix: a block of rows in SIMD lanes against a list of query rows.
+//
+// RowPanels holds the lane side (packed once for dense rows; sparse rows are packed per panel on
+// the fly). tile_rows() evaluates queries against one panel. Values do not depend on how a
+// product is cut into tiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "isa.h"
+#include "kernel.h"
+#include "points.h"
+
+namespace dcsvm {
+
+// What a kernel value is made of in one run: the kernel and one form for all its tiles.
+struct KernelSetup {
+  Kernel kernel;
+  Form form = Form::product;
+};
+
+// 1/2 |x|^2 of every row, in float64.
+void compute_half_norms(const Points& points, double* half_norms, int n_threads);
+
+// The form for a kernel on points: sparse for CSR; for dense RBF the product form only where it
+// is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below `product_error`, or all features
+// are integers whose dot products float32 holds exactly.
+Form choose_form(const Points& points, const Kernel& kernel);
+
+// Nanoseconds of one kernel value on one core, by a fixed model (never measured at run time).
+double tile_cost(const KernelSetup& setup, const Points& points);
+
+class RowPanels {
+ public:
+  RowPanels() = default;
+  explicit RowPanels(const RowList& rows, int n_threads = 1);
+
+  std::size_t size() const { return size_; }
+  std::size_t n_panels() const { return (size_ + panel_rows - 1) / panel_rows; }
+  std::size_t bytes() const;
+  const Points& points() const { return *points_; }
+
+ private:
+  friend class TileScratch;
+  const Points* points_ = nullptr;
+  std::size_t size_ = 0;
+  std::vector<std::int32_t> rows_;
+  std::vector<double> half_norms_;  // padded to whole panels
+  std::vector<float> values_;       // dense only
+};
+
+// Panels evaluated together: several for dense rows, so that the queries are read once for all of
+// them; one for sparse rows, whose panel is packed when it is selected.
+constexpr std::size_t panels_per_block(const KernelSetup& setup) {
+  return setup.form == Form::sparse ? 1 : 4;
+}
+
+// Per-thread scratch for evaluating tiles of one block of panels.
+class TileScratch {
+ public:
+  // Chooses the block of panels [first_panel, first_panel + n_panels) of `lanes`.
+  void select(const KernelSetup& setup, const RowPanels& lanes, std::size_t first_panel,
+              std::size_t n_panels);
+
+  // Kernel values of queries against the selected lanes: out[query * stride + lane]. Lanes beyond
+  // the number of rows repeat the last row.
+  template <class Real>
+  void rows(const Points& query_points, const std::int32_t* queries, std::size_t n_queries,
+            Real* out, std::size_t stride);
+
+ private:
+  void pack_sparse(std::size_t panel);
+
+  KernelSetup setup_;
+  const RowPanels* lanes_ = nullptr;
+  std::size_t first_panel_ = 0;
+  std::size_t n_panels_ = 0;
+  std::vector<const float*> query_rows_;
+  std::vector<double> query_half_norms_;
+  std::vector<std::int32_t> slot_;     // column -> packed row, 0 = none
+  std::vector<std::int32_t> columns_;  // columns with a slot
+  std::vector<float> packed_;
+};
+
+}  // namespace dcsvm

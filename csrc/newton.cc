@@ -1,0 +1,110 @@
+#include "newton.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "isa.h"
+
+namespace dcsvm {
+
+namespace {
+constexpr std::size_t block = 64;
+}
+
+void Cholesky::reset(std::size_t n) {
+  size_ = n;
+  stride_ = (n + block - 1) / block * block;
+  matrix_.assign(stride_ * stride_, 0.0);
+  for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
+}
+
+// Factors the diagonal block at k in place and writes the transposed inverse of its factor.
+bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
+  for (std::size_t j = 0; j < block; ++j) {
+    double pivot = at(k + j, k + j);
+    for (std::size_t l = 0; l < j; ++l) pivot -= at(k + j, k + l) * at(k + j, k + l);
+    if (!(pivot > 0)) return false;
+    const double root = std::sqrt(pivot);
+    at(k + j, k + j) = root;
+    for (std::size_t i = j + 1; i < block; ++i) {
+      double value = at(k + i, k + j);
+      for (std::size_t l = 0; l < j; ++l) value -= at(k + i, k + l) * at(k + j, k + l);
+      at(k + i, k + j) = value / root;
+    }
+  }
+  std::fill_n(inverse_transposed, block * block, 0.0);
+  for (std::size_t column = 0; column < block; ++column) {  // column of inv(L) = row of inv(L)'
+    double* x = inverse_transposed + column * block;
+    for (std::size_t i = column; i < block; ++i) {
+      double value = i == column ? 1.0 : 0.0;
+      for (std::size_t l = column; l < i; ++l) value -= at(k + i, k + l) * x[l];
+      x[i] = value / at(k + i, k + i);
+    }
+  }
+  return true;
+}
+
+bool Cholesky::factor(int n_threads) {
+  const std::size_t n_blocks = stride_ / block;
+  panel_.resize(stride_ * block);
+  panel_transposed_.resize(stride_ * block);
+  inverse_.resize(block * block);
+  for (std::size_t kb = 0; kb < n_blocks; ++kb) {
+    const std::size_t k = kb * block;
+    if (!factor_diagonal(k, inverse_.data())) return false;
+    const auto rest = static_cast<std::int64_t>(n_blocks - kb - 1);
+    const bool parallel = n_threads > 1 && rest >= 4;
+#pragma omp parallel num_threads(n_threads) if (parallel)
+    {
+#pragma omp for schedule(static)
+      for (std::int64_t r = 0; r < rest; ++r) {
+        const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
+        double* rows = panel_.data() + i * block;
+        double* transposed = panel_transposed_.data() + i * block;
+        for (std::size_t a = 0; a < block; ++a) {
+          for (std::size_t b = 0; b < block; ++b) {
+            rows[a * block + b] = -at(i + a, k + b);
+            at(i + a, k + b) = 0.0;
+          }
+        }
+        isa().subtract_product(rows, inverse_.data(), block, block, block, &at(i, k), stride_);
+        for (std::size_t a = 0; a < block; ++a) {
+          for (std::size_t b = 0; b < block; ++b) {
+            rows[a * block + b] = at(i + a, k + b);
+            transposed[b * block + a] = at(i + a, k + b);
+          }
+        }
+      }
+#pragma omp for schedule(dynamic)
+      for (std::int64_t r = rest - 1; r >= 0; --r) {
+        const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
+        for (std::size_t j = k + block; j <= i; j += block) {
+          isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block, block,
+                                 block, block, &at(i, j), stride_);
+        }
+      }
+    }
+  }
+  return true;
+}
+
+void Cholesky::solve(double* b) const {
+  for (std::size_t i = 0; i < size_; ++i) {
+    const double* row = matrix_.data() + i * stride_;
+    double sum[4] = {};
+    std::size_t j = 0;
+    for (; j + 4 <= i; j += 4) {
+      for (std::size_t v = 0; v < 4; ++v) sum[v] += row[j + v] * b[j + v];
+    }
+    for (; j < i; ++j) sum[0] += row[j] * b[j];
+    b[i] = (b[i] - ((sum[0] + sum[1]) + (sum[2] + sum[3]))) / row[i];
+  }
+  for (std::size_t i = size_; i-- > 0;) {
+    const double* row = matrix_.data() + i * stride_;
+    b[i] /= row[i];
+    const double x = b[i];
+    for (std::size_t j = 0; j < i; ++j) b[j] -= row[j] * x;
+  }
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,35 @@
+// Non-owning views of the rows of a data set: dense float32 (row-major) or CSR.
+//
+// Rows are float32 because the files and the kernel tiles are; squared norms are float64. What a
+// row means (scaling, labels, order) is none of this file's business.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dcsvm {
+
+struct Points {
+  std::size_t n_samples = 0;
+  std::size_t n_features = 0;
+  const float* dense = nullptr;            // n_samples x n_features, or null when the rows are CSR
+  const std::int64_t* indptr = nullptr;    // n_samples + 1
+  const std::int32_t* indices = nullptr;   // 0-based columns, ascending within a row
+  const float* values = nullptr;
+  const double* half_norms = nullptr;      // 1/2 |x|^2 of every row
+
+  bool is_dense() const { return dense != nullptr; }
+};
+
+// Some rows of a set of points, in order. A null index means all of them.
+struct RowList {
+  const Points* points = nullptr;
+  const std::int32_t* index = nullptr;
+  std::size_t size = 0;
+
+  std::size_t operator[](std::size_t i) const {
+    return index ? static_cast<std::size_t>(index[i]) : i;
+  }
+};
+
+}  // namespace dcsvm

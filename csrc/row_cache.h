@@ -1,0 +1,117 @@
+// Least-recently-used cache of kernel rows under a byte budget.
+//
+// Rows are keyed by position in the solver's active list and hold one float per lane. All memory
+// is one slab, reserved at the first insertion; the system commits its pages as they are used. When the active list is compacted the rows shrink
+// with it and stay cached.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dcsvm {
+
+class RowCache {
+ public:
+  // Rows of `stride` lanes for keys below n_keys, at most budget bytes.
+  void reset(std::size_t n_keys, std::size_t stride, std::size_t budget) {
+    stride_ = stride;
+    budget_ = budget;
+    slot_of_.assign(n_keys, -1);
+    key_of_.clear();
+    used_.clear();
+    capacity_ = std::min(n_keys, budget_ / (stride_ * sizeof(float)));
+    slab_.reset();
+  }
+
+  float* find(std::int32_t key) {
+    const std::int32_t slot = slot_of_[static_cast<std::size_t>(key)];
+    if (slot < 0) return nullptr;
+    used_[static_cast<std::size_t>(slot)] = ++clock_;
+    return row(static_cast<std::size_t>(slot));
+  }
+
+  bool contains(std::int32_t key) const { return slot_of_[static_cast<std::size_t>(key)] >= 0; }
+
+  // Makes room for rows that are about to be computed and returns a slot's row for each key, null
+  // where the budget is used up by rows that find() touched since begin_batch().
+  void begin_batch() { batch_start_ = clock_; }
+  void insert(const std::vector<std::int32_t>& keys, std::vector<float*>& rows) {
+    rows.assign(keys.size(), nullptr);
+    const std::size_t fresh = std::min(capacity_ - key_of_.size(), keys.size());
+    const std::vector<std::int32_t> victims = oldest(keys.size() - fresh);
+    const std::size_t n_old = key_of_.size();
+    if (!slab_ && capacity_ > 0) {
+      slab_size_ = capacity_ * stride_;
+      slab_.reset(new float[slab_size_]);
+    }
+    for (std::size_t i = 0; i < keys.size() && i < fresh + victims.size(); ++i) {
+      std::size_t slot = n_old + i;
+      if (i < fresh) {
+        key_of_.push_back(keys[i]);
+        used_.push_back(0);
+      } else {
+        slot = static_cast<std::size_t>(victims[i - fresh]);
+        slot_of_[static_cast<std::size_t>(key_of_[slot])] = -1;
+        key_of_[slot] = keys[i];
+      }
+      used_[slot] = ++clock_;
+      slot_of_[static_cast<std::size_t>(keys[i])] = static_cast<std::int32_t>(slot);
+      rows[i] = row(slot);
+    }
+  }
+
+  // Keeps the lanes (= keys) listed in ascending order; other rows are forgotten.
+  void compact(const std::vector<std::int32_t>& kept, std::size_t new_stride) {
+    std::vector<std::int32_t> new_key(slot_of_.size(), -1);
+    for (std::size_t i = 0; i < kept.size(); ++i) new_key[static_cast<std::size_t>(kept[i])] = static_cast<std::int32_t>(i);
+    std::size_t n = 0;
+    for (std::size_t slot = 0; slot < key_of_.size(); ++slot) {
+      const std::int32_t key = new_key[static_cast<std::size_t>(key_of_[slot])];
+      if (key < 0) continue;
+      const float* from = row(slot);
+      float* to = slab_.get() + n * new_stride;  // never ahead of `from`
+      for (std::size_t i = 0; i < kept.size(); ++i) to[i] = from[kept[i]];
+      std::fill(to + kept.size(), to + new_stride, 0.0f);
+      key_of_[n] = key;
+      used_[n] = used_[slot];
+      ++n;
+    }
+    key_of_.resize(n);
+    used_.resize(n);
+    slot_of_.assign(kept.size(), -1);
+    for (std::size_t slot = 0; slot < n; ++slot) slot_of_[static_cast<std::size_t>(key_of_[slot])] = static_cast<std::int32_t>(slot);
+    stride_ = new_stride;
+    capacity_ = std::min(kept.size(), (slab_ ? slab_size_ : budget_ / sizeof(float)) / new_stride);
+  }
+
+ private:
+  float* row(std::size_t slot) { return slab_.get() + slot * stride_; }
+
+  // Up to n slots not touched since begin_batch(), oldest first.
+  std::vector<std::int32_t> oldest(std::size_t n) const {
+    std::vector<std::int32_t> slots;
+    if (n == 0) return slots;
+    for (std::size_t slot = 0; slot < used_.size(); ++slot) {
+      if (used_[slot] <= batch_start_) slots.push_back(static_cast<std::int32_t>(slot));
+    }
+    n = std::min(n, slots.size());
+    std::partial_sort(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(n), slots.end(),
+                      [this](std::int32_t a, std::int32_t b) {
+                        return used_[static_cast<std::size_t>(a)] < used_[static_cast<std::size_t>(b)];
+                      });
+    slots.resize(n);
+    return slots;
+  }
+
+  std::size_t stride_ = 1, budget_ = 0, capacity_ = 0, slab_size_ = 0;
+  std::int64_t clock_ = 0, batch_start_ = 0;
+  std::unique_ptr<float[]> slab_;
+  std::vector<std::int32_t> slot_of_;  // key -> slot
+  std::vector<std::int32_t> key_of_;   // slot -> key
+  std::vector<std::int64_t> used_;     // slot -> time of last use
+};
+
+}  // namespace dcsvm

@@ -1,0 +1,58 @@
+// solve(): the working-set SMO solver on one box QP, the second of the project's two verbs.
+//
+// Every outer step takes a working set of up to q variables: the free variables of the last one
+// and the most violating others. It is solved in memory (working_set.h), then the gradient of the
+// active variables is updated from the kernel rows of those that changed. Variables that sit
+// quietly at a bound are shrunk away, and memory is compacted to the rest; their gradient is
+// rebuilt by a kernel product before convergence is declared.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "box_qp.h"
+#include "kernel_tile.h"
+
+namespace dcsvm {
+
+struct SolveProgress {
+  double violation = 0;
+  std::size_t n_active = 0;
+  std::int64_t outer_steps = 0;
+};
+
+struct SolveOptions {
+  double tolerance = 1e-3;
+  std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
+  std::size_t cache_bytes = 0;
+  int n_threads = 1;
+  bool gradient_given = false;  // `gradient` is exact on entry: keep it as the base, add changes only
+  std::function<bool(const SolveProgress&)> progress;  // false: stop
+};
+
+struct SolveReport {
+  bool converged = false;
+  double violation = 0;
+  double objective = 0;
+  double gap = 0;
+  std::int64_t iterations = 0;  // coordinate updates
+  std::int64_t outer_steps = 0;
+  std::int64_t newton_steps = 0;
+  std::int64_t rebuilds = 0;
+  std::int64_t kernel_evaluations = 0;
+  std::int64_t rows_computed = 0;
+  std::int64_t rows_reused = 0;
+  double seconds_tiles = 0;      // rows and gradient updates
+  double seconds_inner = 0;      // working sets, Newton included
+  double seconds_newton = 0;
+  double seconds_selection = 0;  // selection and shrinking
+  double seconds_rebuild = 0;    // kernel products: initial gradient, rebuilt gradients
+};
+
+// Improves `alpha` (size entries, feasible) in place and leaves its gradient in `gradient`.
+// Never makes the objective worse. Converged means: violation <= tolerance over all variables.
+SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp, double* alpha,
+                  double* gradient, const SolveOptions& options);
+
+}  // namespace dcsvm

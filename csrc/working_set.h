@@ -1,0 +1,58 @@
+// The box QP of one working set, whose kernel matrix is in memory: coordinate descent (pairs where
+// variables have a fixed sum) and Newton steps on the free variables when those are cheaper.
+//
+// Steps are taken only where they lower the objective. How much work goes where is decided from
+// counts and fixed cost constants.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "newton.h"
+
+namespace dcsvm {
+
+// Arrays have `stride` entries, a multiple of panel_rows; those from `size` on are ignored on input.
+struct WorkingSet {
+  std::size_t size = 0, stride = 0;
+  const float* kernel = nullptr;  // size rows of `stride`
+  double* alpha = nullptr;
+  double* gradient = nullptr;
+  const double* lower = nullptr;
+  const double* upper = nullptr;
+  const std::int8_t* group = nullptr;  // null: no sums
+  int n_groups = 0;
+};
+
+struct WorkingSetReport {
+  double violation = 0;
+  std::int64_t updates = 0;
+  std::int64_t newton_steps = 0;
+  double seconds_newton = 0;
+};
+
+class WorkingSetSolver {
+ public:
+  // Solves to `tolerance` or until max_updates coordinate updates are spent.
+  WorkingSetReport solve(const WorkingSet& set, double tolerance, std::int64_t max_updates, int n_threads);
+
+ private:
+  void refresh_room(std::size_t i);
+  void move(std::size_t i, double target);
+  void descend_coordinates(double tolerance, std::int64_t max_updates);
+  void descend_pairs(double tolerance, std::int64_t max_updates);
+  double violation() const;
+  bool newton_step(int n_threads);
+  bool solve_free(std::vector<double>& direction, int n_threads);
+  bool take_step(const std::vector<double>& target, double* decrease);
+  std::vector<double> product(const std::vector<double>& change) const;
+
+  WorkingSet set_;
+  WorkingSetReport report_;
+  std::vector<double> room_up_, room_down_, scale_;
+  std::vector<std::int32_t> free_;
+  Cholesky cholesky_;
+};
+
+}  // namespace dcsvm

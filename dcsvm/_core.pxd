@@ -1,0 +1,143 @@
+# Declarations of csrc/ as _core.pyx uses them.
+from libc.stdint cimport int8_t, int32_t, int64_t
+from libcpp cimport bool as cbool
+from libcpp.functional cimport function
+from libcpp.vector cimport vector
+
+
+cdef extern from "kernel.h" namespace "dcsvm" nogil:
+    cpdef enum class KernelType(int):
+        linear
+        polynomial
+        rbf
+        sigmoid
+
+    cpdef enum class Form(int):
+        difference
+        product
+        sparse
+
+    cdef struct CKernel "dcsvm::Kernel":
+        KernelType type
+        double gamma
+        double coef0
+        int degree
+
+
+cdef extern from "points.h" namespace "dcsvm" nogil:
+    cdef struct CPoints "dcsvm::Points":
+        size_t n_samples
+        size_t n_features
+        const float* dense
+        const int64_t* indptr
+        const int32_t* indices
+        const float* values
+        const double* half_norms
+
+    cdef struct RowList:
+        const CPoints* points
+        const int32_t* index
+        size_t size
+
+
+cdef extern from "isa.h" namespace "dcsvm" nogil:
+    cdef struct Isa:
+        const char* name
+    const Isa& isa()
+
+
+cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
+    cdef struct KernelSetup:
+        CKernel kernel
+        Form form
+    Form choose_form(const CPoints&, const CKernel&) except +
+    double tile_cost(const KernelSetup&, const CPoints&)
+    void compute_half_norms(CPoints&, double*, int) except +
+
+
+cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
+    cdef struct SourceWeights:
+        size_t n_columns
+        const int64_t* indptr
+        const int32_t* columns
+        const double* values
+
+    cdef enum class Precision:
+        single_tiles
+        double_tiles
+
+    void c_kernel_product "dcsvm::kernel_product"(
+        const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision, int,
+        double*) except +
+    void c_kernel_matrix "dcsvm::kernel_matrix"(
+        const KernelSetup&, const RowList&, const RowList&, int, float*) except +
+
+
+cdef extern from "box_qp.h" namespace "dcsvm" nogil:
+    cdef struct BoxQp:
+        size_t size
+        const int32_t* row
+        const double* linear
+        const double* lower
+        const double* upper
+        const int8_t* group
+        int n_groups
+
+    cdef cppclass Optimality:
+        double objective
+        double violation
+        double gap
+        vector[double] multipliers
+
+    Optimality c_optimality "dcsvm::optimality"(const BoxQp&, const double*, const double*) except +
+
+
+cdef extern from "smo.h" namespace "dcsvm" nogil:
+    cdef struct SolveProgress:
+        double violation
+        size_t n_active
+        int64_t outer_steps
+
+    cdef cppclass SolveOptions:
+        double tolerance
+        int64_t max_iterations
+        size_t cache_bytes
+        int n_threads
+        cbool gradient_given
+
+    cdef struct SolveReport:
+        cbool converged
+        double violation
+        double objective
+        double gap
+        int64_t iterations
+        int64_t outer_steps
+        int64_t newton_steps
+        int64_t rebuilds
+        int64_t kernel_evaluations
+        int64_t rows_computed
+        int64_t rows_reused
+        double seconds_tiles
+        double seconds_inner
+        double seconds_newton
+        double seconds_selection
+        double seconds_rebuild
+
+
+cdef extern from "cluster_solver.h" namespace "dcsvm" nogil:
+    cdef struct Clusters:
+        size_t n_clusters
+        const int64_t* start
+        const int32_t* members
+
+    cdef struct ClusterProgress:
+        size_t clusters_done
+        size_t variables_done
+        SolveProgress current
+
+    cdef cppclass ClusterOptions:
+        SolveOptions solve
+
+    vector[SolveReport] c_solve_clusters "dcsvm::solve_clusters"(
+        const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, double*, double*,
+        const ClusterOptions&) except +

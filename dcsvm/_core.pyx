@@ -1,0 +1,235 @@
+"""Typed wrappers of csrc/: check shapes, release the GIL, call.
+
+Rows come in as a Points object, row subsets as int32 row numbers, everything else as contiguous
+NumPy arrays. Nothing is decided here and there are no defaults.
+"""
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+import numpy as np
+
+
+cdef extern from *:
+    """
+    using ProgressCall = int (*)(void* callable, std::size_t clusters, std::size_t variables,
+                                 double violation, std::size_t n_active, std::int64_t steps);
+
+    static void set_progress(dcsvm::ClusterOptions& options, ProgressCall call, void* callable) {
+      options.progress = [call, callable](const dcsvm::ClusterProgress& now) {
+        return call(callable, now.clusters_done, now.variables_done, now.current.violation,
+                    now.current.n_active, now.current.outer_steps) != 0;
+      };
+    }
+    """
+    ctypedef int (*ProgressCall)(void*, size_t, size_t, double, size_t, int64_t) noexcept nogil
+    void set_progress(ClusterOptions& options, ProgressCall call, void* callable) nogil
+
+
+cdef int call_progress(void* callable, size_t clusters, size_t variables, double violation,
+                       size_t n_active, int64_t steps) noexcept with gil:
+    try:
+        return 1 if (<object>callable)(clusters, variables, violation, n_active, steps) else 0
+    except BaseException as error:
+        (<object>callable).error = error
+        return 0
+
+
+cdef class Points:
+    """Rows of a data set for the core: dense float32 (n, d), or CSR. Keeps the arrays alive."""
+
+    cdef CPoints points
+    cdef object arrays
+
+    def __init__(self, rows, int threads):
+        cdef const float[:, ::1] dense
+        cdef const int64_t[::1] indptr
+        cdef const int32_t[::1] indices
+        cdef const float[::1] values
+        cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
+        self.points.n_samples = rows.n_samples
+        self.points.n_features = rows.n_features
+        if rows.dense is not None:
+            dense = rows.dense
+            if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
+                raise ValueError("dense rows do not have the stated shape")
+            self.points.dense = &dense[0, 0] if dense.shape[0] and dense.shape[1] else <const float*>&half_norms[0]
+            self.arrays = (rows.dense, half_norms)
+        else:
+            indptr = rows.indptr
+            indices = rows.indices
+            values = rows.values
+            if indptr.shape[0] != rows.n_samples + 1 or indices.shape[0] != values.shape[0]:
+                raise ValueError("CSR arrays do not have the stated shape")
+            self.points.indptr = &indptr[0]
+            self.points.indices = &indices[0] if indices.shape[0] else NULL
+            self.points.values = &values[0] if values.shape[0] else NULL
+            self.arrays = (rows.indptr, rows.indices, rows.values, half_norms)
+        self.points.half_norms = &half_norms[0]
+        compute_half_norms(self.points, &half_norms[0], threads)
+
+    @property
+    def n_samples(self):
+        return self.points.n_samples
+
+
+cdef class Setup:
+    """A kernel and the one form its values take in a run (see csrc/kernel.h)."""
+
+    cdef KernelSetup setup
+
+    def __init__(self, int type, double gamma, double coef0, int degree, Points points, form=None):
+        self.setup.kernel.type = <KernelType>type
+        self.setup.kernel.gamma = gamma
+        self.setup.kernel.coef0 = coef0
+        self.setup.kernel.degree = degree
+        self.setup.form = (choose_form(points.points, self.setup.kernel) if form is None
+                           else <Form><int>form)
+
+    @property
+    def form(self):
+        return ("difference", "product", "sparse")[<int>self.setup.form]
+
+
+cdef RowList row_list(Points points, const int32_t[::1] index) except *:
+    cdef RowList rows
+    cdef Py_ssize_t i
+    rows.points = &points.points
+    rows.index = NULL
+    rows.size = points.points.n_samples
+    if index is not None:
+        rows.size = index.shape[0]
+        rows.index = &index[0] if rows.size else NULL
+        for i in range(index.shape[0]):
+            if index[i] < 0 or <size_t>index[i] >= points.points.n_samples:
+                raise ValueError(f"row number {index[i]} is outside 0..{points.points.n_samples - 1}")
+    return rows
+
+
+def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
+                   cbool double_tiles, int threads):
+    """K(targets, sources) W in float64, (n_targets, n_columns).
+
+    `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
+    form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
+    """
+    cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
+    cdef SourceWeights w
+    cdef const int64_t[::1] indptr
+    cdef const int32_t[::1] columns
+    cdef const double[::1] values
+    w.n_columns = 1
+    w.indptr = NULL
+    w.columns = NULL
+    if isinstance(weights, tuple):
+        indptr, columns, values, w.n_columns = weights
+        if indptr.shape[0] != <Py_ssize_t>b.size + 1 or indptr[b.size] != values.shape[0]:
+            raise ValueError("weights do not have one row per source")
+        w.indptr = &indptr[0]
+        w.columns = &columns[0] if columns.shape[0] else NULL
+    else:
+        values = weights
+        if values.shape[0] != <Py_ssize_t>b.size:
+            raise ValueError("weights do not have one entry per source")
+    w.values = &values[0] if values.shape[0] else NULL
+    result = np.zeros((a.size, w.n_columns))
+    cdef double[:, ::1] out = result
+    if a.size == 0 or b.size == 0:
+        return result
+    cdef Precision precision = Precision.double_tiles if double_tiles else Precision.single_tiles
+    with nogil:
+        c_kernel_product(setup.setup, a, b, w, precision, threads, &out[0, 0])
+    return result
+
+
+def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, source_rows, int threads):
+    """K(targets, sources) as float32, (n_targets, n_sources)."""
+    cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
+    result = np.empty((a.size, b.size), dtype=np.float32)
+    cdef float[:, ::1] out = result
+    if a.size == 0 or b.size == 0:
+        return result
+    with nogil:
+        c_kernel_matrix(setup.setup, a, b, threads, &out[0, 0])
+    return result
+
+
+cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const double[::1] upper,
+                  const int8_t[::1] group, int n_groups, const int32_t[::1] row) except *:
+    cdef BoxQp qp
+    qp.size = linear.shape[0]
+    if lower.shape[0] != linear.shape[0] or upper.shape[0] != linear.shape[0]:
+        raise ValueError("bounds do not have one entry per variable")
+    qp.linear = &linear[0] if qp.size else NULL
+    qp.lower = &lower[0] if qp.size else NULL
+    qp.upper = &upper[0] if qp.size else NULL
+    qp.group = NULL
+    qp.n_groups = n_groups
+    qp.row = NULL
+    if group is not None:
+        if group.shape[0] != linear.shape[0] or (qp.size and np.max(group) >= n_groups):
+            raise ValueError("groups do not fit the variables")
+        qp.group = &group[0] if qp.size else NULL
+    if row is not None:
+        if row.shape[0] != linear.shape[0]:
+            raise ValueError("row numbers do not have one entry per variable")
+        qp.row = &row[0] if qp.size else NULL
+    return qp
+
+
+def optimality(problem, const double[::1] alpha, const double[::1] gradient):
+    """(objective, violation, gap, multipliers) of a feasible alpha with its gradient."""
+    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
+                           problem.n_groups, problem.row)
+    if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha and gradient do not have one entry per variable")
+    if qp.size == 0:
+        return 0.0, 0.0, 0.0, []
+    cdef Optimality result = c_optimality(qp, &alpha[0], &gradient[0])
+    return result.objective, result.violation, result.gap, list(result.multipliers)
+
+
+def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
+                   const int32_t[::1] members, double[::1] alpha, double[::1] gradient,
+                   double tolerance, int64_t max_iterations, size_t cache_bytes, int threads,
+                   cbool gradient_given, progress):
+    """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
+
+    Cluster c has the variables members[start[c]:start[c + 1]]. `alpha` must be feasible; `gradient`
+    receives, for every member, the gradient inside its cluster (and is trusted on entry when
+    `gradient_given`). `progress` is None or an object with an attribute `error`, called with
+    (clusters done, variables done, violation, active variables, outer steps); false stops.
+    """
+    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
+                           problem.n_groups, problem.row)
+    cdef Clusters clusters
+    cdef ClusterOptions options
+    cdef vector[SolveReport] reports
+    if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha and gradient do not have one entry per variable")
+    if start[start.shape[0] - 1] != members.shape[0]:
+        raise ValueError("cluster starts do not cover the members")
+    if members.shape[0] == 0:
+        return []
+    clusters.n_clusters = start.shape[0] - 1
+    clusters.start = &start[0]
+    clusters.members = &members[0]
+    options.solve.tolerance = tolerance
+    options.solve.max_iterations = max_iterations
+    options.solve.cache_bytes = cache_bytes
+    options.solve.n_threads = threads
+    options.solve.gradient_given = gradient_given
+    if progress is not None:
+        set_progress(options, call_progress, <void*>progress)
+    with nogil:
+        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, &alpha[0],
+                                   &gradient[0], options)
+    if progress is not None and progress.error is not None:
+        raise progress.error
+    return [reports[i] for i in range(reports.size())]
+
+
+def instruction_set():
+    """Name of the instruction set the kernel tiles run on."""
+    return isa().name.decode()
