@@ -1,0 +1,220 @@
+"""Rows of features, dense or CSR, with their labels; reading LIBSVM files; labels to signs.
+
+Values are float32, labels float64. Text is parsed in csrc/svmlight. This module does not scale,
+split or weigh the data, and does not say what a label means beyond the two classes of a
+binary problem.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dcsvm import _svmlight
+
+DENSE_FEATURES = 64
+DENSE_DENSITY = 0.05
+LARGEST_N_FEATURES = 2**31 - 2
+
+
+class DataError(ValueError):
+    """A data file that cannot be used: `file:line:column: reason`, or `file: reason`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Feature rows in one of two forms.
+
+    Either `dense`, float32 C-contiguous (n_samples, n_features), or CSR: `indptr` int64
+    (n_samples + 1,), `indices` int32 ascending within a row, `values` float32 without zeros.
+    The arrays are shared, not copied; nobody may change them.
+    """
+
+    n_samples: int
+    n_features: int
+    dense: np.ndarray | None = None
+    indptr: np.ndarray | None = None
+    indices: np.ndarray | None = None
+    values: np.ndarray | None = None
+
+    @staticmethod
+    def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
+        """The better form of CSR rows: dense with at most 64 features or at least one value in
+        twenty stored, else CSR.
+
+        Dense tiles are products of matrices, many times faster per entry than sparse ones, and by
+        this rule take at most 10 times the bytes of CSR (or 256 bytes a row). The choice depends
+        on the data alone, so the same rows get the same form from any source.
+        """
+        n_samples = len(indptr) - 1
+        wanted = DENSE_DENSITY * n_samples * n_features
+        if n_features <= DENSE_FEATURES or len(values) >= wanted > 0:
+            dense = _svmlight.densify(indptr, indices, values, n_features, threads)
+            return Rows(n_samples, n_features, dense=dense)
+        return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
+
+    @staticmethod
+    def from_array(X) -> Rows:
+        """Rows of a 2-D NumPy array or SciPy sparse matrix of real numbers, in the `chosen` form.
+
+        Shares memory with X where X already is what is needed. Raises ValueError for anything that
+        does not fit finite float32 numbers.
+        """
+        if hasattr(X, "tocsr"):
+            return Rows.chosen(*_csr_arrays(X))
+        dense = np.asarray(X)
+        _check_form(dense.shape, dense.dtype)
+        dense = _as_float32(dense)
+        _check_finite(dense, lambda k: divmod(k, dense.shape[1]))
+        n_samples, n_features = dense.shape
+        if n_features <= DENSE_FEATURES:
+            return Rows(n_samples, n_features, dense=dense)
+        stored = np.count_nonzero(dense, axis=1)
+        if stored.sum() >= DENSE_DENSITY * dense.size:
+            return Rows(n_samples, n_features, dense=dense)
+        indices = np.nonzero(dense)[1].astype(np.int32)
+        return Rows.chosen(_indptr(stored), indices, dense[dense != 0], n_features)
+
+    @property
+    def is_dense(self) -> bool:
+        return self.dense is not None
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.dense, self.indptr, self.indices, self.values)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def take(self, row_numbers) -> Rows:
+        """The rows of these numbers, in this order, in the same form; numbers may repeat."""
+        row_numbers = np.asarray(row_numbers, dtype=np.int64)
+        if self.is_dense:
+            return replace(self, n_samples=len(row_numbers), dense=self.dense[row_numbers])
+        starts = self.indptr[:-1][row_numbers]
+        lengths = self.indptr[1:][row_numbers] - starts
+        indptr = _indptr(lengths)
+        positions = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+        return replace(
+            self,
+            n_samples=len(row_numbers),
+            indptr=indptr,
+            indices=self.indices[positions],
+            values=self.values[positions],
+        )
+
+    def with_features(self, n_features: int) -> Rows:
+        """The same rows with columns of zeros added at the end, up to `n_features`."""
+        if n_features < self.n_features:
+            raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
+        if n_features == self.n_features or not self.is_dense:
+            return replace(self, n_features=n_features)
+        dense = np.zeros((self.n_samples, n_features), np.float32)
+        dense[:, : self.n_features] = self.dense
+        return replace(self, n_features=n_features, dense=dense)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows and their labels, float64 (n_samples,)."""
+
+    rows: Rows
+    labels: np.ndarray
+
+
+def read_dataset(path: str | os.PathLike[str], *, threads: int = 1) -> Dataset:
+    """Read a LIBSVM file; "-" and /dev/stdin are the standard input, which may be a pipe.
+
+    Raises DataError for what cannot be opened or parsed.
+    """
+    name = os.fspath(path)
+    standard_input = name in ("-", "/dev/stdin")
+    try:
+        with open(0 if standard_input else name, "rb", closefd=not standard_input) as file:
+            text = file.read()
+    except IsADirectoryError:
+        raise DataError(f"{name}: is a directory") from None
+    except FileNotFoundError:
+        raise DataError(f"{name}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{name}: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:  # a NUL in the name
+        raise DataError(f"{name!r}: {error}") from None
+    return parse_dataset(text, name, threads=threads)
+
+
+def parse_dataset(text: bytes, name: str, *, threads: int = 1) -> Dataset:
+    """Parse the text of a LIBSVM file; `name` stands for the file in errors."""
+    if not text:
+        raise DataError(f"{name}: no rows")
+    try:
+        prefix, *csr = _svmlight.parse(text, 1, 1, threads)
+    except _svmlight.ParseError as error:
+        raise DataError(f"{name}:{error}") from None
+    return Dataset(Rows.chosen(*csr, threads=threads), prefix[:, 0])
+
+
+def encode_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two labels (2,) in LIBSVM's order, and +1.0 or -1.0 for each row: +1 for the first one.
+
+    The order is that of first appearance, except that of -1 and +1 the +1 comes first.
+    Raises ValueError unless there are exactly two distinct labels.
+    """
+    distinct, first_row = np.unique(labels, return_index=True)
+    if len(distinct) < 2:
+        found = f"one: {_plain(distinct[0])}" if len(distinct) else "none"
+        raise ValueError(f"training needs two classes, found {found}")
+    if len(distinct) > 2:
+        raise ValueError(f"found {len(distinct)} classes; only two are supported")
+    order = distinct[np.argsort(first_row)]
+    if set(order) == {-1.0, 1.0}:
+        order = np.array([1.0, -1.0])
+    return order, np.where(labels == order[0], 1.0, -1.0)
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
+def _indptr(lengths: np.ndarray) -> np.ndarray:
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def _check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"expected rows and columns, got an array of {len(shape)} dimensions")
+    if dtype.kind not in "biuf":
+        raise ValueError(f"expected real numbers, got an array of {dtype}")
+    if shape[1] > LARGEST_N_FEATURES:
+        raise ValueError(f"{shape[1]} features are more than {LARGEST_N_FEATURES}")
+
+
+def _as_float32(array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _check_finite(values: np.ndarray, place) -> None:
+    """`place` turns a position in the flattened values into (row, column)."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        row, column = place(int(np.argmin(finite)))
+        raise ValueError(f"the value in row {row}, column {column} is not a finite float32")
+
+
+def _csr_arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    _check_form(X.shape, X.dtype)
+    csr = X.tocsr(copy=True)
+    csr.check_format(full_check=True)
+    csr.sum_duplicates()
+    values = _as_float32(csr.data)
+    indptr = np.asarray(csr.indptr, dtype=np.int64)
+    indices = np.asarray(csr.indices, dtype=np.int32)
+    _check_finite(values, lambda k: (np.searchsorted(indptr, k, side="right") - 1, indices[k]))
+    stored = values != 0
+    if not stored.all():
+        indptr = np.concatenate(([0], np.cumsum(stored)))[indptr]
+        indices, values = indices[stored], values[stored]
+    return indptr, indices, values, X.shape[1]
