@@ -1,0 +1,65 @@
+"""Divide-and-conquer kernel SVM (Hsieh, Si and Dhillon, ICML 2014).
+
+    from dcsvm import train, load_model
+
+    model = train(X, y, C=32, gamma=2, levels=4)   # NumPy array or scipy CSR, two labels
+    model.predict(X_test)                          # the exact solution
+    model.predict(X_test, method="early")          # nearest center, then that cluster's model
+    model.save("my.model")                         # svm-predict reads it
+    model = load_model("my.model")
+
+What is where:
+
+    training     Algorithm 1: levels, refine, conquer         predict      decision values
+    partition    two-step kernel k-means, routing             model        Model and its parts
+    formulation  problem types as box QPs                     model_file   save and load
+    plan         levels, threads, memory                      certificate  float64 checks
+    kernels      the four kernels                             dataset      rows, labels, reading
+    _core        the numerical core in csrc/                  cli          the commands
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+__all__ = ["Model", "load_model", "train"]
+
+if TYPE_CHECKING:
+    from dcsvm.model import Model
+
+
+def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
+    """Train a binary C-SVC without bias on rows X (n, d) with labels y (n,); returns a Model.
+
+    X is a NumPy array or a scipy sparse matrix; features are used as float32. `options` are the
+    fields of `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed, ...).
+    The model's attribute `report` holds the TrainReport. Raises ValueError for input that does not
+    fit, and warns when the solution did not converge.
+    """
+    import warnings
+
+    import numpy as np
+
+    from dcsvm.dataset import Rows
+    from dcsvm.training import TrainOptions, train_rows
+
+    options = TrainOptions(C=C, gamma=gamma, **options)
+    model, report = train_rows(
+        Rows.from_array(X), np.asarray(y, dtype=np.float64).reshape(-1), options, progress
+    )
+    if not report.converged:
+        warnings.warn(f"not converged: violation {report.violation}", stacklevel=2)
+    return model
+
+
+def __getattr__(name):
+    if name == "Model":
+        from dcsvm.model import Model
+
+        return Model
+    if name == "load_model":
+        from dcsvm.model_file import load_model
+
+        return load_model
+    raise AttributeError(f"module 'dcsvm' has no attribute {name!r}")

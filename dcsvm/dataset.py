@@ -113,6 +113,24 @@ class Rows:
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
 
+    def in_form_of(self, other: Rows, threads: int) -> Rows:
+        """The same rows, dense or CSR as `other` is."""
+        if self.is_dense == other.is_dense:
+            return self
+        if other.is_dense:
+            dense = _svmlight.densify(
+                self.indptr, self.indices, self.values, self.n_features, threads
+            )
+            return Rows(self.n_samples, self.n_features, dense=dense)
+        stored = self.dense != 0
+        return Rows(
+            self.n_samples,
+            self.n_features,
+            indptr=_indptr(stored.sum(axis=1)),
+            indices=np.nonzero(stored)[1].astype(np.int32),
+            values=self.dense[stored],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

@@ -1,0 +1,95 @@
+"""What can be said about a solution: objective, KKT violation, duality gap, error of the kernel.
+
+The solver works on float32 kernel values. Here kernel values are float64, on all rows or on those
+that matter: free variables, those nearest to violating, and a random sample of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.formulation import BoxProblem
+from dcsvm.kernels import KernelRows
+
+RANDOM_ROWS = 10_000
+NEAREST_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
+    point. `kernel_error` is the largest difference seen between the gradient it is based on and the
+    one from float64 kernel values, on `n_checked` rows."""
+
+    objective: float
+    violation: float
+    gap: float | None
+    kernel_error: float
+    n_checked: int
+
+
+def check(
+    data: KernelRows,
+    problem: BoxProblem,
+    alpha: np.ndarray,
+    gradient: np.ndarray,
+    *,
+    every_row: bool,
+    seed: int,
+    threads: int,
+) -> Certificate:
+    """Replace the checked entries of `gradient` by their float64 values and state the optimality."""
+    checked = (
+        np.arange(problem.size) if every_row else _rows_to_check(problem, alpha, gradient, seed)
+    )
+    exact = exact_gradient(data, problem, alpha, checked, threads)
+    error = float(np.max(np.abs(exact - gradient[checked]), initial=0.0))
+    gradient[checked] = exact
+    certificate = state(data, problem, alpha, gradient)
+    return replace(certificate, kernel_error=0.0 if every_row else error, n_checked=len(checked))
+
+
+def state(
+    data: KernelRows, problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray
+) -> Certificate:
+    """The certificate of an alpha whose gradient is taken as it is."""
+    objective, violation, gap, _ = _core.optimality(problem, alpha, gradient)
+    convex = data.kernel.is_positive_semidefinite
+    return Certificate(objective, violation, gap if convex else None, 0.0, 0)
+
+
+def exact_gradient(
+    data: KernelRows, problem: BoxProblem, alpha: np.ndarray, variables: np.ndarray, threads: int
+) -> np.ndarray:
+    """Gradient of some variables from float64 kernel values."""
+    row = np.arange(problem.size, dtype=np.int32) if problem.row is None else problem.row
+    support = np.flatnonzero(alpha)
+    product = _core.kernel_product(
+        data.setup,
+        data.points,
+        row[variables].astype(np.int32),
+        data.points,
+        row[support].astype(np.int32),
+        alpha[support],
+        True,
+        threads,
+    )
+    return product[:, 0] - problem.linear[variables]
+
+
+def _rows_to_check(problem, alpha, gradient, seed) -> np.ndarray:
+    free = (alpha > problem.lower) & (alpha < problem.upper)
+    checked = free.copy()
+    bounded = np.flatnonzero(~free)
+    if len(bounded) > NEAREST_ROWS:
+        near = np.argpartition(np.abs(gradient[bounded]), NEAREST_ROWS)[:NEAREST_ROWS]
+        checked[bounded[near]] = True
+    else:
+        checked[bounded] = True
+    others = np.flatnonzero(~checked)
+    rng = np.random.default_rng(seed)
+    checked[rng.choice(others, size=min(RANDOM_ROWS, len(others)), replace=False)] = True
+    return np.flatnonzero(checked)

@@ -1,0 +1,134 @@
+"""Two-step kernel k-means (the paper's section 3, after Chitta et al. 2011).
+
+A sample of rows is clustered by kernel k-means; every other row goes to its nearest center in
+kernel space. A center is the sampled rows of its cluster, so a Partition is the sample and its
+cluster numbers, and training and test rows are routed by the same code. Euclidean k-means is the
+same algorithm with the linear kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.dataset import Rows
+from dcsvm.kernels import Kernel, KernelRows
+
+CLUSTERINGS = ("kernel", "kmeans")
+LARGEST_ITERATIONS = 50
+ROUTED_AT_ONCE = 65536
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Centers of clusters: `sample` rows, `cluster` int32 (m,) their numbers, all of 0..n-1 used."""
+
+    kernel: Kernel
+    sample: Rows
+    cluster: np.ndarray
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.cluster.max()) + 1
+
+    def assign(self, rows: Rows, threads: int) -> np.ndarray:
+        """Number of the nearest center, int32 (n,), for every row; ties go to the lowest."""
+        centers = KernelRows(self.sample, self.kernel, threads)
+        targets = KernelRows(rows, self.kernel, threads, against=centers)
+        weights = _mean_weights(self.cluster, self.n_clusters)
+        spread = _spread(centers, self.cluster, weights, threads)
+        nearest = np.empty(rows.n_samples, np.int32)
+        for begin in range(0, rows.n_samples, ROUTED_AT_ONCE):
+            part = np.arange(begin, min(begin + ROUTED_AT_ONCE, rows.n_samples), dtype=np.int32)
+            mean = _core.kernel_product(
+                centers.setup, targets.points, part, centers.points, None, weights, False, threads
+            )
+            mean *= -2.0
+            mean += spread
+            nearest[part] = mean.argmin(axis=1)
+        return nearest
+
+
+def two_step_kernel_kmeans(
+    rows: Rows,
+    kernel: Kernel,
+    n_clusters: int,
+    *,
+    sample_from: np.ndarray,
+    sample_size: int,
+    rng: np.random.Generator,
+    threads: int,
+) -> Partition:
+    """Centers of at most n_clusters clusters of `rows`, from a sample of the rows `sample_from`.
+
+    Fewer clusters come back when the sample has fewer distinct points in kernel space.
+    """
+    size = min(sample_size, len(sample_from))
+    chosen = np.sort(rng.choice(sample_from, size=size, replace=False))
+    sample = rows.take(chosen)
+    matrix = _kernel_matrix(KernelRows(sample, kernel, threads), threads)
+    cluster = _kernel_kmeans(matrix, n_clusters, rng)
+    return Partition(kernel, sample, cluster)
+
+
+def _kernel_matrix(sample: KernelRows, threads: int) -> np.ndarray:
+    points = sample.points
+    return _core.kernel_matrix(sample.setup, points, None, points, None, threads).astype(np.float64)
+
+
+def _mean_weights(cluster: np.ndarray, n_clusters: int):
+    """Weights that turn K(x, sample) into the mean over each cluster, as kernel_product takes them."""
+    indptr = np.arange(len(cluster) + 1, dtype=np.int64)
+    return indptr, cluster, 1.0 / np.bincount(cluster, minlength=n_clusters)[cluster], n_clusters
+
+
+def _spread(centers: KernelRows, cluster: np.ndarray, weights, threads: int) -> np.ndarray:
+    """Squared norm of each center in kernel space, float64 (n_clusters,)."""
+    points = centers.points
+    mean = _core.kernel_product(
+        centers.setup, points, None, points, None, weights, False, threads
+    )
+    own = mean[np.arange(len(cluster)), cluster]
+    return np.bincount(cluster, weights=own * weights[2])
+
+
+def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Kernel k-means on a kernel matrix (m, m); returns cluster numbers int32 (m,), none empty."""
+    seeds = _spread_seeds(matrix, n_clusters, rng)
+    diagonal = np.diag(matrix)
+    cluster = (diagonal[seeds] - 2.0 * matrix[:, seeds]).argmin(axis=1)
+    for _ in range(LARGEST_ITERATIONS):
+        cluster = _renumber(cluster)
+        sizes = np.bincount(cluster)
+        order = np.argsort(cluster, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        mean = np.add.reduceat(matrix[:, order], starts, axis=1) / sizes
+        spread = np.bincount(cluster, weights=mean[np.arange(len(cluster)), cluster]) / sizes
+        moved = (spread - 2.0 * mean).argmin(axis=1)
+        if np.array_equal(moved, cluster):
+            break
+        cluster = moved
+    return _renumber(cluster).astype(np.int32)
+
+
+def _spread_seeds(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """k-means++ (Arthur and Vassilvitskii 2007) in kernel space; fewer seeds where points repeat."""
+    diagonal = np.diag(matrix)
+    seeds = [int(rng.integers(len(matrix)))]
+    distance = np.full(len(matrix), np.inf)
+    while len(seeds) < n_clusters:
+        to_last = diagonal + diagonal[seeds[-1]] - 2.0 * matrix[seeds[-1]]
+        distance = np.minimum(distance, np.maximum(to_last, 0.0))
+        distance[distance <= 1e-6 * np.abs(diagonal)] = 0.0
+        total = np.cumsum(distance)
+        if not total[-1] > 0:
+            break
+        seeds.append(int(np.searchsorted(total, rng.random() * total[-1], side="right")))
+    return np.array(seeds)
+
+
+def _renumber(cluster: np.ndarray) -> np.ndarray:
+    """The same clusters numbered without gaps."""
+    return np.unique(cluster, return_inverse=True)[1].reshape(-1)

@@ -1,0 +1,378 @@
+"""Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
+
+Levels from the finest up: cluster the rows, solve the clusters from the solution of the level
+below; then the support vectors of level 1 alone (refine), then all rows (conquer) to the
+tolerance, checked with float64 kernel values.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.certificate import Certificate, check, exact_gradient, state
+from dcsvm.dataset import Rows, encode_labels
+from dcsvm.formulation import BoxProblem, c_svc
+from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
+from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
+
+LEVEL_TOLERANCE = 1e-2  # a level that only starts the next one is not solved further than this
+EARLY_TOLERANCE = 1e-3
+LARGEST_KERNEL_ERROR = 0.1  # of the tolerance; above it the gradient is refined in float64
+LARGEST_REFINEMENTS = 10
+EVALUATION_COUNTS = ("kernel_evaluations", "rows_computed", "rows_reused", "iterations",
+                     "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
+PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Everything `train` can be told, with the defaults of the command and of the Python API.
+
+    gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
+    cache_mb and threads None from the machine; max_iterations -1 is no limit. `early` stops after
+    the early level; `certify` checks every row in float64.
+    """
+
+    C: float = 1.0
+    kernel: str = "rbf"
+    gamma: float | None = None
+    coef0: float = 0.0
+    degree: int = 3
+    tolerance: float = 1e-3
+    levels: int | None = None
+    branching: int = 4
+    sample: int = 1000
+    early: bool = False
+    early_level: int | None = None
+    clustering: str = "kernel"
+    seed: int = 0
+    threads: int | None = None
+    cache_mb: int | None = None
+    max_iterations: int = -1
+    certify: bool = False
+
+    def __post_init__(self):
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
+        if self.sample < 1:
+            raise ValueError(f"sample must be at least 1, not {self.sample}")
+        if self.clustering not in CLUSTERINGS:
+            raise ValueError(f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be at least 1, not {self.threads}")
+        if self.cache_mb is not None and self.cache_mb < 1:
+            raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
+
+
+@dataclass
+class LevelReport:
+    """What one level did; `objective` is the sum over its clusters."""
+
+    level: int
+    n_clusters: int
+    largest_cluster: int
+    seconds_clustering: float
+    seconds_training: float
+    n_sv: int
+    objective: float
+
+
+@dataclass
+class TrainReport:
+    """What a training run did and what its answer is worth (see README for the fields)."""
+
+    objective: float | None = None
+    violation: float | None = None
+    duality_gap: float | None = None
+    kernel_error: float | None = None
+    n_sv: int = 0
+    n_bsv: int = 0
+    converged: bool = False
+    kernel_evaluations: int = 0
+    threads: int = 1
+    seconds_train: float = 0.0
+    seconds_verify: float = 0.0
+    levels: list[LevelReport] = field(default_factory=list)
+    refine_seconds: float = 0.0
+    conquer_seconds: float = 0.0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
+    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
+    support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
+
+    def add(self, solved: list[dict]) -> None:
+        for one in solved:
+            for name in EVALUATION_COUNTS:
+                self.counts[name] += one[name]
+            for name in PHASE_SECONDS:
+                self.phases[name] += one[f"seconds_{name}"]
+        self.kernel_evaluations = self.counts["kernel_evaluations"]
+
+
+class Progress:
+    """Told what happens; the default does nothing. `stop` may become true at any time."""
+
+    stop = False
+
+    def begin(self, name: str, n_rows: int) -> None:
+        """A phase of n_rows variables starts: "level 3", "refine", "conquer"."""
+
+    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
+        """Rows of solved clusters so far, and where the solver at work is."""
+
+    def end_level(self, report: LevelReport) -> None:
+        """A level is done."""
+
+    def end(self, name: str, seconds: float, n_sv: int) -> None:
+        """Refine or conquer is done."""
+
+
+class _CoreProgress:
+    """Passes the core's calls on."""
+
+    def __init__(self, progress: Progress):
+        self.progress = progress
+        self.error: BaseException | None = None
+
+    def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
+        self.progress.advance(rows_done, violation, n_active)
+        return not self.progress.stop
+
+
+def train_rows(
+    rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress | None = None
+) -> tuple[Model, TrainReport]:
+    """Train a binary C-SVC without bias; returns the model and a report.
+
+    `labels` float64 (n,) of two distinct values. Raises ValueError for anything that does not fit.
+    """
+    return _Run(rows, labels, options, progress or Progress()).run()
+
+
+class _Run:
+    """One training run: its fixed inputs, and the state that goes from level to level."""
+
+    def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
+        self.options, self.progress = options, progress
+        if len(labels) != rows.n_samples:
+            raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
+        self.label_order, sign = encode_labels(labels)
+        self.threads = options.threads or default_threads()
+        gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
+        kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+        self.problem: BoxProblem = c_svc(sign, options.C)
+        self.plan: Plan = make_plan(
+            rows.n_samples, options.levels, options.branching, options.early_level
+        )
+        if options.early and self.plan.early_level is None:
+            raise ValueError(
+                f"there is no early level: {rows.n_samples} rows are solved directly"
+            )
+        self.data = KernelRows(rows, kernel, self.threads)
+        self.cache_bytes = (options.cache_mb or default_cache_mb()) * 1_000_000
+        self.rng = np.random.default_rng(options.seed)
+        self.alpha = np.zeros(self.problem.size)
+        self.gradient = np.empty(self.problem.size)
+        self.report = TrainReport(threads=self.threads)
+        self.iterations_left = options.max_iterations
+
+    def run(self) -> tuple[Model, TrainReport]:
+        start = time.perf_counter()
+        early = None
+        for level in self.plan.levels:
+            partition, cluster = self.divide(level)
+            if level == self.plan.early_level:
+                early = self.early_model(level, partition, cluster)
+                if self.options.early:
+                    break
+        if not self.options.early:
+            if self.plan.levels:
+                self.refine()
+            self.conquer()
+        self.report.seconds_train = time.perf_counter() - start
+        self.count_support_vectors()
+        exact = None if self.options.early else self.exact_model()
+        return Model(self.data.kernel, self.label_order, exact, early), self.report
+
+    def divide(self, level: int) -> tuple[Partition, np.ndarray]:
+        """Cluster the rows for a level and solve its clusters from the current alpha."""
+        start = time.perf_counter()
+        kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
+        support = np.flatnonzero(self.alpha)
+        partition = two_step_kernel_kmeans(
+            self.data.rows,
+            kernel,
+            self.plan.branching**level,
+            sample_from=support if len(support) else np.arange(self.problem.size),
+            sample_size=max(self.options.sample, self.plan.branching**level),
+            rng=self.rng,
+            threads=self.threads,
+        )
+        cluster = partition.assign(self.data.rows, self.threads)
+        clustered = time.perf_counter()
+        wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
+        members = np.argsort(cluster, kind="stable").astype(np.int32)
+        sizes = np.bincount(cluster, minlength=partition.n_clusters)
+        self.progress.begin(f"level {level}", self.problem.size)
+        solved = self.solve(members, sizes, max(self.options.tolerance, wanted))
+        level_report = LevelReport(
+            level=level,
+            n_clusters=int(np.count_nonzero(sizes)),
+            largest_cluster=int(sizes.max()),
+            seconds_clustering=clustered - start,
+            seconds_training=time.perf_counter() - clustered,
+            n_sv=int(np.count_nonzero(self.alpha)),
+            objective=float(sum(one["objective"] for one in solved)),
+        )
+        self.report.levels.append(level_report)
+        self.report.support_by_level.append(np.flatnonzero(self.alpha))
+        self.report.converged = all(one["converged"] for one in solved)
+        self.progress.end_level(level_report)
+        return partition, cluster
+
+    def refine(self) -> None:
+        """Solve the problem of the support vectors of level 1 alone."""
+        start = time.perf_counter()
+        members = np.flatnonzero(self.alpha).astype(np.int32)
+        self.progress.begin("refine", len(members))
+        self.solve(members, [len(members)], max(self.options.tolerance, LEVEL_TOLERANCE))
+        self.report.refine_seconds = time.perf_counter() - start
+        self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
+
+    def conquer(self) -> None:
+        """Solve the whole problem to the tolerance and check it with float64 kernel values.
+
+        Where float32 kernel values cannot support the tolerance, the gradient is recomputed in
+        float64 and the solver goes on from it.
+        """
+        start = time.perf_counter()
+        everything = np.arange(self.problem.size, dtype=np.int32)
+        self.progress.begin("conquer", self.problem.size)
+        tolerance = self.options.tolerance
+        self.solve(everything, [self.problem.size], tolerance)
+        certificate = self.verify(self.options.certify)
+        exact_base = self.options.certify
+        for _ in range(LARGEST_REFINEMENTS):
+            trusted = exact_base or certificate.kernel_error <= LARGEST_KERNEL_ERROR * tolerance
+            if self.progress.stop or self.iterations_left == 0:
+                break
+            if trusted and certificate.violation <= tolerance:
+                break
+            if not exact_base:
+                certificate = self.refine_gradient()
+                exact_base = True
+                continue
+            solved = self.solve(everything, [self.problem.size], tolerance, gradient_given=True)
+            certificate = self.verify(self.options.certify)
+            exact_base = self.options.certify
+            if solved[0]["iterations"] == 0 and not self.options.certify:
+                break
+        self.settle(certificate, certificate.violation <= tolerance)
+        self.report.conquer_seconds = time.perf_counter() - start
+        self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
+
+    def verify(self, every_row: bool) -> Certificate:
+        start = time.perf_counter()
+        certificate = check(
+            self.data,
+            self.problem,
+            self.alpha,
+            self.gradient,
+            every_row=every_row,
+            seed=self.options.seed,
+            threads=self.threads,
+        )
+        self.report.seconds_verify += time.perf_counter() - start
+        return certificate
+
+    def refine_gradient(self) -> Certificate:
+        """The gradient of all variables from float64 kernel values."""
+        start = time.perf_counter()
+        everything = np.arange(self.problem.size)
+        self.gradient[:] = exact_gradient(
+            self.data, self.problem, self.alpha, everything, self.threads
+        )
+        self.report.seconds_verify += time.perf_counter() - start
+        return state(self.data, self.problem, self.alpha, self.gradient)
+
+    def solve(self, members, sizes, tolerance: float, *, gradient_given: bool = False) -> list[dict]:
+        if self.progress.stop:
+            tolerance = float("inf")
+        solved = _core.solve_clusters(
+            self.data.setup,
+            self.data.points,
+            self.problem,
+            np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            members,
+            self.alpha,
+            self.gradient,
+            tolerance,
+            self.iterations_left,
+            self.cache_bytes,
+            self.threads,
+            gradient_given,
+            _CoreProgress(self.progress),
+        )
+        self.report.add(solved)
+        if self.iterations_left >= 0:
+            used = sum(one["iterations"] for one in solved)
+            self.iterations_left = max(0, self.iterations_left - used)
+        return solved
+
+    def settle(self, certificate: Certificate, converged: bool) -> None:
+        self.report.objective = certificate.objective
+        self.report.violation = certificate.violation
+        self.report.duality_gap = certificate.gap
+        self.report.kernel_error = certificate.kernel_error
+        self.report.converged = converged
+
+    def count_support_vectors(self) -> None:
+        bounded = (self.alpha != 0) & (
+            (self.alpha == self.problem.lower) | (self.alpha == self.problem.upper)
+        )
+        self.report.n_sv = int(np.count_nonzero(self.alpha))
+        self.report.n_bsv = int(np.count_nonzero(bounded))
+
+    def exact_model(self) -> ExactModel:
+        positive, negative = np.flatnonzero(self.alpha > 0), np.flatnonzero(self.alpha < 0)
+        support = np.concatenate((positive, negative))
+        return ExactModel(
+            rows=self.data.rows.take(support), alpha=self.alpha[support], row_numbers=support
+        )
+
+    def early_model(self, level: int, partition: Partition, cluster: np.ndarray) -> EarlyModel:
+        support = np.flatnonzero(self.alpha)
+        support = support[np.argsort(cluster[support], kind="stable")]
+        return EarlyModel(
+            level=level,
+            partition=partition,
+            cluster=cluster[support],
+            rows=self.data.rows.take(support),
+            alpha=self.alpha[support],
+            row_numbers=support,
+        )
+
+
+def report_dict(report: TrainReport) -> dict:
+    """The report as plain values for JSON, without what only the command knows."""
+    return {
+        "objective": report.objective,
+        "violation": report.violation,
+        "duality_gap": report.duality_gap,
+        "kernel_error": report.kernel_error,
+        "n_sv": report.n_sv,
+        "n_bsv": report.n_bsv,
+        "converged": report.converged,
+        "threads": report.threads,
+        "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},
+        "levels": [asdict(level) for level in report.levels],
+        "refine_seconds": report.refine_seconds,
+        "conquer_seconds": report.conquer_seconds,
+        "phases": report.phases,
+        **report.counts,
+    }
