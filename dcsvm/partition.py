@@ -8,7 +8,7 @@ same algorithm with the linear kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,9 +68,25 @@ def two_step_kernel_kmeans(
     size = min(sample_size, len(sample_from))
     chosen = np.sort(rng.choice(sample_from, size=size, replace=False))
     sample = rows.take(chosen)
+    kernel = clustering_kernel(sample, kernel, threads)
     matrix = _kernel_matrix(KernelRows(sample, kernel, threads), threads)
     cluster = _kernel_kmeans(matrix, n_clusters, rng)
     return Partition(kernel, sample, cluster)
+
+
+def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
+    """The kernel to cluster with: RBF with gamma lowered until the median value is at least 1/e.
+
+    With a larger gamma nearly all kernel values are 0, every sampled row is a cluster of its own and
+    rows far from the sample all go to the largest cluster.
+    """
+    if kernel.name != "rbf":
+        return kernel
+    matrix = _kernel_matrix(KernelRows(sample, Kernel("linear"), threads), threads)
+    norms = np.diag(matrix)
+    distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
+    median = float(np.median(distances)) if len(distances) else 0.0
+    return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
 
 
 def _kernel_matrix(sample: KernelRows, threads: int) -> np.ndarray:

@@ -1,0 +1,61 @@
+"""What both commands share: exit codes, the error boundary, options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import click
+
+import dcsvm
+
+FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+
+# -h is LIBSVM's shrinking option, so help has only its long name
+CONTEXT = {"help_option_names": ["--help"], "max_content_width": 100}
+
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads to use. Default: OMP_NUM_THREADS, else the cores this process may use.",
+)
+version_option = click.version_option(dcsvm.__version__, message="%(prog)s %(version)s")
+
+
+def guarded(command: Callable[[], int]) -> None:
+    """Run the body of a command and exit with its status; one sentence for what goes wrong."""
+    try:
+        status = command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = FAILED
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        status = INTERRUPTED
+    except MemoryError:
+        click.echo("error: not enough memory", err=True)
+        status = FAILED
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        click.echo(f"error: {error.filename}: {reason}" if error.filename else f"error: {reason}", err=True)
+        status = FAILED
+    except ValueError as error:
+        click.echo(f"error: {error}", err=True)
+        status = FAILED
+    sys.exit(status)
+
+
+def check_writable(path: str) -> None:
+    """Complain about a file that could not be written before the work for it is done."""
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
+        return
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, "is a directory", path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, "no such folder", folder)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(13, "folder is not writable", folder)

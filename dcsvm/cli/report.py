@@ -1,0 +1,88 @@
+"""What training says: progress bars and a line per level on stderr, LIBSVM's lines on stdout."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+
+import click
+
+from dcsvm.model_file import write_beside
+from dcsvm.training import LevelReport, Progress, TrainReport, report_dict
+
+
+class TerminalProgress(Progress):
+    """One bar per phase on a terminal, one line per phase anywhere; nothing when quiet."""
+
+    def __init__(self, quiet: bool):
+        self.quiet = quiet
+        self.bar = None
+
+    def begin(self, name: str, n_rows: int) -> None:
+        if self.quiet or not sys.stderr.isatty():
+            return
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=n_rows, desc=name, unit="row", leave=False, file=sys.stderr)
+
+    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
+        if self.bar is None:
+            return
+        self.bar.set_postfix_str(f"violation {violation:.2g}, active {n_active}", refresh=False)
+        self.bar.update(rows_done - self.bar.n)
+
+    def end_level(self, report: LevelReport) -> None:
+        self.say(
+            f"level {report.level}: {report.n_clusters} clusters, largest {report.largest_cluster}; "
+            f"clustering {report.seconds_clustering:.2f} s, training {report.seconds_training:.2f} s; "
+            f"{report.n_sv} support vectors"
+        )
+
+    def end(self, name: str, seconds: float, n_sv: int) -> None:
+        self.say(f"{name}: {seconds:.2f} s; {n_sv} support vectors")
+
+    def say(self, line: str) -> None:
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
+        if not self.quiet:
+            click.echo(line, err=True)
+
+
+def say_result(report: TrainReport) -> None:
+    """The closing lines of svm-train on stdout, then what they are worth on stderr."""
+    if report.objective is not None:
+        click.echo(f"obj = {report.objective:.6f}, rho = 0")
+        click.echo(f"nSV = {report.n_sv}, nBSV = {report.n_bsv}")
+    click.echo(f"Total nSV = {report.n_sv}")
+    if report.violation is None:
+        return
+    gap = (
+        "an indefinite kernel: a stationary point"
+        if report.duality_gap is None
+        else f"duality gap {report.duality_gap:.3g}"
+    )
+    click.echo(
+        f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
+        f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}",
+        err=True,
+    )
+
+
+def say_not_converged(report: TrainReport, tolerance: float) -> None:
+    reached = "" if report.violation is None else f": violation {report.violation:.3g} > {tolerance:g}"
+    click.echo(f"warning: not converged{reached}; the model is usable", err=True)
+
+
+def peak_rss_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1e6 if sys.platform == "darwin" else 1e3), 1)
+
+
+def write_report(path: str, report: TrainReport, seconds: dict[str, float]) -> None:
+    """One JSON object; `seconds` are read, write and total, which only the command knows."""
+    values = report_dict(report)
+    values["seconds"] |= seconds
+    values["peak_rss_mb"] = peak_rss_mb()
+    write_beside(path, [json.dumps(values, indent=1).encode(), b"\n"])

@@ -1,0 +1,98 @@
+"""dcsvm-train: train a model from a LIBSVM file, with svm-train's letters and defaults."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+from dcsvm.cli.options import CONTEXT, NOT_CONVERGED, check_writable, guarded, threads_option, version_option
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("training_set_file")
+@click.argument("model_file", required=False)
+@click.option("-t", "kernel_type", type=click.IntRange(0, 3), default=2, metavar="TYPE",
+              help="Kernel: 0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, "
+                   "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0). Default 2.")
+@click.option("-d", "degree", type=int, default=3, help="Degree of the polynomial. Default 3.")
+@click.option("-g", "gamma", type=float, help="gamma. Default 1/number of features.")
+@click.option("-r", "coef0", type=float, default=0.0, help="coef0. Default 0.")
+@click.option("-c", "C", type=float, default=1.0, help="C, the cost of an error. Default 1.")
+@click.option("-e", "tolerance", type=float, default=0.001, help="Largest KKT violation. Default 0.001.")
+@click.option("-m", "cache_mb", type=click.IntRange(min=1), metavar="MB",
+              help="Memory for kernel values. Default: half of the memory this process may use, "
+                   "at most 8000.")
+@click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and warnings.")
+@click.option("-l", "--levels", type=click.IntRange(min=0), metavar="L",
+              help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
+                   "as many as leave 1000 rows to a cluster. Levels of fewer than 100 rows a cluster "
+                   "on average are skipped.")
+@click.option("-k", "--branching", type=click.IntRange(min=2), default=4,
+              help="Clusters a level has for each of the next coarser one. Default 4.")
+@click.option("--sample", type=click.IntRange(min=1), default=1000, metavar="M",
+              help="Rows that kernel k-means is run on; at least one for every cluster. Default 1000.")
+@click.option("--early", is_flag=True, help="Stop after the early level: a model of local models.")
+@click.option("--early-level", type=click.IntRange(min=1), metavar="L",
+              help="Level kept for early prediction. Default: the one with branching^3 clusters, or "
+                   "the finest.")
+@click.option("--clustering", type=click.Choice(["kernel", "kmeans"]), default="kernel",
+              help="Two-step kernel k-means, or the same with Euclidean distances. Default kernel.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0.")
+@threads_option
+@click.option("--max-iter", "max_iterations", type=click.IntRange(min=1), metavar="N",
+              help="Stop after about N coordinate updates, not converged.")
+@click.option("--certify", is_flag=True, help="Check every row with float64 kernel values.")
+@click.option("--report", "report_file", metavar="FILE", help="Write what happened as JSON.")
+@version_option
+def main(training_set_file: str, model_file: str | None, **options) -> None:
+    """Train a support vector machine by divide and conquer.
+
+    TRAINING_SET_FILE is in LIBSVM's format ("-" for standard input). MODEL_FILE is by default the
+    file's name with .model appended, in the current folder. Exit status: 0 converged, 1 failed,
+    2 usage, 3 a usable model that did not converge.
+    """
+    if model_file is None:
+        if training_set_file in ("-", "/dev/stdin"):
+            raise click.UsageError("MODEL_FILE is needed when the training set is standard input")
+        model_file = os.path.basename(training_set_file) + ".model"
+    guarded(lambda: train_file(training_set_file, model_file, **options))
+
+
+def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads, quiet, report_file,
+               max_iterations, **options) -> int:  # fmt: skip
+    """Read, train, write, report; returns the exit status."""
+    from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
+    from dcsvm.dataset import read_dataset
+    from dcsvm.kernels import NAMES
+    from dcsvm.model_file import save_model
+    from dcsvm.plan import default_cache_mb, default_threads
+    from dcsvm.training import TrainOptions, train_rows
+
+    start = time.perf_counter()
+    options = TrainOptions(
+        kernel=NAMES[kernel_type],
+        cache_mb=cache_mb or default_cache_mb(),
+        threads=threads or default_threads(),
+        max_iterations=-1 if max_iterations is None else max_iterations,
+        **options,
+    )
+    for path in (model_file, report_file):
+        if path is not None:
+            check_writable(path)
+    data = read_dataset(training_set_file, threads=options.threads)
+    read = time.perf_counter()
+    progress = TerminalProgress(quiet)
+    model, report = train_rows(data.rows, data.labels, options, progress)
+    trained = time.perf_counter()
+    save_model(model, model_file)
+    written = time.perf_counter()
+    if not quiet:
+        say_result(report)
+    if not report.converged:
+        say_not_converged(report, options.tolerance)
+    if report_file is not None:
+        seconds = {"read": read - start, "write": written - trained, "total": written - start}
+        write_report(report_file, report, seconds)
+    return 0 if report.converged else NOT_CONVERGED

@@ -1,0 +1,145 @@
+"""Check a solver's answer from outside: in float64 NumPy, from nothing but its dual coefficients.
+
+Signed alpha a minimises 1/2 a'Ka - y'a with 0 <= y a <= C, and with sum(a) = 0 when the model has
+a bias. The violation is what the literature stops on: with a bias m - M of Keerthi and others,
+without one the largest projected gradient. What a solver says of itself is not read.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from cases import LINEAR, POLYNOMIAL, RBF, Kernel
+from rows import Distinct, Rows, keys, parse
+
+BLOCK = 2**24  # kernel values in memory at a time
+SAMPLE = 5000  # random rows that are checked when all of them cost too much
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Sum of the signed alphas for every distinct row, and how many support vectors there were."""
+
+    totals: np.ndarray
+    n_sv: int
+
+
+@dataclass(frozen=True)
+class Check:
+    violation: float
+    infeasibility: float  # how far an alpha is outside its bounds, over C
+    sum: float  # of the signed alphas: 0 when there is a bias
+    objective: float | None  # None: the support vectors were too many to compute it
+    duality_gap: float | None  # without a bias, when every row was checked
+    n_sv: int
+    n_bsv: int
+    rows_checked: int
+
+
+def read_model(path: Path, known: Distinct, change) -> Solution:
+    """The solution in a two-class LIBSVM model; `change` is how its writer rounds features."""
+    header, _, rest = path.read_bytes().partition(b"\nSV\n")
+    fields = dict(line.split(maxsplit=1) for line in header.splitlines())
+    lines = rest.split(b"\n", int(fields[b"total_sv"]))[: int(fields[b"total_sv"])]
+    vectors = parse(b"\n".join(lines)).with_values(change)
+    if float(fields[b"label"].split()[0]) < 0:
+        vectors.labels[:] = -vectors.labels
+    totals = np.zeros(len(known.count))
+    for key, coefficient in zip(keys(vectors), vectors.labels, strict=True):
+        if key not in known.by_key:
+            raise ValueError("the model has a support vector that is no training row")
+        totals[known.by_key[key]] += coefficient
+    return Solution(totals, len(vectors))
+
+
+def from_support(support: np.ndarray, coefficients: np.ndarray, known: Distinct) -> Solution:
+    groups = known.group_of[support]
+    return Solution(np.bincount(groups, coefficients, len(known.count)), len(support))
+
+
+def check(
+    solution: Solution,
+    rows: Rows,
+    known: Distinct,
+    kernel: Kernel,
+    C: float,
+    bias: bool,
+    slack: float,
+    budget: float,
+) -> Check:
+    """`slack`: relative rounding of alpha at its bounds. `budget`: multiply-adds to spend."""
+    inside = known.sign * solution.totals / known.count
+    lower, upper = inside <= slack * C, inside >= (1 - slack) * C
+    support = np.flatnonzero(solution.totals)
+    chosen = rows_to_check(
+        support, np.flatnonzero(~lower & ~upper), len(inside), rows.n_features, budget
+    )
+    product = kernel_product(
+        rows, known.first[chosen], known.first[support], solution.totals[support], kernel
+    )
+    gradient = product - known.sign[chosen]
+    measure = pair_violation if bias else projected_violation
+    violation = measure(gradient, known.sign[chosen], lower[chosen], upper[chosen])
+    outside = max(0.0, np.max(-inside), np.max(inside - C)) / C
+    objective = gap = None
+    if len(np.intersect1d(chosen, support)) == len(support):
+        a = solution.totals[chosen]
+        objective = float(a @ product / 2 - np.abs(solution.totals).sum())
+        if len(chosen) == len(inside) and not bias:
+            gap = duality_gap(known.sign * gradient, inside, C, known.count)
+    counts = solution.n_sv, int(known.count[upper].sum()), len(chosen)
+    return Check(violation, float(outside), float(solution.totals.sum()), objective, gap, *counts)
+
+
+def rows_to_check(support, free, n_rows: int, n_features: int, budget: float) -> np.ndarray:
+    """All distinct rows if affordable, else a sample with the support vectors or the free ones."""
+    affordable = budget / (max(len(support), 1) * (n_features + 30))
+    if n_rows <= affordable:
+        return np.arange(n_rows)
+    sample = np.random.default_rng(0).permutation(n_rows)[:SAMPLE]
+    return np.union1d(support if len(support) + SAMPLE <= affordable else free, sample)
+
+
+def projected_violation(gradient, sign, lower, upper) -> float:
+    slope = sign * gradient
+    slope = np.where(lower, np.minimum(slope, 0), np.where(upper, np.maximum(slope, 0), slope))
+    return float(np.abs(slope).max(initial=0))
+
+
+def pair_violation(gradient, sign, lower, upper) -> float:
+    may_rise = np.where(sign > 0, ~upper, ~lower)
+    may_fall = np.where(sign > 0, ~lower, ~upper)
+    highest = np.max(-gradient[may_rise], initial=-np.inf)
+    return float(max(0.0, highest - np.min(-gradient[may_fall], initial=np.inf)))
+
+
+def duality_gap(slope, inside, C: float, count) -> float:
+    """Primal plus dual objective in closed form: every term is >= 0 for a feasible alpha."""
+    return float(np.sum(count * np.where(slope >= 0, inside * slope, (inside - C) * slope)))
+
+
+def kernel_product(
+    rows: Rows, left: np.ndarray, right: np.ndarray, weights: np.ndarray, kernel: Kernel
+) -> np.ndarray:
+    n_features = rows.n_features
+    points = rows.dense(right, n_features)
+    step = max(1, BLOCK // max(len(right), n_features, 1))
+    blocks = [left[i : i + step] for i in range(0, len(left), step)]
+    return np.concatenate(
+        [kernel_values(rows.dense(b, n_features), points, kernel) @ weights for b in blocks]
+    )
+
+
+def kernel_values(left: np.ndarray, right: np.ndarray, kernel: Kernel) -> np.ndarray:
+    products = left @ right.T
+    if kernel.type == LINEAR:
+        return products
+    if kernel.type == RBF:
+        products *= -2
+        products += np.einsum("ij,ij->i", left, left)[:, None]
+        products += np.einsum("ij,ij->i", right, right)
+        np.maximum(products, 0, out=products)
+        products *= -kernel.gamma
+        return np.exp(products, out=products)
+    inner = kernel.gamma * products + kernel.coef0
+    return inner**kernel.degree if kernel.type == POLYNOMIAL else np.tanh(inner)

@@ -1,0 +1,85 @@
+"""Run a command under a time limit and measure it: wall clock, processor time, peak memory.
+
+The command is started by a small process of its own (this file as a program), because Linux counts
+the memory of the process that starts a command as the command's.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended. `code` is negative for a signal; what was not measured is None."""
+
+    code: int
+    timed_out: bool
+    stdout: str
+    stderr: str
+    wall: float | None = None
+    processor: float | None = None
+    peak_mb: float | None = None
+
+
+def run(command: list, timeout: float, threads: int) -> Finished:
+    """The command may use `threads` cores."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("stdout", "stderr", "measured")]
+        starter = [sys.executable, "-I", "-S", __file__, paths[2], threads, *command]
+        with open(paths[0], "wb") as stdout, open(paths[1], "wb") as stderr:
+            process = subprocess.Popen(
+                [str(word) for word in starter],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                env=os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)),
+            )
+            timed_out = wait(process, timeout)
+        texts = [path.read_text(errors="replace") for path in paths[:2]]
+        if timed_out or process.returncode:
+            return Finished(process.returncode, timed_out, *texts)
+        measured = json.loads(paths[2].read_text())
+        return Finished(measured.pop("code"), False, *texts, **measured)
+
+
+def wait(process: subprocess.Popen, timeout: float) -> bool:
+    """Whether it had to be stopped. It leads a process group: nothing it started is left behind."""
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return False
+
+
+def start(result: str, threads: str, *command: str) -> None:
+    """The small process: start the command, wait for it, write down what it took."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    begin = time.perf_counter()
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    measured = {
+        "code": os.waitstatus_to_exitcode(status),
+        "wall": time.perf_counter() - begin,
+        "processor": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss / 1024,
+    }
+    Path(result).write_text(json.dumps(measured))
+
+
+if __name__ == "__main__":
+    start(*sys.argv[1:])

@@ -1,0 +1,116 @@
+"""Rows of LIBSVM text for the benchmark: reading them, and finding which of them are the same row.
+
+The check of a solution works on distinct rows (features and label): the alphas of equal rows can be
+shared among them in any way without changing the function, and a model file does not say which of
+them it means.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labels (or coefficients) and sparse rows; features count from 1, zeros are not stored."""
+
+    labels: np.ndarray
+    starts: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.indices.max(initial=0))
+
+    def dense(self, chosen: np.ndarray, n_features: int) -> np.ndarray:
+        """The chosen rows as float64, shape (len(chosen), n_features)."""
+        counts = self.starts[chosen + 1] - self.starts[chosen]
+        ends = np.cumsum(counts)
+        places = np.arange(counts.sum()) + np.repeat(self.starts[chosen] - (ends - counts), counts)
+        out = np.zeros((len(chosen), n_features))
+        out[np.repeat(np.arange(len(chosen)), counts), self.indices[places] - 1] = self.values[
+            places
+        ]
+        return out
+
+    def with_values(self, change: Callable[[np.ndarray], np.ndarray]) -> "Rows":
+        return Rows(self.labels, self.starts, self.indices, change(self.values))
+
+
+def read(path: Path) -> Rows:
+    return parse(path.read_bytes())
+
+
+def parse(text: bytes) -> Rows:
+    """LIBSVM lines without comments or blank lines."""
+    counts = np.array([line.count(b":") for line in text.splitlines()], dtype=np.int64)
+    numbers = np.fromstring(text.replace(b":", b" ").decode("ascii"), sep=" ")
+    ends = np.cumsum(1 + 2 * counts)
+    if len(numbers) != (ends[-1] if len(ends) else 0):
+        raise ValueError("not LIBSVM text")
+    heads = ends - 1 - 2 * counts
+    is_feature = np.ones(len(numbers), dtype=bool)
+    is_feature[heads] = False
+    pairs = numbers[is_feature].reshape(-1, 2)
+    kept = pairs[:, 1] != 0
+    kept_before = np.concatenate([[0], np.cumsum(kept)])
+    starts = kept_before[np.concatenate([[0], np.cumsum(counts)])]
+    return Rows(numbers[heads], starts, pairs[kept, 0].astype(np.int64), pairs[kept, 1])
+
+
+def sample_lines(source: Path, target: Path, count: int, seed: int) -> None:
+    """Write `count` random lines of a file, in file order (all of them if there are fewer)."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    chosen = np.random.default_rng(seed).permutation(len(lines))[:count]
+    target.write_bytes(b"".join(lines[i] for i in np.sort(chosen)))
+
+
+# How a solver sees a value, and so how its model file can be matched with the training rows.
+
+
+def exact(values: np.ndarray) -> np.ndarray:
+    return values
+
+
+def as_float32(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def as_svm_train_writes(values: np.ndarray) -> np.ndarray:
+    """svm-train keeps eight digits of the support vectors' values."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return np.array([float(f"{value:.8g}") for value in distinct.tolist()])[inverse]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct rows of a training set: of each the first, how many there are, its label."""
+
+    first: np.ndarray
+    count: np.ndarray
+    sign: np.ndarray
+    group_of: np.ndarray  # for every training row the number of its distinct row
+    by_key: dict[bytes, int]
+
+
+def keys(rows: Rows) -> list[bytes]:
+    """One key per row, equal for rows with equal features and equal sign of the label."""
+    signs = [b"+" if label > 0 else b"-" for label in rows.labels]
+    starts = rows.starts.tolist()
+    return [
+        sign + rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+        for sign, a, b in zip(signs, starts[:-1], starts[1:], strict=True)
+    ]
+
+
+def distinct(rows: Rows) -> Distinct:
+    by_key: dict[bytes, int] = {}
+    group_of = np.array([by_key.setdefault(key, len(by_key)) for key in keys(rows)])
+    _, first, count = np.unique(group_of, return_index=True, return_counts=True)
+    return Distinct(first, count, np.sign(rows.labels[first]), group_of, by_key)

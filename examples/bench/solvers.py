@@ -1,0 +1,217 @@
+"""The programs that are compared: how each is run, what its time is, and where its solution is.
+
+dcsvm's time is the training time of its report (reading left out). svm-train's is the whole
+command; a run that reads and stops at once is measured beside it, and the median of those is
+subtracted. For scikit-learn and scikit-learn-intelex only fit() is timed.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import process
+import rows as row
+from cases import Case
+from certificate import Solution, from_support, read_model
+
+STOP_AT_ONCE = "1e9"  # a tolerance that svm-train meets before its first iteration
+
+
+@dataclass(frozen=True)
+class Setup:
+    threads: int
+    cache_mb: int
+    timeout: float
+    work: Path  # for models, reports and predictions
+    dcsvm_train: str
+    dcsvm_predict: str
+    svm_train: str
+    svm_predict: str
+    python_peers: str
+    dcsvm_options: tuple[str, ...] = ()
+
+    def run(self, command: list) -> process.Finished:
+        return process.run(command, self.timeout, self.threads)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A case with its files, read once and kept for all solvers."""
+
+    case: Case
+    train: Path
+    test: Path | None
+    work: Path
+
+    @cached_property
+    def rows(self) -> row.Rows:
+        return row.read(self.train)
+
+    @cached_property
+    def test_rows(self) -> row.Rows | None:
+        return row.read(self.test) if self.test else None
+
+    @cached_property
+    def distinct(self) -> dict[Callable, tuple[row.Rows, row.Distinct]]:
+        return {}
+
+    def distinct_rows(self, change: Callable) -> tuple[row.Rows, row.Distinct]:
+        """The rows as a solver sees them."""
+        if change not in self.distinct:
+            changed = self.rows.with_values(change)
+            self.distinct[change] = changed, row.distinct(changed)
+        return self.distinct[change]
+
+    def arrays(self, part: str) -> tuple[Path, Path]:
+        """Dense .npy files of the rows and labels of `train` or `test`, for other Pythons."""
+        paths = self.work / f"{part}.rows.npy", self.work / f"{part}.labels.npy"
+        if not paths[1].exists():
+            data = self.rows if part == "train" else self.test_rows
+            width = max(self.rows.n_features, self.test_rows.n_features if self.test_rows else 0)
+            np.save(paths[0], data.dense(np.arange(len(data)), width))
+            np.save(paths[1], data.labels)
+        return paths
+
+
+@dataclass
+class Run:
+    """One run of one solver. `status`: ok, timeout, failed or missing."""
+
+    solver: str
+    status: str
+    seconds: float | None = None  # training
+    reading: float = 0.0  # to subtract from `seconds`
+    wall: float | None = None
+    processor: float | None = None
+    peak_mb: float | None = None
+    accuracy: float | None = None
+    predict_seconds: float | None = None
+    message: str = ""
+    report: dict = field(default_factory=dict)
+    check: dict | None = None
+    solution: Solution | None = None
+
+    @classmethod
+    def of(cls, solver: str, finished: process.Finished, good_codes=(0,)) -> "Run":
+        good = finished.code in good_codes and not finished.timed_out
+        status = "ok" if good else "timeout" if finished.timed_out else "failed"
+        run = cls(solver, status, message="" if good else finished.stderr[-2000:])
+        run.wall, run.processor = finished.wall, finished.processor
+        run.peak_mb = finished.peak_mb
+        return run
+
+    def as_dict(self) -> dict:
+        return {key: value for key, value in vars(self).items() if key != "solution"}
+
+
+class Dcsvm:
+    """This project. Exit code 3 is a usable model that did not converge: the check will tell."""
+
+    bias, slack, change = False, 1e-9, staticmethod(row.as_float32)
+
+    def __init__(self, name: str = "dcsvm", options: tuple[str, ...] = ()):
+        self.name, self.options = name, options
+
+    def program(self, setup: Setup) -> str:
+        return setup.dcsvm_train
+
+    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+        model, report = setup.work / f"{self.name}.model", setup.work / f"{self.name}.json"
+        command = [setup.dcsvm_train, "-q", *solver_options(job.case, setup)]
+        command += ["--threads", setup.threads, "--report", report]
+        command += [*setup.dcsvm_options, *job.case.extra, *self.options, job.train, model]
+        run = Run.of(self.name, setup.run(command), good_codes=(0, 3))
+        if run.status == "ok":
+            run.report = json.loads(report.read_text())
+            run.seconds = run.report["seconds"]["train"]
+            run.solution = read_model(model, job.distinct_rows(self.change)[1], self.change)
+            if with_accuracy and job.test:
+                predict(run, job, setup, [setup.dcsvm_predict, "-q", job.test, model])
+        return run
+
+
+class SvmTrain:
+    name, bias, slack, change = "svm-train", True, 1e-9, staticmethod(row.as_svm_train_writes)
+
+    def program(self, setup: Setup) -> str:
+        return setup.svm_train
+
+    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+        model = setup.work / "svm-train.model"
+        options = [setup.svm_train, "-q", *solver_options(job.case, setup)]
+        run = Run.of(self.name, setup.run([*options, job.train, model]))
+        if run.status == "ok":
+            reading = setup.run([*options, "-e", STOP_AT_ONCE, job.train, setup.work / "no.model"])
+            run.seconds, run.reading = run.wall, reading.wall or 0.0
+            run.solution = read_model(model, job.distinct_rows(self.change)[1], self.change)
+            if with_accuracy and job.test:
+                predict(run, job, setup, [setup.svm_predict, job.test, model])
+        return run
+
+
+class Sklearn:
+    """SVC of a package, on dense rows."""
+
+    bias = True
+
+    def __init__(self, name: str, package: str, dtype: str):
+        self.name, self.package, self.dtype = name, package, dtype
+        self.slack = 1e-6 if dtype == "float32" else 1e-9
+        self.change = row.as_float32 if dtype == "float32" else row.exact
+
+    def program(self, setup: Setup) -> str:
+        return setup.python_peers
+
+    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+        solution = setup.work / f"{self.name}.npz"
+        script = Path(__file__).with_name("fit_sklearn.py")
+        spec = json.dumps(self.spec(job, setup, with_accuracy))
+        finished = setup.run([setup.python_peers, script, self.package, spec, solution])
+        run = Run.of(self.name, finished)
+        if run.status == "ok":
+            run.report = json.loads(finished.stdout.splitlines()[-1])
+            run.seconds = run.report["seconds"]
+            run.accuracy = run.report.get("accuracy")
+            run.predict_seconds = run.report.get("predict_seconds")
+            with np.load(solution) as saved:
+                known = job.distinct_rows(self.change)[1]
+                run.solution = from_support(saved["support"], saved["coefficients"], known)
+        elif "ModuleNotFoundError" in finished.stderr:
+            run.status = "missing"
+        return run
+
+    def spec(self, job: Job, setup: Setup, with_accuracy: bool) -> dict:
+        case, kernel = job.case, job.case.kernel
+        paths = dict(zip(("rows", "labels"), map(str, job.arrays("train")), strict=True))
+        test = map(str, job.arrays("test")) if with_accuracy and job.test else (None, None)
+        paths |= zip(("test_rows", "test_labels"), test, strict=True)
+        values = {"C": case.C, "tolerance": case.tolerance, "kernel": kernel.type}
+        values |= {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+        budget = {"cache_mb": setup.cache_mb, "threads": setup.threads, "dtype": self.dtype}
+        return paths | values | budget
+
+
+PEERS = {
+    "svm-train": SvmTrain(),
+    "sklearnex": Sklearn("sklearnex", "sklearnex", "float32"),
+    "sklearnex64": Sklearn("sklearnex64", "sklearnex", "float64"),
+    "sklearn": Sklearn("sklearn", "sklearn", "float64"),
+}
+
+
+def solver_options(case: Case, setup: Setup) -> list[str]:
+    """The options dcsvm-train and svm-train have in common."""
+    options = ["-c", repr(case.C), *case.kernel.options()]
+    return [*options, "-e", repr(case.tolerance), "-m", str(setup.cache_mb)]
+
+
+def predict(run: Run, job: Job, setup: Setup, command: list) -> None:
+    """Both predict commands write one label per line."""
+    output = setup.work / "predictions"
+    finished = setup.run([*command, output])
+    if finished.code == 0:
+        run.predict_seconds = finished.wall
+        run.accuracy = float(np.mean(np.loadtxt(output) == job.test_rows.labels))

@@ -1,0 +1,114 @@
+"""The benchmark's output as aligned plain text: times and ratios, checked solutions, a summary."""
+
+from statistics import geometric_mean
+
+from results import Result, Standing
+
+LEGEND = """ratio: a peer's time over ours. !: the solution misses its tolerance (a peer's: by more
+than twice) in the independent check; it is not in the summary. -: absent, or no such number.
+bound: rows x support vectors kernel evaluations at the measured speed of our kernel product."""
+
+
+def times(results: list[Result], peers: list[str], direct: bool) -> str:
+    """One line per case: median seconds, and the peers' time over ours."""
+    heading = ["seconds of training", "rows", "dcsvm", *direct * ["-l 0"], "bound", "x bound"]
+    for peer in peers:
+        heading += [peer, "ratio"]
+    return aligned([heading, *(times_line(result, peers, direct) for result in results)])
+
+
+def times_line(result: Result, peers: list[str], direct: bool) -> list[str]:
+    ours, bound = result.standing("dcsvm"), result.bound
+    line = [result.case.name, str(result.n_rows), seconds(ours)]
+    if direct:
+        line.append(seconds(result.standing("direct")))
+    line += [number(bound), number(ours.seconds / bound if bound and ours.seconds else None)]
+    for peer in peers:
+        standing = result.standing(peer)
+        line += [seconds(standing), ratio(standing, ours)]
+    return line
+
+
+def solutions(results: list[Result]) -> str:
+    """One line per case and solver: what the check found (the worst violation of all rounds)."""
+    heading = ["solutions", "solver", "SVs", "bounded", "violation", "objective", "gap"]
+    lines = [
+        solution_line(result, solver)
+        for result in results
+        for solver in result.runs
+        if result.standing(solver).violation is not None
+    ]
+    return aligned([[*heading, "rows checked", "MB", "accuracy"], *lines])
+
+
+def solution_line(result: Result, solver: str) -> list[str]:
+    standing, runs = result.standing(solver), result.runs[solver]
+    check = next(run.check for run in runs if run.check)
+    peak = max(run.peak_mb for run in runs if run.check)
+    accuracy = next((100 * run.accuracy for run in runs if run.accuracy is not None), None)
+    return [
+        result.case.name,
+        solver,
+        str(check["n_sv"]),
+        str(check["n_bsv"]),
+        f"{standing.violation:.2e}" + ("" if standing.holds else "!"),
+        either(check["objective"], ".6f"),
+        either(check["duality_gap"], ".2e"),
+        str(check["rows_checked"]),
+        f"{peak:.0f}",
+        either(accuracy, ".3f"),
+    ]
+
+
+def summary(results: list[Result], peers: list[str]) -> str:
+    """For each peer: over how many cases we compare, how often we are faster, the worst case."""
+    heading = ["peer's time over ours", "cases", "we are faster", "mean", "least", "most"]
+    lines = [summary_line(results, peer) for peer in peers]
+    return aligned([[*heading, "least in"], *lines])
+
+
+def summary_line(results: list[Result], peer: str) -> list[str]:
+    counted = [result for result in results if result.standing(peer).counts]
+    pairs = [(r.standing(peer).ratio(r.standing("dcsvm")), r.case.name) for r in counted]
+    pairs = sorted(pair for pair in pairs if pair[0])
+    if not pairs:
+        return [peer, "0", *5 * ["-"]]
+    ratios = [value for value, _ in pairs]
+    faster = sum(value > 1 for value in ratios)
+    spread = [f"{value:.2f}" for value in (geometric_mean(ratios), ratios[0], ratios[-1])]
+    return [peer, str(len(ratios)), str(faster), *spread, pairs[0][1]]
+
+
+def seconds(standing: Standing) -> str:
+    if standing.status == "timeout":
+        return f">{standing.timeout:.0f}"
+    if standing.status != "ok":
+        return "-" if standing.status == "missing" else standing.status
+    return number(standing.seconds) + ("" if standing.holds else "!")
+
+
+def ratio(standing: Standing, ours: Standing) -> str:
+    if standing.status == "timeout" and ours.counts and ours.seconds:
+        return f">{standing.timeout / ours.seconds:.1f}"
+    value = standing.ratio(ours)
+    return "-" if value is None else f"{value:.2f}" + ("" if standing.holds else "!")
+
+
+def number(value: float | None) -> str:
+    """About three digits, never an exponent."""
+    if value is None:
+        return "-"
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def either(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def aligned(table: list[list[str]]) -> str:
+    """The first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
+        for line in table
+    )
