@@ -1,9 +1,13 @@
-"""The extensions and their flags; everything else is in pyproject.toml."""
+"""The extensions and their flags; everything else is in pyproject.toml.
+
+DCSVM_SANITIZE=1 builds with gcc's address and undefined behaviour sanitizers, in build/asan.
+"""
 
 import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
@@ -11,32 +15,47 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-BASE_FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
+SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
+FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
+SANITIZE_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clang with libomp
+    (["-fopenmp"], ["-fopenmp"]),
+    (["-Xpreprocessor", "-fopenmp"], ["-lomp"]),
+)
 
 
-def flag_works(compiler: list[str], flag: str) -> bool:
-    """Whether the compiler accepts a flag; OpenMP is the one that may be missing."""
+def openmp_flags(compiler: list[str]) -> tuple[list[str], list[str]]:
+    """What makes this compiler do OpenMP; nothing where nothing does."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.cc")
-        source.write_text("int main() { return 0; }\n")
-        command = [*compiler, flag, str(source), "-o", str(Path(folder, "probe"))]
-        return subprocess.run(command, capture_output=True).returncode == 0
+        source.write_text("#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n")
+        for compiling, linking in OPENMP_FLAGS:
+            command = [*compiler, *compiling, str(source), "-o", f"{folder}/probe", *linking]
+            if subprocess.run(command, capture_output=True).returncode == 0:
+                return compiling, linking
+    print("dcsvm: this compiler has no OpenMP; dcsvm will use one thread", file=sys.stderr)
+    return [], []
 
 
 class BuildExtensions(build_ext):
-    """Adds OpenMP where the compiler has it, and sanitizers when DCSVM_SANITIZE=1."""
+    """Adds OpenMP where the compiler has it, and compiles the files side by side."""
 
     def build_extensions(self):
-        compiler = list(getattr(self.compiler, "compiler_cxx", None) or self.compiler.compiler)
-        extra = ["-fopenmp"] if flag_works(compiler[:1], "-fopenmp") else []
-        if not extra:
-            print("dcsvm: this compiler has no OpenMP; training will use one thread", file=sys.stderr)
-        if os.environ.get("DCSVM_SANITIZE"):
-            extra += ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-O1", "-g"]
+        compiling, linking = openmp_flags(self.compiler.compiler_cxx)
         for extension in self.extensions:
-            extension.extra_compile_args += extra
-            extension.extra_link_args += extra
-        super().build_extensions()
+            extension.extra_compile_args += compiling
+            extension.extra_link_args += linking
+        compile_some = self.compiler.compile
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+
+            def compile_each(sources, *args, **kwargs):
+                objects = pool.map(lambda one: compile_some([one], *args, **kwargs), sources)
+                return sum(objects, [])
+
+            self.compiler.compile = compile_each
+            self.parallel = len(self.extensions)
+            super().build_extensions()
 
 
 def extension(name: str, sources: list[str]) -> Extension:
@@ -44,8 +63,9 @@ def extension(name: str, sources: list[str]) -> Extension:
         f"dcsvm.{name}",
         [f"dcsvm/{name}.pyx", *sources],
         include_dirs=["csrc"],
-        depends=glob("csrc/*.h") + glob("dcsvm/*.pxd"),
-        extra_compile_args=[*BASE_FLAGS, *os.environ.get("DCSVM_WARNINGS", "").split()],
+        depends=["setup.py", *glob("csrc/*.h"), *glob("dcsvm/*.p[xy][dx]")],
+        extra_compile_args=FLAGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
+        extra_link_args=SANITIZERS if SANITIZE else [],
         language="c++",
     )
 
@@ -54,6 +74,7 @@ core_sources = sorted(path for path in glob("csrc/*.cc") if not path.endswith("s
 
 setup(
     cmdclass={"build_ext": BuildExtensions},
+    options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
     ext_modules=cythonize(
         [extension("_core", core_sources), extension("_svmlight", ["csrc/svmlight.cc"])],
         compiler_directives={

@@ -43,20 +43,19 @@ class LevelSolver {
     std::vector<std::size_t> order(clusters_.n_clusters);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
-    double cost_left = 0;
-    for (const std::size_t c : order) cost_left += cost(c);
+    for (const std::size_t c : order) total_cost_ += cost(c);
+    double cost_left = total_cost_;
     reports_.resize(clusters_.n_clusters);
     const int n_threads = options_.solve.n_threads;
     std::size_t first = 0;
     while (first < order.size() && (n_threads == 1 || cost(order[first]) * n_threads > cost_left)) {
       cost_left -= cost(order[first]);
-      solve_one(order[first], n_threads, options_.solve.cache_bytes);
+      solve_one(order[first], n_threads);
       ++first;
     }
     const auto n = static_cast<std::int64_t>(order.size());
-    const std::size_t share = options_.solve.cache_bytes / static_cast<std::size_t>(n_threads);
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
-    for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k) solve_one(order[static_cast<std::size_t>(k)], 1, share);
+    for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k) solve_one(order[static_cast<std::size_t>(k)], 1);
     if (error_) std::rethrow_exception(error_);
     return reports_;
   }
@@ -65,16 +64,20 @@ class LevelSolver {
   std::size_t size(std::size_t c) const { return static_cast<std::size_t>(clusters_.start[c + 1] - clusters_.start[c]); }
   double cost(std::size_t c) const { return static_cast<double>(size(c)) * static_cast<double>(size(c)); }
 
-  void solve_one(std::size_t c, int n_threads, std::size_t cache_bytes) {
+  void solve_one(std::size_t c, int n_threads) {
     if (stopped_ || size(c) == 0) return;
     try {
       const std::int32_t* members = clusters_.members + clusters_.start[c];
       const SubProblem problem(qp_, members, size(c));
       std::vector<double> alpha(problem.size), gradient(problem.size);
-      for (std::size_t k = 0; k < problem.size; ++k) alpha[k] = alpha_[members[k]];
+      for (std::size_t k = 0; k < problem.size; ++k) {
+        alpha[k] = alpha_[members[k]];
+        gradient[k] = gradient_[members[k]];
+      }
       SolveOptions options = options_.solve;
       options.n_threads = n_threads;
-      options.cache_bytes = cache_bytes;
+      // a share by cost, whatever the number of threads, since decisions depend on it
+      options.cache_bytes = static_cast<std::size_t>(static_cast<double>(options_.solve.cache_bytes) * cost(c) / total_cost_);
       options.progress = [this](const SolveProgress& now) { return tell(now, 0, 0); };
       reports_[c] = solve(setup_, points_, problem.qp(), alpha.data(), gradient.data(), options);
       for (std::size_t k = 0; k < problem.size; ++k) {
@@ -112,6 +115,7 @@ class LevelSolver {
   const ClusterOptions& options_;
   std::vector<SolveReport> reports_;
   ClusterProgress progress_;
+  double total_cost_ = 0;
   std::exception_ptr error_;
   std::atomic<bool> stopped_{false};
 };

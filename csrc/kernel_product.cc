@@ -8,6 +8,12 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t source_block = 64;
+// Kernel values below which starting threads costs more than it saves.
+constexpr std::size_t worth_threads = 100000;
+
+bool worthwhile(int n_threads, const RowList& targets, const RowList& sources) {
+  return n_threads > 1 && targets.size * sources.size >= worth_threads;
+}
 
 std::vector<std::int32_t> row_numbers(const RowList& rows) {
   std::vector<std::int32_t> numbers(rows.size);
@@ -50,7 +56,7 @@ void product(const KernelSetup& setup, const RowList& targets, const RowList& so
   const std::size_t n_panels = panels_per_block(setup), block = n_panels * panel_rows;
   const std::size_t n_columns = weights.n_columns;
   const auto n_blocks = static_cast<std::int64_t>((targets.size + block - 1) / block);
-#pragma omp parallel num_threads(n_threads) if (n_threads > 1)
+#pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
   {
     TileScratch scratch;
     std::vector<Real> tile(source_block * block);
@@ -89,7 +95,7 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
                    int n_threads, float* out) {
   const std::vector<std::int32_t> target_rows = row_numbers(targets), source_rows = row_numbers(sources);
   const auto n_blocks = static_cast<std::int64_t>((sources.size + panel_rows - 1) / panel_rows);
-#pragma omp parallel num_threads(n_threads) if (n_threads > 1)
+#pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
   {
     TileScratch scratch;
     float tile[panel_rows * panel_rows];

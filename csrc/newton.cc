@@ -53,7 +53,7 @@ bool Cholesky::factor(int n_threads) {
     const std::size_t k = kb * block;
     if (!factor_diagonal(k, inverse_.data())) return false;
     const auto rest = static_cast<std::int64_t>(n_blocks - kb - 1);
-    const bool parallel = n_threads > 1 && rest >= 4;
+    const bool parallel = n_threads > 1 && rest >= 12;
 #pragma omp parallel num_threads(n_threads) if (parallel)
     {
 #pragma omp for schedule(static)
@@ -89,10 +89,12 @@ bool Cholesky::factor(int n_threads) {
 }
 
 void Cholesky::solve(double* b) const {
-  for (std::size_t i = 0; i < size_; ++i) {
+  std::size_t first = 0;
+  while (first < size_ && b[first] == 0.0) ++first;
+  for (std::size_t i = first; i < size_; ++i) {
     const double* row = matrix_.data() + i * stride_;
     double sum[4] = {};
-    std::size_t j = 0;
+    std::size_t j = first;
     for (; j + 4 <= i; j += 4) {
       for (std::size_t v = 0; v < 4; ++v) sum[v] += row[j + v] * b[j + v];
     }

@@ -8,8 +8,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace dcsvm {
 
@@ -33,7 +39,7 @@ class RowCache {
     return row(static_cast<std::size_t>(slot));
   }
 
-  bool contains(std::int32_t key) const { return slot_of_[static_cast<std::size_t>(key)] >= 0; }
+  std::size_t capacity() const { return capacity_; }
 
   // Makes room for rows that are about to be computed and returns a slot's row for each key, null
   // where the budget is used up by rows that find() touched since begin_batch().
@@ -45,7 +51,7 @@ class RowCache {
     const std::size_t n_old = key_of_.size();
     if (!slab_ && capacity_ > 0) {
       slab_size_ = capacity_ * stride_;
-      slab_.reset(new float[slab_size_]);
+      slab_ = reserve(slab_size_);
     }
     for (std::size_t i = 0; i < keys.size() && i < fresh + victims.size(); ++i) {
       std::size_t slot = n_old + i;
@@ -88,6 +94,23 @@ class RowCache {
   }
 
  private:
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
+  using Slab = std::unique_ptr<float[], Free>;
+
+  // Huge pages where the system has them: rows are read in short pieces at many places.
+  static Slab reserve(std::size_t n_floats) {
+    constexpr std::size_t page = std::size_t{1} << 21;
+    const std::size_t bytes = (n_floats * sizeof(float) + page - 1) / page * page;
+    void* memory = std::aligned_alloc(page, bytes);
+    if (!memory) throw std::bad_alloc();
+#if defined(__linux__)
+    madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return Slab(static_cast<float*>(memory));
+  }
+
   float* row(std::size_t slot) { return slab_.get() + slot * stride_; }
 
   // Up to n slots not touched since begin_batch(), oldest first.
@@ -108,7 +131,7 @@ class RowCache {
 
   std::size_t stride_ = 1, budget_ = 0, capacity_ = 0, slab_size_ = 0;
   std::int64_t clock_ = 0, batch_start_ = 0;
-  std::unique_ptr<float[]> slab_;
+  Slab slab_;
   std::vector<std::int32_t> slot_of_;  // key -> slot
   std::vector<std::int32_t> key_of_;   // slot -> key
   std::vector<std::int64_t> used_;     // slot -> time of last use

@@ -4,20 +4,29 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "kernel_product.h"
 #include "row_cache.h"
+#include "selection.h"
+#include "working_kernel.h"
 #include "working_set.h"
 
 namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t smallest_working_set = 256;
+constexpr std::size_t smallest_working_set = 512;
 constexpr std::size_t largest_working_set = 2048;
-constexpr double inner_reduction = 0.1;       // of the working set's own violation
-constexpr double caching_pays_above = 0.8;    // nanoseconds a kernel value; reading one costs less
+constexpr std::size_t complete_set = 1024;     // a problem of at most this many is one working set
+constexpr double inner_reduction = 0.2;        // of the working set's own violation
+// Nanoseconds, fixed: kernel rows are cached where a value costs more than reading it does, and
+// the working set grows with the cost of a row.
+constexpr double caching_pays_above = 0.5;
+constexpr double cached_entry_cost = 0.3;
+constexpr double working_set_entry_cost = 8.0;
+constexpr double dear_rows = 8.0;  // times the cost of reading: the initial gradient's rows are cached
 constexpr std::size_t query_block = 64;
 constexpr int quiet_steps = 3;                // outer steps at a bound before a variable is shrunk
 constexpr double largest_shrink_margin = 0.5;
@@ -33,9 +42,6 @@ class Timer {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Spreads equal scores over the whole list: ties are broken by this, then by position.
-std::uint32_t scatter(std::size_t i) { return static_cast<std::uint32_t>(i) * 2654435761u; }
-
 class Solver {
  public:
   Solver(const KernelSetup& setup, const Points& points, const BoxQp& qp, double* alpha,
@@ -46,13 +52,17 @@ class Solver {
 
  private:
   // gradient over all variables
+  void start();
   void rebuild(bool from_scratch);
+  void rebuild_active();
+  void synchronise();
   void activate();
   void write_back();
   double everywhere_violation() const;
 
   // one outer step on the active variables
   double measure();
+  std::size_t working_set_size() const;
   void select();
   void solve_working_set();
   void update_gradient(const std::vector<std::int32_t>& changed, const std::vector<double>& step);
@@ -63,6 +73,9 @@ class Solver {
   bool may_go_on();
 
   std::size_t n_active() const { return active_.size(); }
+  std::int32_t row_at(std::int32_t position) const {
+    return static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[static_cast<std::size_t>(position)])));
+  }
   double reduced_gradient(std::size_t p) const {
     return group_.empty() || group_[p] < 0 ? g_[p] : g_[p] + multipliers_[static_cast<std::size_t>(group_[p])];
   }
@@ -85,38 +98,31 @@ class Solver {
   std::vector<double> multipliers_;
   RowPanels lanes_;
   RowCache cache_;
+  double tile_cost_ = 0;  // nanoseconds a kernel value, from the fixed model
   bool caching_ = false;
+  std::int64_t rows_since_rebuild_ = 0;
   int stalls_ = 0;  // outer steps in a row that changed nothing
 
   // working set: positions in the active list, ascending
   std::vector<std::int32_t> working_;
-  std::vector<float> kernel_, previous_kernel_;
-  std::size_t kernel_stride_ = 0;
+  WorkingKernel working_kernel_;
   WorkingSetSolver working_set_solver_;
 };
 
 SolveReport Solver::run() {
-  caching_ = tile_cost(setup_, points_) > caching_pays_above;
-  if (options_.gradient_given) {
-    base_alpha_.assign(alpha_, alpha_ + qp_.size);
-  } else {
-    rebuild(true);
-  }
-  activate();
+  tile_cost_ = tile_cost(setup_, points_);
+  caching_ = tile_cost_ > caching_pays_above;
+  start();
   for (;;) {
     const double violation = measure();
     if (violation <= options_.tolerance) {
-      write_back();
-      const bool moved = !std::equal(base_alpha_.begin(), base_alpha_.end(), alpha_);
-      if (moved) rebuild(!options_.gradient_given);
-      if (everywhere_violation() <= options_.tolerance) break;
-      if (!may_go_on()) break;
-      activate();
+      synchronise();
+      if (everywhere_violation() <= options_.tolerance || !may_go_on()) break;
+      if (n_active() < qp_.size) activate();
       continue;
     }
     if (!may_go_on()) {
-      write_back();
-      rebuild(!options_.gradient_given);
+      synchronise();
       break;
     }
     shrink();
@@ -130,6 +136,59 @@ SolveReport Solver::run() {
   report_.gap = result.gap;
   report_.converged = result.violation <= options_.tolerance;
   return report_;
+}
+
+// The initial gradient. Where rows are cached and dear, all variables are active and their rows are
+// computed once for the gradient and for the steps to come.
+void Solver::start() {
+  if (options_.gradient_given) {
+    base_alpha_.assign(alpha_, alpha_ + qp_.size);
+    activate();
+    return;
+  }
+  const auto n_support = static_cast<std::size_t>(
+      std::count_if(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; }));
+  const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
+  if (n_support == 0 || (caching_ && fits && tile_cost_ > dear_rows * cached_entry_cost)) {
+    for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
+    base_alpha_.assign(qp_.size, 0.0);
+    std::vector<std::int32_t> everything(qp_.size);
+    std::iota(everything.begin(), everything.end(), 0);
+    load(everything);
+    if (n_support > 0) synchronise();
+  } else {
+    rebuild(true);
+    activate();
+  }
+}
+
+// Brings alpha_ and gradient_ up to date for all variables.
+void Solver::synchronise() {
+  write_back();
+  if (std::equal(base_alpha_.begin(), base_alpha_.end(), alpha_)) return;
+  if (n_active() == qp_.size && !options_.gradient_given) {
+    rebuild_active();
+  } else {
+    rebuild(!options_.gradient_given);
+  }
+  rows_since_rebuild_ = 0;
+}
+
+// From scratch with all variables active: rows that are cached need not be computed again.
+void Solver::rebuild_active() {
+  Timer timer(report_.seconds_rebuild);
+  std::vector<std::int32_t> support;
+  std::vector<double> weights;
+  for (std::size_t p = 0; p < n_active(); ++p) {
+    g_[p] = -qp_.linear[p];
+    if (a_[p] == 0.0) continue;
+    support.push_back(static_cast<std::int32_t>(p));
+    weights.push_back(a_[p]);
+  }
+  update_gradient(support, weights);
+  std::copy_n(g_.begin(), qp_.size, gradient_);
+  base_alpha_.assign(alpha_, alpha_ + qp_.size);
+  ++report_.rebuilds;
 }
 
 bool Solver::may_go_on() {
@@ -233,104 +292,43 @@ double Solver::measure() {
   return largest;
 }
 
-// Working set: the free variables of the last one (carry-over, without which the method stalls on
-// ill-conditioned problems), then the most violating variables.
+// Size of the working set. The dearer a kernel row, the more is done with each: a row costs
+// n_active entries, an update inside the set costs as many as the set has members.
+std::size_t Solver::working_set_size() const {
+  const bool cached = caching_ && cache_.capacity() * 2 >= n_active();
+  const double entry_cost = cached ? std::max(cached_entry_cost, 0.1 * tile_cost_) : tile_cost_;
+  const double row_cost = static_cast<double>(n_active()) * entry_cost;
+  const auto size = static_cast<std::size_t>(row_cost / working_set_entry_cost);
+  return std::clamp(size, smallest_working_set, largest_working_set);
+}
+
 void Solver::select() {
   Timer timer(report_.seconds_selection);
-  const std::size_t n = n_active();
-  std::size_t n_free = 0;
-  for (std::size_t p = 0; p < n; ++p) n_free += (a_[p] > lower_[p]) & (a_[p] < upper_[p]);
-  const std::size_t target = std::clamp(n_free + n_free / 4, smallest_working_set, largest_working_set);
   const std::vector<std::int32_t> previous = working_;
-  working_.clear();
-  if (n <= largest_working_set) {
-    for (std::size_t p = 0; p < n; ++p) working_.push_back(static_cast<std::int32_t>(p));
+  if (n_active() <= complete_set) {
+    working_.resize(n_active());
+    std::iota(working_.begin(), working_.end(), 0);
   } else {
-    const auto more = [this](std::int32_t p, std::int32_t q) {
-      const double vp = violation_[static_cast<std::size_t>(p)], vq = violation_[static_cast<std::size_t>(q)];
-      if (vp != vq) return vp > vq;
-      const auto sp = scatter(static_cast<std::size_t>(active_[static_cast<std::size_t>(p)]));
-      const auto sq = scatter(static_cast<std::size_t>(active_[static_cast<std::size_t>(q)]));
-      return sp < sq;
-    };
-    const auto keep_top = [&more](std::vector<std::int32_t>& list, std::size_t count) {
-      if (list.size() <= count) return;
-      std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count), list.end(), more);
-      list.resize(count);
-    };
-    std::vector<std::uint8_t> chosen(n, 0);
-    for (const std::int32_t p : previous) {
-      const auto k = static_cast<std::size_t>(p);
-      if (a_[k] > lower_[k] && a_[k] < upper_[k]) working_.push_back(p);
-    }
-    keep_top(working_, target * 3 / 4);
-    for (const std::int32_t p : working_) chosen[static_cast<std::size_t>(p)] = 1;
-    std::vector<std::int32_t> others;
-    for (std::size_t p = 0; p < n; ++p) {
-      if (!chosen[p] && violation_[p] > 0) others.push_back(static_cast<std::int32_t>(p));
-    }
-    keep_top(others, target - working_.size());
-    working_.insert(working_.end(), others.begin(), others.end());
-    std::sort(working_.begin(), working_.end());
+    select_working_set({n_active(), violation_.data(), a_.data(), lower_.data(), upper_.data(), active_.data()},
+                       working_set_size(), working_);
   }
   fill_working_kernel(previous);
 }
 
-// The kernel matrix of the working set: rows of members that stay are copied, those of new members
-// computed and mirrored.
 void Solver::fill_working_kernel(const std::vector<std::int32_t>& previous) {
   Timer timer(report_.seconds_tiles);
-  const std::size_t previous_stride = kernel_stride_;
-  previous_kernel_.swap(kernel_);
-  kernel_stride_ = (working_.size() + panel_rows - 1) / panel_rows * panel_rows;
-  kernel_.resize(working_.size() * kernel_stride_);
-  if (kernel_stride_ == previous_stride && previous == working_) {
-    kernel_.swap(previous_kernel_);
-    return;
-  }
-  std::vector<std::int32_t> from(working_.size(), -1);
+  std::vector<std::int32_t> rows(working_.size()), from(working_.size(), -1);
   std::size_t k = 0;
   for (std::size_t w = 0; w < working_.size(); ++w) {
+    rows[w] = row_at(working_[w]);
     while (k < previous.size() && previous[k] < working_[w]) ++k;
     if (k < previous.size() && previous[k] == working_[w]) from[w] = static_cast<std::int32_t>(k);
   }
-  std::vector<std::int32_t> rows(working_.size()), fresh, fresh_rows;
-  for (std::size_t w = 0; w < working_.size(); ++w) {
-    rows[w] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[static_cast<std::size_t>(working_[w])])));
-    if (from[w] >= 0) continue;
-    fresh.push_back(static_cast<std::int32_t>(w));
-    fresh_rows.push_back(rows[w]);
-  }
-  std::vector<float> computed(fresh.size() * working_.size());
-  if (!fresh.empty()) {
-    kernel_matrix(setup_, {&points_, fresh_rows.data(), fresh_rows.size()}, {&points_, rows.data(), rows.size()},
-                  options_.n_threads, computed.data());
-    report_.kernel_evaluations += static_cast<std::int64_t>(computed.size());
-  }
-  std::vector<std::int32_t> old;  // columns whose kernel values are copied
-  for (std::size_t w = 0; w < working_.size(); ++w) {
-    if (from[w] >= 0) old.push_back(static_cast<std::int32_t>(w));
-  }
-  const auto n_working = static_cast<std::int64_t>(working_.size());
-  std::vector<std::int32_t> computed_row(working_.size(), -1);
-  for (std::size_t f = 0; f < fresh.size(); ++f) computed_row[static_cast<std::size_t>(fresh[f])] = static_cast<std::int32_t>(f);
-#pragma omp parallel for num_threads(options_.n_threads) schedule(static) if (options_.n_threads > 1)
-  for (std::int64_t w = 0; w < n_working; ++w) {
-    float* row = kernel_.data() + static_cast<std::size_t>(w) * kernel_stride_;
-    const auto position = static_cast<std::size_t>(w);
-    if (computed_row[position] >= 0) {
-      std::copy_n(computed.data() + static_cast<std::size_t>(computed_row[position]) * working_.size(), working_.size(), row);
-    } else {
-      const float* old_row = previous_kernel_.data() + static_cast<std::size_t>(from[position]) * previous_stride;
-      for (const std::int32_t column : old) row[column] = old_row[from[static_cast<std::size_t>(column)]];
-      for (std::size_t f = 0; f < fresh.size(); ++f) row[fresh[f]] = computed[f * working_.size() + position];
-    }
-    std::fill(row + working_.size(), row + kernel_stride_, 0.0f);
-  }
+  report_.kernel_evaluations += working_kernel_.fill(setup_, points_, rows, from, options_.n_threads);
 }
 
 void Solver::solve_working_set() {
-  const std::size_t n = working_.size(), stride = kernel_stride_;
+  const std::size_t n = working_.size(), stride = working_kernel_.stride();
   std::vector<double> a(stride, 0.0), g(stride, 0.0), lower(stride, 0.0), upper(stride, 0.0);
   std::vector<std::int8_t> group(group_.empty() ? 0 : stride, -1);
   double largest = 0;
@@ -353,7 +351,7 @@ void Solver::solve_working_set() {
     Timer timer(report_.seconds_inner);
     const auto budget = static_cast<std::int64_t>(complete ? 1000 : 20) * static_cast<std::int64_t>(n);
     inner = working_set_solver_.solve(
-        {n, stride, kernel_.data(), a.data(), g.data(), lower.data(), upper.data(),
+        {n, stride, working_kernel_.data(), a.data(), g.data(), lower.data(), upper.data(),
          group_.empty() ? nullptr : group.data(), qp_.n_groups},
         tolerance, std::min(limit, budget), options_.n_threads);
   }
@@ -401,10 +399,11 @@ void Solver::update_gradient(const std::vector<std::int32_t>& changed, const std
   std::vector<std::int32_t> row_number(n);
   std::int64_t n_missing = 0;
   for (std::size_t j = 0; j < n; ++j) {
-    row_number[j] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[static_cast<std::size_t>(changed[j])])));
+    row_number[j] = row_at(changed[j]);
     n_missing += missing[j];
   }
   report_.rows_computed += n_missing;
+  rows_since_rebuild_ += static_cast<std::int64_t>(n);
   report_.rows_reused += static_cast<std::int64_t>(n) - n_missing;
   report_.kernel_evaluations += n_missing * static_cast<std::int64_t>(n_active());
   const std::size_t panels = panels_per_block(setup_), block = panels * panel_rows;
@@ -448,7 +447,7 @@ void Solver::update_gradient(const std::vector<std::int32_t>& changed, const std
 void Solver::shrink() {
   Timer timer(report_.seconds_selection);
   const std::size_t n = n_active();
-  if (n <= largest_working_set) return;
+  if (n <= complete_set) return;
   double largest = 0;
   for (std::size_t p = 0; p < n; ++p) largest = std::max(largest, violation_[p]);
   const double margin = std::min(largest, largest_shrink_margin);
@@ -459,6 +458,11 @@ void Solver::shrink() {
     n_quiet += quiet_[p] == quiet_steps;
   }
   if (n_quiet * 5 < n) return;
+  // a lane that is dropped has to be rebuilt once, from all support vectors: not before the rows
+  // used since the last rebuild have cost as much
+  const double row_cost = caching_ ? cached_entry_cost : tile_cost_;
+  const auto n_support = std::count_if(a_.begin(), a_.end(), [](double a) { return a != 0.0; });
+  if (static_cast<double>(rows_since_rebuild_) * row_cost < static_cast<double>(n_support) * tile_cost_) return;
   std::vector<std::int32_t> kept;
   for (std::size_t p = 0; p < n; ++p) {
     if (quiet_[p] < quiet_steps) kept.push_back(static_cast<std::int32_t>(p));
@@ -489,37 +493,16 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
     values->resize(n_lanes, 0.0);
   }
   cache_.compact(kept, n_lanes);
-  // the working kernel stays valid for members that stay
-  std::vector<std::int32_t> still;
-  bool all_stay = true;
-  for (const std::int32_t p : working_) {
-    if (position[static_cast<std::size_t>(p)] < 0) {
-      all_stay = false;
-      break;
-    }
-    still.push_back(position[static_cast<std::size_t>(p)]);
+  // members of the working set that stay are carried over with their kernel values
+  std::vector<std::int32_t> carried, from;
+  for (std::size_t w = 0; w < working_.size(); ++w) {
+    const std::int32_t now = position[static_cast<std::size_t>(working_[w])];
+    if (now < 0) continue;
+    carried.push_back(now);
+    from.push_back(static_cast<std::int32_t>(w));
   }
-  if (all_stay) {
-    working_ = still;
-  } else {
-    // members that left are at a bound: forget the matrix but carry the others over
-    std::vector<std::int32_t> carried;
-    for (const std::int32_t p : working_) {
-      if (position[static_cast<std::size_t>(p)] >= 0) carried.push_back(position[static_cast<std::size_t>(p)]);
-    }
-    const std::size_t stride = (carried.size() + panel_rows - 1) / panel_rows * panel_rows;
-    std::vector<float> kernel(carried.size() * stride, 0.0f);
-    std::vector<std::size_t> at;
-    for (std::size_t w = 0; w < working_.size(); ++w) {
-      if (position[static_cast<std::size_t>(working_[w])] >= 0) at.push_back(w);
-    }
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      for (std::size_t j = 0; j < at.size(); ++j) kernel[i * stride + j] = kernel_[at[i] * kernel_stride_ + at[j]];
-    }
-    working_ = carried;
-    kernel_.swap(kernel);
-    kernel_stride_ = stride;
-  }
+  working_ = carried;
+  working_kernel_.keep(from);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double smallest_curvature = 1e-12;
-constexpr double smallest_ridge = 1e-7, largest_ridge = 1e-3;  // relative to the mean diagonal
+constexpr double smallest_damping = 1e-7, largest_damping = 1e-1;
+constexpr std::size_t most_held = 16;  // bounds a Newton step may run into
 
 // Nanoseconds, fixed: what decides between coordinate descent and Newton.
 constexpr double coordinate_cost = 0.3;    // per entry of a kernel row
@@ -47,34 +48,39 @@ WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance
   }
   const auto size = static_cast<std::int64_t>(set.size);
   double before = violation();
-  bool newton_works = true;
   while (before > tolerance && report_.updates < max_updates) {
     const std::int64_t round = std::min(2 * size + 16, max_updates - report_.updates);
-    if (set_.group) {
-      descend_pairs(tolerance, round);
-    } else {
-      descend_coordinates(tolerance, round);
-    }
+    const double gain = set_.group ? descend_pairs(tolerance, round) : descend_coordinates(tolerance, round);
     double after = violation();
-    if (after <= tolerance) {
-      before = after;
-      break;
-    }
-    const double n_free = static_cast<double>(std::count_if(
-        room_up_.begin(), room_up_.begin() + size,
-        [this, k = std::size_t{0}](double up) mutable { return (up > 0) & (room_down_[k++] > 0); }));
-    const double rate = std::log(std::max(before / after, 1.05));
-    const double rounds_left = std::log(after / tolerance) / rate;
-    const double descent_cost = rounds_left * static_cast<double>(round * size) * coordinate_cost;
-    const double newton_cost = n_free * n_free * (cholesky_cost * n_free + newton_entry_cost);
-    if (newton_works && n_free > 0 && newton_cost < descent_cost) {
-      newton_works = newton_step(n_threads);
-      after = violation();
+    if (after > tolerance) {
+      const double round_cost = static_cast<double>(round * size) * coordinate_cost;
+      if (newton_pays(before, after, tolerance, gain, round_cost)) {
+        newton_step(n_threads);
+        after = violation();
+      }
     }
     before = after;
   }
   report_.violation = before;
   return report_;
+}
+
+// Newton is tried when coordinate descent, at the rate of its last round, would need longer to the
+// tolerance than a factorisation takes, and the last step was worth more per nanosecond than that
+// round. A step not taken doubles the belief in the next.
+bool WorkingSetSolver::newton_pays(double before, double after, double tolerance, double descent_gain,
+                                   double round_cost) {
+  collect_free();
+  if (free_.empty()) return false;
+  const double rate = std::log(std::max(before / after, 1.05));
+  const double n = static_cast<double>(free_.size());
+  const double cost = n * n * (cholesky_cost * n + newton_entry_cost);
+  if (cost >= std::log(after / tolerance) / rate * round_cost) return false;
+  if (newton_value_ > 0 && newton_value_ < descent_gain / round_cost) {
+    newton_value_ *= 2;
+    return false;
+  }
+  return true;
 }
 
 double WorkingSetSolver::violation() const {
@@ -94,10 +100,10 @@ double WorkingSetSolver::violation() const {
 
 // Coordinate descent on the variable with the largest scaled violation (equation (4) of the
 // paper's update rule), one fused pass over a kernel row per update.
-void WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_updates) {
+double WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_updates) {
   const CoordinateState state{set_.stride, set_.gradient, room_up_.data(), room_down_.data(), scale_.data()};
   const double target = tolerance * *std::min_element(scale_.begin(), scale_.begin() + static_cast<std::ptrdiff_t>(set_.size));
-  double largest = 0;
+  double largest = 0, gain = 0;
   std::size_t i = isa().descend(state, set_.kernel, 0.0, &largest);
   for (std::int64_t k = 0; k < max_updates && largest > target; ++k) {
     const float* row = set_.kernel + i * set_.stride;
@@ -112,13 +118,18 @@ void WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_up
     refresh_room(i);
     ++report_.updates;
     if (alpha == old) break;  // the step is below the resolution of alpha
-    i = isa().descend(state, row, alpha - old, &largest);
+    const double step = alpha - old;
+    gain -= step * (gradient + 0.5 * curvature * step);
+    i = isa().descend(state, row, step, &largest);
   }
+  return gain;
 }
 
 // SMO with second-order selection of the partner inside the group of the most violating pair
-// (Fan, Chen and Lin, JMLR 6, 2005). Variables outside every group are updated alone.
-void WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_updates) {
+// (Fan, Chen and Lin, JMLR 6, 2005). Variables outside every group are updated alone. Both methods
+// return by how much the objective fell.
+double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_updates) {
+  double total_gain = 0;
   for (std::int64_t step = 0; step < max_updates; ++step) {
     std::vector<GroupRange> ranges(static_cast<std::size_t>(set_.n_groups));
     std::vector<std::size_t> top(ranges.size(), 0);
@@ -147,7 +158,7 @@ void WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_updates)
         worst_group = group;
       }
     }
-    if (i == set_.size) return;
+    if (i == set_.size) break;
     ++report_.updates;
     const float* row_i = set_.kernel + i * set_.stride;
     if (worst_group < 0) {
@@ -169,17 +180,19 @@ void WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_updates)
         j = k;
       }
     }
-    if (j == set_.size) return;
+    if (j == set_.size) break;
     const double curvature = std::max<double>(
         static_cast<double>(row_i[i]) + set_.kernel[j * set_.stride + j] - 2.0 * row_i[j], smallest_curvature);
     const double room = std::min(set_.upper[i] - set_.alpha[i], set_.alpha[j] - set_.lower[j]);
     const double t = std::min((set_.gradient[j] - set_.gradient[i]) / curvature, room);
     const double new_i = t == set_.upper[i] - set_.alpha[i] ? set_.upper[i] : set_.alpha[i] + t;
     const double new_j = t == set_.alpha[j] - set_.lower[j] ? set_.lower[j] : set_.alpha[j] - t;
-    if (new_i == set_.alpha[i] || new_j == set_.alpha[j]) return;
+    if (new_i == set_.alpha[i] || new_j == set_.alpha[j]) break;
+    total_gain += t * (set_.gradient[j] - set_.gradient[i] - 0.5 * curvature * t);
     move(i, new_i);
     move(j, new_j);
   }
+  return total_gain;
 }
 
 void WorkingSetSolver::move(std::size_t i, double target) {
@@ -203,108 +216,167 @@ std::vector<double> WorkingSetSolver::product(const std::vector<double>& change)
   return sum;
 }
 
-// K_FF d = -g_F (with the groups' sums kept): fills `direction` over the free variables.
-bool WorkingSetSolver::solve_free(std::vector<double>& direction, int n_threads) {
-  const std::size_t n = free_.size();
-  double mean_diagonal = 0;
-  for (const std::int32_t i : free_) mean_diagonal += set_.kernel[static_cast<std::size_t>(i) * (set_.stride + 1)];
-  mean_diagonal /= static_cast<double>(n);
-  for (double ridge = smallest_ridge;; ridge *= 10) {
-    if (ridge > largest_ridge) return false;
-    cholesky_.reset(n);
-    for (std::size_t a = 0; a < n; ++a) {
-      const float* row = set_.kernel + static_cast<std::size_t>(free_[a]) * set_.stride;
-      for (std::size_t b = 0; b <= a; ++b) cholesky_.at(a, b) = row[free_[b]];
-      cholesky_.at(a, a) += ridge * mean_diagonal;
-    }
-    if (cholesky_.factor(n_threads)) break;
-  }
-  direction.resize(n);
-  for (std::size_t a = 0; a < n; ++a) direction[a] = -set_.gradient[free_[a]];
-  cholesky_.solve(direction.data());
-  for (int group = 0; group < set_.n_groups; ++group) {
-    std::vector<double> ones(n);
-    for (std::size_t a = 0; a < n; ++a) ones[a] = set_.group[free_[a]] == group ? 1.0 : 0.0;
-    std::vector<double> solution = ones;
-    cholesky_.solve(solution.data());
-    double sum_direction = 0, sum_solution = 0;
-    for (std::size_t a = 0; a < n; ++a) {
-      sum_direction += ones[a] * direction[a];
-      sum_solution += ones[a] * solution[a];
-    }
-    if (sum_solution == 0) continue;
-    for (std::size_t a = 0; a < n; ++a) direction[a] -= sum_direction / sum_solution * solution[a];
-  }
-  return true;
-}
-
-// Moves towards a feasible target as far as the exact line search says. False when the objective
-// would not fall.
-bool WorkingSetSolver::take_step(const std::vector<double>& target, double* decrease) {
-  std::vector<double> change(set_.size);
-  double slope = 0;
-  for (std::size_t i = 0; i < set_.size; ++i) {
-    change[i] = target[i] - set_.alpha[i];
-    slope += set_.gradient[i] * change[i];
-  }
-  *decrease = 0;
-  if (!(slope < 0)) return false;
-  const std::vector<double> kernel_change = product(change);
-  double curvature = 0;
-  for (std::size_t i = 0; i < set_.size; ++i) curvature += change[i] * kernel_change[i];
-  const double t = curvature > -slope ? -slope / curvature : 1.0;
-  *decrease = -t * (slope + 0.5 * t * curvature);
-  if (!(*decrease > 0)) return false;
-  for (std::size_t i = 0; i < set_.size; ++i) {
-    set_.gradient[i] += t * kernel_change[i];
-    if (change[i] == 0.0) continue;
-    set_.alpha[i] = t == 1.0 ? target[i] : std::clamp(set_.alpha[i] + t * change[i], set_.lower[i], set_.upper[i]);
-    refresh_room(i);
-  }
-  return true;
-}
-
-// One projected Newton step on the free variables. Without sums the full step is clipped to the
-// box; with them, and where clipping does not descend, it stops at the first bound.
-bool WorkingSetSolver::newton_step(int n_threads) {
-  const auto start = std::chrono::steady_clock::now();
+void WorkingSetSolver::collect_free() {
   free_.clear();
   for (std::size_t i = 0; i < set_.size; ++i) {
     if (room_up_[i] > 0 && room_down_[i] > 0) free_.push_back(static_cast<std::int32_t>(i));
   }
-  std::vector<double> direction;
-  bool moved = false;
-  if (solve_free(direction, n_threads)) {
-    ++report_.newton_steps;
-    std::vector<double> target(set_.alpha, set_.alpha + set_.size);
-    double decrease = 0;
-    if (!set_.group) {
-      for (std::size_t a = 0; a < free_.size(); ++a) {
-        const auto i = static_cast<std::size_t>(free_[a]);
-        target[i] = std::clamp(set_.alpha[i] + direction[a], set_.lower[i], set_.upper[i]);
-      }
-      moved = take_step(target, &decrease);
+}
+
+// Factors K_FF + damping; false when it is not positive definite at any damping.
+bool WorkingSetSolver::factor(int n_threads) {
+  const std::size_t n = free_.size();
+  double mean_diagonal = 0;
+  for (const std::int32_t i : free_) mean_diagonal += set_.kernel[static_cast<std::size_t>(i) * (set_.stride + 1)];
+  mean_diagonal /= static_cast<double>(n);
+  for (; damping_ <= largest_damping; damping_ *= 10) {
+    cholesky_.reset(n);
+    for (std::size_t a = 0; a < n; ++a) {
+      const float* row = set_.kernel + static_cast<std::size_t>(free_[a]) * set_.stride;
+      for (std::size_t b = 0; b <= a; ++b) cholesky_.at(a, b) = row[free_[b]];
+      cholesky_.at(a, a) += damping_ * mean_diagonal;
     }
-    if (!moved) {
-      double t = 1.0;
-      for (std::size_t a = 0; a < free_.size(); ++a) {
-        const auto i = static_cast<std::size_t>(free_[a]);
-        const double room = direction[a] > 0 ? set_.upper[i] - set_.alpha[i] : set_.alpha[i] - set_.lower[i];
-        if (std::fabs(direction[a]) * t > room) t = room / std::fabs(direction[a]);
-      }
-      for (std::size_t a = 0; a < free_.size(); ++a) {
-        const auto i = static_cast<std::size_t>(free_[a]);
-        const double value = set_.alpha[i] + t * direction[a];
-        const double resolution = 1e-14 * (set_.upper[i] - set_.lower[i]);
-        target[i] = value >= set_.upper[i] - resolution   ? set_.upper[i]
-                    : value <= set_.lower[i] + resolution ? set_.lower[i]
-                                                          : value;
-      }
-      moved = take_step(target, &decrease);
-    }
+    if (cholesky_.factor(n_threads)) return true;
   }
+  damping_ = largest_damping;
+  return false;
+}
+
+// Adds a linear constraint c'd = 0 on the direction.
+void WorkingSetSolver::hold(const std::vector<double>& constraint) {
+  constraints_.push_back(constraint);
+  solved_constraints_.push_back(constraint);
+  cholesky_.solve(solved_constraints_.back().data());
+}
+
+// Removes from an unconstrained Newton direction what the held constraints forbid:
+// d - Z (C'Z)^-1 C'd with Z = K^-1 C.
+void WorkingSetSolver::held_direction(std::vector<double>& direction) const {
+  const std::size_t k = constraints_.size(), n = direction.size();
+  if (k == 0) return;
+  const auto dot = [n](const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+  };
+  Cholesky small;
+  small.reset(k);
+  std::vector<double> multipliers(k);
+  for (std::size_t i = 0; i < k; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) small.at(i, j) = dot(constraints_[i], solved_constraints_[j]);
+    multipliers[i] = dot(constraints_[i], direction);
+  }
+  if (!small.factor(1)) {
+    std::fill(direction.begin(), direction.end(), 0.0);
+    return;
+  }
+  small.solve(multipliers.data());
+  for (std::size_t j = 0; j < k; ++j) {
+    for (std::size_t i = 0; i < n; ++i) direction[i] -= multipliers[j] * solved_constraints_[j][i];
+  }
+}
+
+// Moves along a direction of the free variables to the first bound, or all the way; reports the
+// free variables that are now at a bound and returns by how much the objective fell.
+double WorkingSetSolver::step_to_bound(const std::vector<double>& direction, double* length,
+                                       std::vector<std::int32_t>& blocked) {
+  double t = 1.0, slope = 0.0;
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const auto i = static_cast<std::size_t>(free_[a]);
+    slope += set_.gradient[i] * direction[a];
+    const double room = direction[a] > 0 ? set_.upper[i] - set_.alpha[i] : set_.alpha[i] - set_.lower[i];
+    if (std::fabs(direction[a]) * t > room) t = room / std::fabs(direction[a]);
+  }
+  *length = t;
+  blocked.clear();
+  if (!(slope < 0)) return 0;
+  std::vector<double> change(set_.size, 0.0), target(free_.size());
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const auto i = static_cast<std::size_t>(free_[a]);
+    const double resolution = 1e-13 * (set_.upper[i] - set_.lower[i]);
+    target[a] = set_.alpha[i] + t * direction[a];
+    if (direction[a] > 0 && target[a] >= set_.upper[i] - resolution) target[a] = set_.upper[i];
+    if (direction[a] < 0 && target[a] <= set_.lower[i] + resolution) target[a] = set_.lower[i];
+    change[i] = target[a] - set_.alpha[i];
+  }
+  const std::vector<double> kernel_change = product(change);
+  double first = 0, second = 0;
+  for (std::size_t i = 0; i < set_.size; ++i) {
+    first += set_.gradient[i] * change[i];
+    second += change[i] * kernel_change[i];
+  }
+  const double decrease = -(first + 0.5 * second);
+  if (!(decrease > 0)) return 0;
+  for (std::size_t i = 0; i < set_.size; ++i) set_.gradient[i] += kernel_change[i];
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const auto i = static_cast<std::size_t>(free_[a]);
+    if (change[i] == 0.0) continue;
+    set_.alpha[i] = target[a];
+    refresh_room(i);
+    if (target[a] == set_.lower[i] || target[a] == set_.upper[i]) blocked.push_back(static_cast<std::int32_t>(a));
+  }
+  return decrease;
+}
+
+// A damped Newton step on the free variables (Levenberg and Marquardt's damping: raised while the
+// step would leave the box in many places, lowered when it hardly does). Bounds that are hit are
+// held by constraints on the same factor, and the step goes on from there. Returns by how much
+// the objective fell.
+double WorkingSetSolver::newton_step(int n_threads) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::size_t n = free_.size();
+  double decrease = 0, cost = 0;
+  std::vector<double> direction(n);
+  for (;;) {
+    cost += static_cast<double>(n) * static_cast<double>(n) * (cholesky_cost * static_cast<double>(n) + newton_entry_cost);
+    if (!factor(n_threads)) break;
+    ++report_.newton_steps;
+    constraints_.clear();
+    solved_constraints_.clear();
+    for (int group = 0; group < set_.n_groups; ++group) {
+      std::vector<double> members(n);
+      for (std::size_t a = 0; a < n; ++a) members[a] = set_.group[free_[a]] == group ? 1.0 : 0.0;
+      if (std::count(members.begin(), members.end(), 1.0) > 0) hold(members);
+    }
+    std::vector<std::int32_t> blocked;
+    bool hits_many = false;
+    // after a step t d the Newton direction is what is left of it, but for the damping
+    std::vector<double> newton(n);
+    for (std::size_t a = 0; a < n; ++a) newton[a] = -set_.gradient[free_[a]];
+    cholesky_.solve(newton.data());
+    for (std::size_t held = 0; held <= most_held; ++held) {
+      direction = newton;
+      held_direction(direction);
+      std::size_t outside = 0;
+      for (std::size_t a = 0; a < n; ++a) {
+        const auto i = static_cast<std::size_t>(free_[a]);
+        if (room_up_[i] == 0 || room_down_[i] == 0) direction[a] = 0.0;
+        const double target = set_.alpha[i] + direction[a];
+        outside += (target < set_.lower[i]) | (target > set_.upper[i]);
+      }
+      if (held == 0 && outside > most_held && damping_ < largest_damping) {
+        hits_many = true;
+        break;
+      }
+      if (held == 0 && outside <= most_held / 4) damping_ = std::max(damping_ / 10, smallest_damping);
+      double t = 1.0;
+      const double fell = step_to_bound(direction, &t, blocked);
+      decrease += fell;
+      cost += static_cast<double>(n * (2 * n + set_.size)) * coordinate_cost;
+      if (blocked.empty() || !(fell > 0)) break;
+      for (std::size_t a = 0; a < n; ++a) newton[a] -= t * direction[a];
+      for (const std::int32_t a : blocked) {
+        std::vector<double> unit(n, 0.0);
+        unit[static_cast<std::size_t>(a)] = 1.0;
+        hold(unit);
+      }
+    }
+    if (!hits_many) break;
+    damping_ *= 10;
+  }
+  newton_value_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
   report_.seconds_newton += seconds_since(start);
-  return moved;
+  return decrease;
 }
 
 }  // namespace dcsvm

@@ -40,19 +40,28 @@ class WorkingSetSolver {
  private:
   void refresh_room(std::size_t i);
   void move(std::size_t i, double target);
-  void descend_coordinates(double tolerance, std::int64_t max_updates);
-  void descend_pairs(double tolerance, std::int64_t max_updates);
+  double descend_coordinates(double tolerance, std::int64_t max_updates);
+  double descend_pairs(double tolerance, std::int64_t max_updates);
   double violation() const;
-  bool newton_step(int n_threads);
-  bool solve_free(std::vector<double>& direction, int n_threads);
-  bool take_step(const std::vector<double>& target, double* decrease);
+  bool newton_pays(double before, double after, double tolerance, double descent_gain, double round_cost);
+  void collect_free();
+  double newton_step(int n_threads);
+  bool factor(int n_threads);
+  void hold(const std::vector<double>& constraint);
+  void held_direction(std::vector<double>& direction) const;
+  double step_to_bound(const std::vector<double>& direction, double* length, std::vector<std::int32_t>& blocked);
   std::vector<double> product(const std::vector<double>& change) const;
 
   WorkingSet set_;
   WorkingSetReport report_;
   std::vector<double> room_up_, room_down_, scale_;
+
+  // Newton: free variables, the damping that last suited the problem, and what a step was worth
   std::vector<std::int32_t> free_;
   Cholesky cholesky_;
+  double damping_ = 1e-7;      // relative to the mean diagonal
+  double newton_value_ = 0;    // decrease of the objective per nanosecond of the last step
+  std::vector<std::vector<double>> constraints_, solved_constraints_;
 };
 
 }  // namespace dcsvm

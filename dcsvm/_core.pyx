@@ -36,6 +36,24 @@ cdef int call_progress(void* callable, size_t clusters, size_t variables, double
         return 0
 
 
+def check_threads(int threads):
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+
+
+def check_range(numbers, n, what):
+    if len(numbers) == 0:
+        return
+    for number in (np.min(numbers), np.max(numbers)):
+        if not 0 <= number < n:
+            raise ValueError(f"{what} number {number} is outside 0..{n - 1}")
+
+
+def check_indptr(indptr, n_values, what):
+    if indptr[0] != 0 or indptr[-1] != n_values or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{what} do not start at 0, ascend and end at {n_values}")
+
+
 cdef class Points:
     """Rows of a data set for the core: dense float32 (n, d), or CSR. Keeps the arrays alive."""
 
@@ -43,6 +61,7 @@ cdef class Points:
     cdef object arrays
 
     def __init__(self, rows, int threads):
+        check_threads(threads)
         cdef const float[:, ::1] dense
         cdef const int64_t[::1] indptr
         cdef const int32_t[::1] indices
@@ -62,6 +81,8 @@ cdef class Points:
             values = rows.values
             if indptr.shape[0] != rows.n_samples + 1 or indices.shape[0] != values.shape[0]:
                 raise ValueError("CSR arrays do not have the stated shape")
+            check_indptr(rows.indptr, values.shape[0], "CSR arrays")
+            check_range(rows.indices, rows.n_features, "column")
             self.points.indptr = &indptr[0]
             self.points.indices = &indices[0] if indices.shape[0] else NULL
             self.points.values = &values[0] if values.shape[0] else NULL
@@ -86,24 +107,34 @@ cdef class Setup:
         self.setup.kernel.degree = degree
         self.setup.form = (choose_form(points.points, self.setup.kernel) if form is None
                            else <Form><int>form)
+        if (self.setup.form == Form.sparse) != (points.points.dense == NULL):
+            raise ValueError("the sparse form is for CSR rows, the others for dense ones")
+        if self.setup.form == Form.difference and self.setup.kernel.type != KernelType.rbf:
+            raise ValueError("the difference form is for the RBF kernel")
 
     @property
     def form(self):
         return ("difference", "product", "sparse")[<int>self.setup.form]
 
 
+def check_sides(Setup setup, Points a, Points b, int threads):
+    check_threads(threads)
+    for points in (a, b):
+        if (setup.setup.form == Form.sparse) != ((<Points>points).points.dense == NULL):
+            raise ValueError(f"rows do not have the form {setup.form}")
+    if a.points.n_features != b.points.n_features:
+        raise ValueError(f"rows have {a.points.n_features} and {b.points.n_features} features")
+
+
 cdef RowList row_list(Points points, const int32_t[::1] index) except *:
     cdef RowList rows
-    cdef Py_ssize_t i
     rows.points = &points.points
     rows.index = NULL
     rows.size = points.points.n_samples
     if index is not None:
         rows.size = index.shape[0]
         rows.index = &index[0] if rows.size else NULL
-        for i in range(index.shape[0]):
-            if index[i] < 0 or <size_t>index[i] >= points.points.n_samples:
-                raise ValueError(f"row number {index[i]} is outside 0..{points.points.n_samples - 1}")
+        check_range(np.asarray(index), points.points.n_samples, "row")
     return rows
 
 
@@ -114,6 +145,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
     form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
     """
+    check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
     cdef SourceWeights w
     cdef const int64_t[::1] indptr
@@ -124,8 +156,10 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     w.columns = NULL
     if isinstance(weights, tuple):
         indptr, columns, values, w.n_columns = weights
-        if indptr.shape[0] != <Py_ssize_t>b.size + 1 or indptr[b.size] != values.shape[0]:
+        if indptr.shape[0] != <Py_ssize_t>b.size + 1 or columns.shape[0] != values.shape[0]:
             raise ValueError("weights do not have one row per source")
+        check_indptr(weights[0], values.shape[0], "weights")
+        check_range(weights[1], weights[3], "column")
         w.indptr = &indptr[0]
         w.columns = &columns[0] if columns.shape[0] else NULL
     else:
@@ -145,6 +179,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
 
 def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, source_rows, int threads):
     """K(targets, sources) as float32, (n_targets, n_sources)."""
+    check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
     result = np.empty((a.size, b.size), dtype=np.float32)
     cdef float[:, ::1] out = result
@@ -168,8 +203,10 @@ cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const doubl
     qp.n_groups = n_groups
     qp.row = NULL
     if group is not None:
-        if group.shape[0] != linear.shape[0] or (qp.size and np.max(group) >= n_groups):
-            raise ValueError("groups do not fit the variables")
+        if group.shape[0] != linear.shape[0]:
+            raise ValueError("groups do not have one entry per variable")
+        if qp.size and not -1 <= np.min(group) <= np.max(group) < n_groups:
+            raise ValueError(f"groups are not all between -1 and {n_groups - 1}")
         qp.group = &group[0] if qp.size else NULL
     if row is not None:
         if row.shape[0] != linear.shape[0]:
@@ -208,8 +245,13 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     cdef vector[SolveReport] reports
     if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and gradient do not have one entry per variable")
-    if start[start.shape[0] - 1] != members.shape[0]:
-        raise ValueError("cluster starts do not cover the members")
+    check_sides(setup, points, points, threads)
+    if problem.row is not None:
+        check_range(problem.row, points.points.n_samples, "row")
+    elif qp.size > points.points.n_samples:
+        raise ValueError(f"{qp.size} variables do not fit {points.points.n_samples} rows")
+    check_indptr(np.asarray(start), members.shape[0], "cluster starts")
+    check_range(np.asarray(members), qp.size, "variable")
     if members.shape[0] == 0:
         return []
     clusters.n_clusters = start.shape[0] - 1

@@ -176,8 +176,10 @@ def encode_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two labels (2,) in LIBSVM's order, and +1.0 or -1.0 for each row: +1 for the first one.
 
     The order is that of first appearance, except that of -1 and +1 the +1 comes first.
-    Raises ValueError unless there are exactly two distinct labels.
+    Raises ValueError unless there are exactly two distinct finite labels.
     """
+    if not np.all(np.isfinite(labels)):
+        raise ValueError("labels must be finite numbers")
     distinct, first_row = np.unique(labels, return_index=True)
     if len(distinct) < 2:
         found = f"one: {_plain(distinct[0])}" if len(distinct) else "none"

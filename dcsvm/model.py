@@ -40,6 +40,7 @@ class EarlyModel:
     rows: Rows
     alpha: np.ndarray
     row_numbers: np.ndarray
+    bias = 0.0
 
     def with_features(self, n_features: int) -> EarlyModel:
         sample = self.partition.sample.with_features(n_features)
@@ -52,12 +53,14 @@ class EarlyModel:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained model: the exact solution, the early level, or both."""
+    """A trained model: the exact solution, the early level, or both. `report` is the TrainReport of
+    the run that made it, None for a model that was loaded."""
 
     kernel: Kernel
     labels: np.ndarray
     exact: ExactModel | None
     early: EarlyModel | None
+    report: object | None = None
 
     def decision_function(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int = 1

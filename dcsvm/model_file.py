@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.dataset import Rows
+from dcsvm.dataset import LARGEST_N_FEATURES, Rows
 from dcsvm.kernels import NAMES, Kernel
 from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.partition import Partition
@@ -23,6 +23,7 @@ from dcsvm.partition import Partition
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
 VERSION = "1"
+LARGEST_EXPANSION = 256  # bytes of dense rows for a byte of text
 
 
 class ModelError(ValueError):
@@ -73,7 +74,7 @@ def _row_lines(prefix: np.ndarray, rows: Rows, row_numbers=None) -> bytes:
         row_numbers = np.ascontiguousarray(row_numbers, dtype=np.int64)
     if rows.is_dense:
         if rows.n_features == 0:
-            return b"".join(b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix)
+            return b"".join(b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist())
         return _svmlight.write_dense(prefix, rows.dense, row_numbers)
     return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values, row_numbers)
 
@@ -219,8 +220,8 @@ class _ModelReader:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
             raise self.error(f"{key} {' '.join(values[key])!r} is not one {kind.__name__}") from None
-        if kind is int and number < 0:
-            raise self.error(f"{key} {number} is negative")
+        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
+            raise self.error(f"{key} {number} is not between 0 and {LARGEST_N_FEATURES}")
         return number
 
     def lines(self, n_lines: int, n_prefix: int, what: bytes):
@@ -249,6 +250,8 @@ class _ModelReader:
         sparse = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
         if form == "sparse":
             return sparse
+        if sparse.n_samples * n_features * 4 > LARGEST_EXPANSION * len(self.text) + 2**20:
+            raise self.error(f"dense rows of {n_features} features do not fit this file")
         return sparse.in_form_of(Rows(0, n_features, dense=np.empty((0, n_features))), self.threads)
 
     def kernel(self, values: dict[str, list[str]], prefix: str = "") -> Kernel:
@@ -315,8 +318,8 @@ class _ModelReader:
             key, *words = line.split() or [""]
             section[key] = words
         numbers = section.get("row_numbers", [])
-        if len(numbers) != n_sv or not all(word.isdigit() for word in numbers):
-            raise self.error(f"row_numbers are not {n_sv} numbers")
+        if len(numbers) != n_sv or not all(map(_is_row_number, numbers)):
+            raise self.error(f"row_numbers are not {n_sv} numbers from 1")
         return section
 
     def form(self, values: dict[str, list[str]]) -> str:
@@ -372,6 +375,10 @@ class _ModelReader:
         source = np.arange(rows.n_samples) + exact.rows.n_samples
         source[shared] = order[at]
         return stacked(exact.rows, rows).take(source)
+
+
+def _is_row_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) < 16 and int(word) > 0
 
 
 def stacked(a: Rows, b: Rows) -> Rows:

@@ -65,7 +65,7 @@ def _deepest(n_samples: int, branching: int, mean_cluster: int) -> int:
 def default_threads() -> int:
     """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if wanted.isdigit() and int(wanted) > 0:
+    if wanted.isdecimal() and int(wanted) > 0:
         return int(wanted)
     try:
         cores = len(os.sched_getaffinity(0))

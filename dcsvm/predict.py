@@ -49,7 +49,7 @@ def _global(model: Model, part: ExactModel | EarlyModel, rows: Rows, threads: in
     product = _core.kernel_product(
         support.setup, targets.points, None, support.points, None, part.alpha, False, threads
     )
-    return product[:, 0]
+    return product[:, 0] + part.bias
 
 
 def _local(model: Model, part: EarlyModel, rows: Rows, threads: int) -> np.ndarray:

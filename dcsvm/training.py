@@ -197,7 +197,7 @@ class _Run:
         self.report.seconds_train = time.perf_counter() - start
         self.count_support_vectors()
         exact = None if self.options.early else self.exact_model()
-        return Model(self.data.kernel, self.label_order, exact, early), self.report
+        return Model(self.data.kernel, self.label_order, exact, early, self.report), self.report
 
     def divide(self, level: int) -> tuple[Partition, np.ndarray]:
         """Cluster the rows for a level and solve its clusters from the current alpha."""

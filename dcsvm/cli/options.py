@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+
+# Threads that wait sleep: spinning ones starve the others where cores are shared. Read once, when
+# the OpenMP runtime is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 from collections.abc import Callable
 
 import click

@@ -1,0 +1,77 @@
+# make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
+# Variables: PYTHON, VENV, TESTS (arguments for pytest); for bench DATA, RAW, SUITE, BENCH.
+
+PYTHON = python3
+VENV = .venv
+CXX = g++
+TESTS =
+DATA = bench-data
+RAW = $(DATA)/raw
+SUITE = small
+BENCH =
+
+BIN = $(CURDIR)/$(VENV)/bin
+NATIVE = setup.py pyproject.toml $(wildcard csrc/*.cc csrc/*.h dcsvm/*.pyx dcsvm/*.pxd)
+STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
+SANITIZED = $(CURDIR)/build/asan/site
+preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-name=$(name).so))
+
+.PHONY: demo test lint format asan bench check warnings dist clean
+
+demo: $(VENV)/ready  ## set up, install, make data, train, predict
+	@PATH="$(BIN):$$PATH" examples/demo.sh
+
+test: $(VENV)/ready  ## set up, install, run the tests
+	$(BIN)/pytest -q $(TESTS)
+
+# The package is installed in place: only a change of what is compiled needs a new installation.
+$(VENV)/ready: $(NATIVE)
+	@echo "installing into $(VENV): a minute or so"
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -e '.[test,lint]'
+	touch $@
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run -Werror csrc/*.cc csrc/*.h
+
+format: $(VENV)/ready
+	$(BIN)/ruff check -q --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i csrc/*.cc csrc/*.h
+
+# The tests once more, with the extensions built under gcc's sanitizers (in build/asan).
+asan: $(VENV)/ready
+	DCSVM_SANITIZE=1 $(BIN)/pip install -q --no-deps --upgrade --target $(SANITIZED) .
+	cd $(SANITIZED) && PYTHONPATH=$(SANITIZED) LD_PRELOAD="$(preload)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(BIN)/pytest -q -p no:cacheprovider $(TESTS) $(CURDIR)/tests
+
+bench: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	$(BIN)/python examples/bench/bench.py --data $(DATA) --suite $(SUITE) $(BENCH)
+
+$(VENV)/bench: $(VENV)/ready
+	$(BIN)/pip install -q -e '.[bench]'
+	touch $@
+
+check: lint warnings dist
+	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
+
+warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*.cc))
+
+build/warnings/%.o: csrc/%.cc $(wildcard csrc/*.h) Makefile
+	@mkdir -p $(@D)
+	$(CXX) $(STRICT) -c $< -o $@
+
+# The sdist, the wheel built from it, and the commands of the wheel in an environment of its own.
+dist: $(VENV)/ready
+	rm -rf build/dist
+	$(BIN)/python -m build --outdir build/dist . > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
+	$(PYTHON) -m venv build/dist/venv
+	build/dist/venv/bin/pip install -q build/dist/*.whl
+	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(CURDIR)/examples/demo.sh
+
+clean:
+	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache
+	find dcsvm tests examples -name __pycache__ -exec rm -rf {} +

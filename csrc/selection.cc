@@ -1,0 +1,76 @@
+#include "selection.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dcsvm {
+
+namespace {
+
+struct Candidate {
+  double violation;
+  std::uint32_t tie;
+  std::int32_t position;
+
+  bool operator<(const Candidate& other) const {
+    if (violation != other.violation) return violation > other.violation;
+    return tie != other.tie ? tie < other.tie : position < other.position;
+  }
+};
+
+// Equal violations are spread over the whole list: a cold start has nothing else.
+Candidate candidate(const SelectionView& view, std::size_t p) {
+  return {view.violation[p], static_cast<std::uint32_t>(view.id[p]) * 2654435761u, static_cast<std::int32_t>(p)};
+}
+
+void keep_largest(std::vector<Candidate>& candidates, std::size_t count) {
+  if (candidates.size() <= count) return;
+  std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count), candidates.end());
+  candidates.resize(count);
+}
+
+// A violation that at least `wanted` variables and not many more reach, from a histogram of the
+// leading bits: the exact choice is then made among few.
+double floor_of_largest(const SelectionView& view, std::size_t wanted) {
+  constexpr int shift = 48;  // sign, exponent and four bits of the mantissa
+  std::vector<std::uint32_t> count(std::size_t{1} << 16, 0);
+  for (std::size_t p = 0; p < view.size; ++p) {
+    if (!(view.violation[p] > 0)) continue;
+    std::uint64_t bits;
+    std::memcpy(&bits, &view.violation[p], sizeof bits);
+    ++count[bits >> shift];
+  }
+  std::size_t total = 0, bucket = count.size();
+  while (bucket > 0 && total < wanted) total += count[--bucket];
+  const std::uint64_t bits = static_cast<std::uint64_t>(bucket) << shift;
+  double floor;
+  std::memcpy(&floor, &bits, sizeof floor);
+  return floor;
+}
+
+}  // namespace
+
+void select_working_set(const SelectionView& view, std::size_t target, std::vector<std::int32_t>& working) {
+  std::vector<std::uint8_t> chosen(view.size, 0);
+  std::vector<Candidate> candidates;
+  for (const std::int32_t position : working) {
+    const auto p = static_cast<std::size_t>(position);
+    if (view.alpha[p] > view.lower[p] && view.alpha[p] < view.upper[p]) candidates.push_back(candidate(view, p));
+  }
+  keep_largest(candidates, target * 3 / 4);
+  working.clear();
+  for (const Candidate& c : candidates) {
+    working.push_back(c.position);
+    chosen[static_cast<std::size_t>(c.position)] = 1;
+  }
+  const double floor = floor_of_largest(view, target);  // the carried ones may be among these
+  candidates.clear();
+  for (std::size_t p = 0; p < view.size; ++p) {
+    if (view.violation[p] > 0 && view.violation[p] >= floor && !chosen[p]) candidates.push_back(candidate(view, p));
+  }
+  keep_largest(candidates, target - working.size());
+  for (const Candidate& c : candidates) working.push_back(c.position);
+  std::sort(working.begin(), working.end());
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,24 @@
+// Which variables make up the next working set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dcsvm {
+
+struct SelectionView {
+  std::size_t size = 0;
+  const double* violation = nullptr;
+  const double* alpha = nullptr;
+  const double* lower = nullptr;
+  const double* upper = nullptr;
+  const std::int32_t* id = nullptr;  // breaks ties, the same for a variable wherever it stands
+};
+
+// Replaces a working set (positions, ascending) by one of at most `target` members: its own free
+// variables, most violating first, up to three quarters (carry-over, without which the method
+// stalls on ill-conditioned problems), then the most violating others.
+void select_working_set(const SelectionView& view, std::size_t target, std::vector<std::int32_t>& working);
+
+}  // namespace dcsvm

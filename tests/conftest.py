@@ -1,0 +1,47 @@
+"""Fixtures: small data sets, trained models and files that several test files share."""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from reference import labelled_rows  # noqa: E402
+
+from dcsvm.dataset import Rows  # noqa: E402
+from dcsvm.training import TrainOptions, train_rows  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def wavy():
+    """1,000 rows of 4 features with labels +1 and -1, some of them wrong."""
+    return labelled_rows(1000, 4, seed=3)
+
+
+@pytest.fixture(scope="session")
+def wavy_test():
+    return labelled_rows(300, 4, seed=4)
+
+
+@pytest.fixture(scope="session")
+def trained(wavy):
+    """A model with both parts, and its report."""
+    X, y = wavy
+    options = TrainOptions(C=4.0, gamma=2.0, levels=1, branching=4, threads=2, cache_mb=50)
+    return train_rows(Rows.from_array(X), y, options)
+
+
+@pytest.fixture
+def write_libsvm(tmp_path):
+    """Writes rows as LIBSVM text and returns the path."""
+
+    def write(X, y, name="rows.txt"):
+        lines = []
+        for row, label in zip(np.asarray(X), y, strict=True):
+            pairs = "".join(f" {j + 1}:{float(v)!r}" for j, v in enumerate(row) if v)
+            lines.append(f"{label:g}{pairs}\n")
+        path = tmp_path / name
+        path.write_text("".join(lines))
+        return path
+
+    return write

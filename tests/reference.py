@@ -1,0 +1,175 @@
+"""What the tests compare with: kernels, box QPs and certificates in plain NumPy float64.
+
+Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays.
+"""
+
+import numpy as np
+import scipy.linalg
+
+from dcsvm import _core
+from dcsvm.dataset import Rows
+from dcsvm.kernels import NAMES
+
+FORMS = {"difference": 0, "product": 1, "sparse": 2}
+
+
+# ------------------------------------------------------------------------------------------ data
+
+
+def grid_rows(n_samples, n_features, seed=0, density=1.0):
+    """Features in [0, 1), float32, with the given part of them not zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_samples, n_features), dtype=np.float32)
+    if density < 1:
+        X[rng.random(X.shape) >= density] = 0
+    return X
+
+
+def labelled_rows(n_samples, n_features=4, seed=0, noise=0.1):
+    """Rows in [-1, 1) whose sign is that of a wavy surface, with some labels turned."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n_samples, n_features)).astype(np.float32)
+    y = np.where(np.sin(3 * X[:, 0]) + X[:, 1:].sum(axis=1) ** 2 > 0.5, 1.0, -1.0)
+    y[rng.random(n_samples) < noise] *= -1
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+def csr_rows(X):
+    """The rows of a float32 array as CSR, whatever form dcsvm would choose for them."""
+    stored = X != 0
+    indptr = np.concatenate(([0], np.cumsum(stored.sum(axis=1)))).astype(np.int64)
+    indices = np.nonzero(stored)[1].astype(np.int32)
+    return Rows(*X.shape, indptr=indptr, indices=indices, values=X[stored])
+
+
+def dense_rows(X):
+    return Rows(*X.shape, dense=np.ascontiguousarray(X, dtype=np.float32))
+
+
+# --------------------------------------------------------------------------------------- kernels
+
+
+def points_of(X, form="product", threads=1):
+    rows = csr_rows(X) if form == "sparse" else dense_rows(X)
+    return _core.Points(rows, threads)
+
+
+def setup_of(kernel, points, form=None):
+    """A core setup for (name, gamma, coef0, degree)."""
+    name, gamma, coef0, degree = kernel
+    number = None if form is None else FORMS[form]
+    return _core.Setup(NAMES.index(name), gamma, coef0, degree, points, number)
+
+
+def kernel_values(kernel, X, Z):
+    """K(X, Z) in float64, from the formulas of LIBSVM's README."""
+    name, gamma, coef0, degree = kernel
+    X, Z = X.astype(np.float64), Z.astype(np.float64)
+    if name == "rbf":
+        squared = np.empty((len(X), len(Z)))
+        for i, x in enumerate(X):
+            squared[i] = ((x - Z) ** 2).sum(axis=1)
+        return np.exp(-gamma * squared)
+    dot = X @ Z.T
+    if name == "linear":
+        return dot
+    if name == "polynomial":
+        return (gamma * dot + coef0) ** degree
+    return np.tanh(gamma * dot + coef0)
+
+
+# --------------------------------------------------------------------- box QPs and certificates
+
+
+def objective(K, linear, alpha):
+    return 0.5 * alpha @ (K @ alpha) - linear @ alpha
+
+
+def certificate(K, problem, alpha):
+    """(violation, gap) of alpha, recomputed from nothing: LIBSVM's m - M within each group."""
+    gradient = K @ alpha - problem.linear
+    group = np.full(problem.size, -1) if problem.group is None else problem.group
+    may_grow, may_shrink = alpha < problem.upper, alpha > problem.lower
+    violation = 0.0
+    for number in range(problem.n_groups):
+        inside = group == number
+        grow = np.max(-gradient[inside & may_grow], initial=-np.inf)
+        shrink = np.min(-gradient[inside & may_shrink], initial=np.inf)
+        violation = max(violation, grow - shrink)
+        ends = [value for value in (grow, shrink) if np.isfinite(value)]
+        gradient[inside] += np.mean(ends) if ends else 0.0
+    alone = group < 0
+    violation = max(
+        violation,
+        np.max(-gradient[alone & may_grow], initial=0.0),
+        np.max(gradient[alone & may_shrink], initial=0.0),
+    )
+    to_lower = (alpha - problem.lower) * np.maximum(gradient, 0.0)
+    to_upper = (problem.upper - alpha) * np.maximum(-gradient, 0.0)
+    return violation, float(np.sum(to_lower + to_upper))
+
+
+def solve_reference(K, problem, sums=None):
+    """The optimum of a convex box QP with optional sums: Mehrotra's interior-point method.
+
+    K is the matrix of the variables (not of the rows). `sums` are the constants of the groups.
+    Returns (alpha, lower bound of the objective); the bound is alpha's objective minus its gap.
+    """
+    n, linear = problem.size, problem.linear
+    lower, upper = problem.lower, problem.upper
+    group = np.full(n, -1) if problem.group is None else problem.group
+    A = np.array([group == number for number in range(problem.n_groups)], float).reshape(-1, n)
+    b = np.zeros(len(A)) if sums is None else np.asarray(sums, float)
+    scale = max(1.0, np.abs(np.diag(K)).max())
+    width = upper - lower
+    a, y = 0.5 * (lower + upper), np.zeros(len(A))
+    below, above = 0.5 * width, 0.5 * width  # kept apart from a: they become tiny
+    down, up = np.ones(n) * scale, np.ones(n) * scale
+    best, since_best = (np.inf, a), 0
+    for _ in range(80):
+        dual = K @ a - linear - down + up + A.T @ y
+        primal = A @ a - b
+        mu = (below @ down + above @ up) / (2 * n)
+        gap = mu * 2 * n + np.abs(dual) @ width + 1e3 * scale * np.abs(primal).sum()
+        since_best += 1
+        if gap < best[0]:
+            best, since_best = (gap, a), 0
+        if gap <= 1e-12 * (1 + abs(objective(K, linear, a))) or since_best == 5:
+            break
+        H = K + np.diag(down / below + up / above)
+        H[np.diag_indices(n)] += 1e-13 * scale
+        try:
+            factor = scipy.linalg.cho_factor(H)
+        except np.linalg.LinAlgError:
+            break
+        spread = scipy.linalg.cho_solve(factor, A.T) if len(A) else np.zeros((n, 0))
+
+        def step(down_target, up_target):
+            right = -dual + down_target / below - down - (up_target / above - up)  # noqa: B023
+            da = scipy.linalg.cho_solve(factor, right)  # noqa: B023
+            dy = np.zeros(0)
+            if len(A):
+                dy = np.linalg.solve(A @ spread, A @ da + primal)  # noqa: B023
+                da = da - spread @ dy  # noqa: B023
+            d_down = (down_target - down * da) / below - down  # noqa: B023
+            d_up = (up_target + up * da) / above - up  # noqa: B023
+            return da, dy, d_down, d_up
+
+        def longest(values, changes):
+            falling = changes < 0
+            return min(1.0, np.min(-values[falling] / changes[falling], initial=1.0))
+
+        da, _, d_down, d_up = step(0.0, 0.0)
+        t = min(longest(below, da), longest(above, -da))
+        s = min(longest(down, d_down), longest(up, d_up))
+        after = (below + t * da) @ (down + s * d_down) + (above - t * da) @ (up + s * d_up)
+        centre = mu * (after / (2 * n) / mu) ** 3
+        da, dy, d_down, d_up = step(centre - da * d_down, centre + da * d_up)
+        t = 0.995 * min(longest(below, da), longest(above, -da))
+        s = 0.995 * min(longest(down, d_down), longest(up, d_up))
+        below, above = below + t * da, above - t * da
+        a = np.where(below < above, lower + below, upper - above)
+        y, down, up = y + s * dy, down + s * d_down, up + s * d_up
+    gap, a = best
+    return a, objective(K, linear, a) - gap

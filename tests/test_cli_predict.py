@@ -1,0 +1,195 @@
+"""dcsvm-predict: labels, decision values, accuracy, and one test per kind of bad input."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dcsvm.cli.predict import main
+from dcsvm.dataset import Rows
+from dcsvm.model_file import save_model
+from dcsvm.training import TrainOptions, train_rows
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    path = tmp_path / "wavy.model"
+    save_model(trained[0], path)
+    return path
+
+
+@pytest.fixture
+def test_file(wavy_test, write_libsvm):
+    return write_libsvm(*wavy_test, "test.txt")
+
+
+def program(*arguments, **options):
+    code = "from dcsvm.cli.predict import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def lines_of(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("options", "method"), [([], "exact"), (["--early"], "early"), (["--naive"], "naive")]
+)
+def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test, options, method):
+    result = run(*options, test_file, model, "out.txt")
+    assert result.exit_code == 0, result.stderr
+    predicted = trained[0].predict(wavy_test[0], method=method)
+    assert lines_of("out.txt") == [f"{label:g}" for label in predicted]
+    correct = int((predicted == wavy_test[1]).sum())
+    line = f"Accuracy = {correct / 3:g}% ({correct}/300) (classification)\n"
+    assert (result.stdout, result.stderr) == (line, "")
+
+
+@pytest.mark.parametrize("options", [[], ["--early"], ["--naive"]])
+def test_decision_values_follow_the_label(run, model, test_file, options):
+    assert run("--decision-values", *options, test_file, model, "out.txt").exit_code == 0
+    rows = [line.split() for line in lines_of("out.txt")]
+    assert len(rows) == 300
+    assert all(len(row) == 2 for row in rows)
+    assert all((row[0] == "1") == (float(row[1]) > 0) for row in rows)
+    assert {row[0] for row in rows} == {"1", "-1"}
+
+
+def test_decision_values_are_written_with_all_digits(run, model, test_file, trained, wavy_test):
+    run("--decision-values", test_file, model, "out.txt")
+    values = np.array([float(line.split()[1]) for line in lines_of("out.txt")])
+    assert values.tobytes() == trained[0].decision_function(wavy_test[0]).tobytes()
+
+
+def test_quiet_says_nothing(run, model, test_file):
+    result = run("-q", test_file, model, "out.txt")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert len(lines_of("out.txt")) == 300
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+def test_predictions_on_standard_output_have_the_accuracy_on_stderr(model, test_file, output):
+    done = program(test_file, model, output)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.splitlines()) == {"1", "-1"}
+    assert len(done.stdout.splitlines()) == 300
+    assert done.stderr.startswith("Accuracy = ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_test_file_may_be_standard_input(model, test_file):
+    with open(test_file, "rb") as file:
+        done = program("-q", "-", model, "-", stdin=file)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 300
+    assert done.stderr == ""
+
+
+def test_a_closed_pipe_is_no_traceback(model, test_file):
+    code = "from dcsvm.cli.predict import main; main()"
+    command = [sys.executable, "-c", code, str(test_file), str(model), "-"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--early"], ["--naive"]])
+def test_a_model_without_an_early_level_is_one_sentence(run, wavy, test_file, tmp_path, options):
+    X, y = wavy
+    flat, _ = train_rows(Rows.from_array(X), y, TrainOptions(gamma=2.0, levels=0, threads=1))
+    path = tmp_path / "flat.model"
+    save_model(flat, path)
+    result = run(*options, test_file, path, "out.txt")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    expected = f"error: {path}: the model has no early level, which {options[0]} needs\n"
+    assert result.stderr == expected
+    assert os.listdir() == []
+
+
+def test_an_early_model_predicts_early_without_being_told(run, trained, test_file, tmp_path):
+    model, _ = trained
+    save_model(type(model)(model.kernel, model.labels, None, model.early), tmp_path / "early.model")
+    save_model(model, tmp_path / "both.model")
+    assert run(test_file, tmp_path / "early.model", "a.txt").exit_code == 0
+    assert run("--early", test_file, tmp_path / "both.model", "b.txt").exit_code == 0
+    assert lines_of("a.txt") == lines_of("b.txt")
+
+
+@pytest.mark.parametrize("text", ["1 1:0.5\n", "1 1:1\n1 2:1\n", "17 1:1\n-3.5 9:1\n", "1\n"])
+def test_a_test_file_may_hold_one_row_one_class_or_other_labels(run, model, tmp_path, text):
+    path = tmp_path / "odd.txt"
+    path.write_text(text)
+    for option in ("--early", "--naive", "-q"):
+        result = run(option, path, model, "out.txt")
+        assert result.exit_code == 0, result.stderr
+        assert len(lines_of("out.txt")) == len(text.splitlines())
+
+
+def test_labels_are_written_as_the_model_has_them(run, wavy, test_file, tmp_path):
+    X, y = wavy
+    labels = np.where(y > 0, 2.5, 7.0)
+    other, _ = train_rows(Rows.from_array(X), labels, TrainOptions(gamma=2.0, levels=0, threads=1))
+    save_model(other, tmp_path / "other.model")
+    assert run(test_file, tmp_path / "other.model", "out.txt").exit_code == 0
+    assert set(lines_of("out.txt")) == {"2.5", "7"}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("", ": no rows"), ("1 1:1\n1 1\n", ":2:"), ("1 0:1\n", ":1:3: "), ("1 1:nan\n", ":1:5: ")],
+)
+def test_a_bad_test_file_is_one_sentence_with_its_place(run, model, tmp_path, text, place):
+    path = tmp_path / "bad.txt"
+    path.write_text(text)
+    result = run(path, model, "out.txt")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {path}{place}")
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+def test_files_that_cannot_be_opened_are_named(run, model, test_file, tmp_path):
+    for arguments, message in (
+        (("nothing.txt", model, "out.txt"), "nothing.txt: no such file"),
+        ((tmp_path, model, "out.txt"), f"{tmp_path}: is a directory"),
+        ((test_file, "nothing.model", "out.txt"), "nothing.model: no such file"),
+        ((test_file, tmp_path, "out.txt"), f"{tmp_path}: is a directory"),
+        ((test_file, test_file, "out.txt"), f"{test_file}:1: this is not a model file"),
+        ((test_file, model, tmp_path), "is a directory"),
+        ((test_file, model, tmp_path / "nowhere" / "out.txt"), "no such folder"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error: ")
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stdout == ""
+        assert os.listdir() == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "b", "c", "d"], ["-x", "a", "b", "c"],
+                                       ["--threads", "0", "a", "b", "c"]], ids=str)  # fmt: skip
+def test_wrong_usage_exits_with_two(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage" in result.stderr

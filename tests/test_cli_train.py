@@ -1,0 +1,266 @@
+"""dcsvm-train: exit codes, what is said where, the report, and one test per kind of bad input."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dcsvm
+from dcsvm.cli.train import main
+from dcsvm.model_file import load_model
+
+FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs the command in an empty folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def training(wavy, write_libsvm):
+    X, y = wavy
+    return write_libsvm(X, y, "train.txt")
+
+
+def program(*arguments, **options):
+    command = [
+        sys.executable,
+        "-c",
+        "from dcsvm.cli.train import main; main()",
+        *map(str, arguments),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_the_model_is_named_after_the_file_in_the_current_folder(run, training):
+    result = run(*FAST, training)
+    assert result.exit_code == 0, result.stderr
+    assert os.listdir() == ["train.txt.model"]
+    assert load_model("train.txt.model").exact is not None
+
+
+def test_the_closing_lines_are_libsvms_and_on_stdout(run, training):
+    result = run(*FAST, training, "a.model")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("obj = -")
+    assert lines[0].endswith(", rho = 0")
+    assert lines[1].startswith("nSV = ")
+    assert ", nBSV = " in lines[1]
+    assert lines[2] == f"Total nSV = {len(load_model('a.model').exact.alpha)}"
+    assert len(lines) == 3
+
+
+def test_levels_and_the_certificate_are_on_stderr(run, training):
+    result = run(*FAST, "-l", 1, training, "a.model")
+    assert result.exit_code == 0
+    assert "level 1: 4 clusters" in result.stderr
+    assert "refine: " in result.stderr
+    assert "conquer: " in result.stderr
+    assert "duality gap" in result.stderr
+    assert "kernel error" in result.stderr
+    assert "1 thread\n" in result.stderr
+
+
+def test_quiet_is_silent(run, training):
+    result = run(*FAST, "-q", "-l", 1, training, "a.model")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_the_report_has_every_field(run, training):
+    result = run(*FAST, "-l", 1, "--report", "r.json", training, "a.model")
+    assert result.exit_code == 0
+    with open("r.json", encoding="utf-8") as file:
+        report = json.load(file)
+    assert {"objective", "violation", "duality_gap", "kernel_error", "n_sv", "n_bsv", "converged",
+            "kernel_evaluations", "peak_rss_mb", "threads", "seconds", "levels"} <= set(report)  # fmt: skip  # noqa: E501
+    seconds = report["seconds"]
+    assert {"read", "train", "verify", "write", "total"} <= set(seconds)
+    assert seconds["verify"] <= seconds["train"] <= seconds["total"]
+    assert seconds["read"] + seconds["train"] + seconds["write"] <= seconds["total"] * 1.001
+    (level,) = report["levels"]
+    assert {"level", "n_clusters", "largest_cluster", "seconds_clustering", "seconds_training",
+            "n_sv", "objective"} <= set(level)  # fmt: skip
+    assert report["converged"] is True
+    assert report["threads"] == 1
+    assert 10 < report["peak_rss_mb"] < 10_000
+    assert f"obj = {report['objective']:.6f}," in result.stdout
+
+
+@pytest.mark.parametrize("kernel", range(4))
+def test_every_kernel_is_trained(run, training, kernel):
+    result = run("-t", kernel, "-g", 0.5, "-r", 0.5, "-d", 2, "--threads", 1, training, "a.model")
+    assert result.exit_code == 0, result.stderr
+    assert ("stationary point" in result.stderr) == (kernel == 3)
+    names = ("linear", "polynomial", "rbf", "sigmoid")
+    assert load_model("a.model").kernel.name == names[kernel]
+
+
+def test_the_options_reach_the_model(run, training):
+    result = run("-t", 1, "-d", 2, "-g", 0.25, "-r", 1.5, "-c", 0.5, "--threads", 1, training, "a")
+    assert result.exit_code == 0
+    model = load_model("a")
+    assert model.kernel.parameters == {"degree": 2, "gamma": 0.25, "coef0": 1.5}
+    assert np.abs(model.exact.alpha).max() == 0.5
+    assert run(training, "b").exit_code == 0
+    assert load_model("b").kernel.parameters == {"gamma": 0.25}
+
+
+def test_early_writes_a_model_of_local_models(run, training):
+    result = run(*FAST, "-l", 1, "--early", training, "a.model")
+    assert result.exit_code == 0, result.stderr
+    assert load_model("a.model").exact is None
+    assert "Total nSV = " in result.stdout
+    assert "obj" not in result.stdout
+
+
+def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, training):
+    result = run(*FAST, "-q", "--max-iter", 5, training, "a.model")
+    assert result.exit_code == 3
+    assert "not converged: violation" in result.stderr
+    assert "the model is usable" in result.stderr
+    assert result.stdout == ""
+    load_model("a.model")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "4", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
+     ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
+     ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
+    ids=str,
+)  # fmt: skip
+def test_wrong_usage_exits_with_two(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage" in result.stderr
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["-c", "0"], "C must be positive"), (["-c", "nan"], "C must be positive"),
+     (["-g", "-1"], "gamma must be at least 0"), (["-e", "0"], "tolerance must be positive"),
+     (["-t", "1", "-d", "-1"], "degree must be at least 0"), (["-r", "inf"], "coef0 must be finite"),  # noqa: E501
+     (["-l", "1", "--early-level", "2"], "early level 2 does not exist"),
+     (["-l", "0", "--early"], "there is no early level")],
+    ids=str,
+)  # fmt: skip
+def test_values_that_make_no_sense_are_one_sentence(run, training, options, message):
+    result = run(*options, training, "a.model")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+BAD_FILES = {
+    "empty": (b"", ": no rows"),
+    "one class": (b"1 1:1\n1 1:2\n", "training needs two classes, found one: 1"),
+    "three classes": (b"1 1:1\n2 1:2\n3 1:3\n", "found 3 classes"),
+    "missing colon": (b"1 1:1\n-1 2\n", ":2:"),
+    "index zero": (b"1 1:1\n-1 0:2\n", ":2:4: "),
+    "descending": (b"1 1:1\n-1 2:2 1:1\n", ":2:8: "),
+    "nan": (b"1 1:nan\n", ":1:5: "),
+    "infinity": (b"1 1:1\n1 1:2\n-1 1:inf\n", ":3:6: "),
+    "overflow": (b"1 1:1e39\n", ":1:5: "),
+    "blank line": (b"1 1:1\n\n-1 1:1\n", ":2:"),
+    "label": (b"one 1:1\n", ":1:1: "),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_bad_file_is_one_sentence_with_its_place(run, tmp_path, kind):
+    text, message = BAD_FILES[kind]
+    path = tmp_path / "bad.txt"
+    path.write_bytes(text)
+    result = run(path, "a.model")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert "class" in kind or f"error: {path}{message}"[:40] == result.stderr[:40]
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+def test_files_that_cannot_be_opened_are_named(run, tmp_path):
+    result = run("nothing.txt", "a.model")
+    assert (result.exit_code, result.stderr) == (1, "error: nothing.txt: no such file\n")
+    result = run(tmp_path, "a.model")
+    assert (result.exit_code, result.stderr) == (1, f"error: {tmp_path}: is a directory\n")
+
+
+@pytest.mark.parametrize("which", ["model", "report"])
+def test_a_place_that_cannot_be_written_is_found_before_the_work(run, training, tmp_path, which):
+    def arguments(path):
+        return [training, path] if which == "model" else ["--report", path, training, "a.model"]
+
+    result = run(*arguments(tmp_path / "nowhere" / "a"))
+    assert result.exit_code == 1
+    assert "no such folder" in result.stderr
+    result = run(*arguments(tmp_path))
+    assert result.exit_code == 1
+    assert "is a directory" in result.stderr
+    if os.getuid() != 0:
+        tmp_path.chmod(0o500)
+        result = run(*arguments(tmp_path / "a"))
+        tmp_path.chmod(0o700)
+        assert result.exit_code == 1
+        assert "not writable" in result.stderr
+    assert os.listdir() == []
+
+
+def test_the_training_set_may_be_standard_input(training, tmp_path):
+    with open(training, "rb") as file:
+        done = program(*FAST, "-", "a.model", stdin=file, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "obj = " in done.stdout
+    assert (tmp_path / "a.model").exists()
+
+
+def test_the_command_says_the_same_as_a_process(training, tmp_path):
+    done = program(training, "a", "-q", "--max-iter", "5", cwd=tmp_path)
+    assert done.returncode == 3
+    assert program("nothing", cwd=tmp_path).returncode == 1
+    assert program(cwd=tmp_path).returncode == 2
+
+
+def test_version_and_help_import_no_numerical_library():
+    code = """if True:
+        import sys
+        from dcsvm.cli.{} import main
+        try:
+            main(["{}"])
+        except SystemExit as stop:
+            assert stop.code == 0
+        loaded = [name for name in ("numpy", "scipy", "tqdm") if name in sys.modules]
+        print("loaded:", loaded)
+    """
+    for command in ("train", "predict"):
+        for option in ("--version", "--help"):
+            done = subprocess.run([sys.executable, "-c", code.format(command, option)],
+                                  capture_output=True, text=True)  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            assert "loaded: []" in done.stdout
+            assert option == "--help" or dcsvm.__version__ in done.stdout
+
+
+def test_help_states_the_rules_and_the_exit_status(run):
+    text = " ".join(run("--help").stdout.split())
+    for words in ("Levels of fewer than 100 rows a cluster", "3 a usable model that did not converge",  # noqa: E501
+                  "branching^3", "Default 0.001"):  # fmt: skip
+        assert words in text

@@ -1,0 +1,182 @@
+"""Who may import whom, read from the source: design.md's rules as tables.
+
+A new module or file has to be added to its table, with what it may use.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
+LONGEST = 600
+
+# module -> the dcsvm modules it may import
+MODULES = {
+    "__init__": {"dataset", "model", "model_file", "training"},
+    "_core": set(),
+    "_svmlight": set(),
+    "dataset": {"_svmlight"},
+    "formulation": set(),
+    "plan": set(),
+    "kernels": {"dataset", "_core"},
+    "partition": {"kernels", "dataset", "_core"},
+    "certificate": {"formulation", "kernels", "_core"},
+    "model": {"partition", "kernels", "dataset"},
+    "model_file": {"model", "partition", "kernels", "dataset", "_svmlight"},
+    "predict": {"model", "kernels", "dataset", "_core"},
+    "training": {"plan", "partition", "formulation", "certificate", "model", "kernels", "dataset",
+                 "_core"},
+}  # fmt: skip
+# inside a function only: what would be a circle at the top of the file
+LAZY = {"model": {"predict", "model_file"}}
+ONLY_IN_CLI = {"click", "tqdm", "sys"}
+
+# file of csrc/ without its ending -> the headers it may include besides its own
+INCLUDES = {
+    "kernel": set(),
+    "points": set(),
+    "isa": {"kernel", "isa_impl"},
+    "isa_impl": set(),
+    "kernel_tile": {"isa", "kernel", "points"},
+    "kernel_product": {"kernel_tile"},
+    "box_qp": set(),
+    "row_cache": set(),
+    "newton": {"isa"},
+    "working_set": {"newton", "box_qp", "isa"},
+    "working_kernel": {"kernel_product", "kernel_tile"},
+    "selection": set(),
+    "smo": {"kernel_product", "kernel_tile", "row_cache", "selection", "working_kernel",
+            "working_set", "box_qp"},
+    "cluster_solver": {"smo"},
+    "svmlight": set(),
+}
+
+
+def python_files(folder=PACKAGE):
+    return sorted(folder.rglob("*.py"))
+
+
+def name_of(path):
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def in_cli(path):
+    return path.is_relative_to(PACKAGE / "cli")
+
+
+def imports(path):
+    """(module, whether at the top of the file) of every import, type-checking ones included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nested = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        top = id(node) not in nested
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, top) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}", top
+
+
+def own_imports(path):
+    """(dcsvm module, whether at the top) for imports of the package itself."""
+    for name, top in imports(path):
+        parts = name.split(".")
+        if parts[0] == "dcsvm" and len(parts) > 1:
+            if parts[1] in {"cli", *MODULES} or (PACKAGE / f"{parts[1]}.py").exists():
+                yield parts[1], top
+            else:
+                yield "__init__", top
+
+
+def test_every_module_is_in_the_table():
+    found = {name_of(path) for path in python_files() if not in_cli(path)}
+    found |= {path.stem for path in PACKAGE.glob("*.pyx")}
+    assert found == set(MODULES)
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"_core", "_svmlight"}))
+def test_a_module_imports_only_what_the_table_allows(module):
+    for name, top in own_imports(PACKAGE / f"{module}.py"):
+        allowed = MODULES[module] if top else MODULES[module] | LAZY.get(module, set())
+        assert name in allowed, f"{module} may not import {name}"
+
+
+@pytest.mark.parametrize("path", python_files(), ids=name_of)
+def test_nothing_but_cli_imports_cli_click_tqdm_or_sys(path):
+    if in_cli(path):
+        return
+    names = {name.split(".")[0] for name, _ in imports(path)}
+    assert not names & ONLY_IN_CLI
+    assert "cli" not in {name for name, _ in own_imports(path)}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.pyx")), ids=lambda path: path.stem)
+def test_the_core_imports_no_module_of_the_package(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"^\s*(from\s+(dcsvm|\.)|c?import\s+dcsvm)", text, re.MULTILINE)
+    assert not re.search(r"\bdcsvm\.\w+\s+c?import", text)
+
+
+def test_the_package_and_the_commands_start_without_the_numerical_libraries():
+    for path in (PACKAGE / "__init__.py", *(PACKAGE / "cli").glob("*.py")):
+        if path.stem == "report":  # imported by the commands' bodies only
+            continue
+        top = {name.split(".")[0] for name, at_top in imports(path) if at_top}
+        assert not top & {"numpy", "scipy", "tqdm"}, path
+        assert not {n for n, at_top in own_imports(path) if at_top} - {"__init__", "cli", "model"}
+
+
+def test_the_table_of_modules_has_no_circle():
+    check_one_way(MODULES)
+
+
+def check_one_way(table):
+    left = {name: set(used) - {name} for name, used in table.items()}
+    while left:
+        ready = {name for name, used in left.items() if not used & set(left)}
+        assert ready, f"a circle among {sorted(left)}"
+        left = {name: used for name, used in left.items() if name not in ready}
+
+
+def csrc_files():
+    return sorted([*CSRC.glob("*.h"), *CSRC.glob("*.cc")])
+
+
+def test_every_file_of_csrc_is_in_the_table():
+    assert {path.stem for path in csrc_files()} == set(INCLUDES)
+    assert not [path for path in CSRC.iterdir() if path.suffix not in (".h", ".cc")]
+
+
+@pytest.mark.parametrize("path", csrc_files(), ids=lambda path: path.name)
+def test_a_file_of_csrc_includes_only_what_the_table_allows(path):
+    text = path.read_text(encoding="utf-8")
+    included = {Path(name).stem for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.M)}
+    assert included <= INCLUDES[path.stem] | {path.stem}
+    if path.suffix == ".cc":
+        assert path.stem in included
+    assert "Python.h" not in text
+    assert not re.search(r"\b(printf|std::cout|std::cerr|iostream)\b", text)
+
+
+def test_the_table_of_includes_has_no_circle():
+    check_one_way(INCLUDES)
+
+
+def test_no_room_is_called_after_nothing():
+    sources = [*python_files(), *csrc_files(), *Path(__file__).parent.glob("*.py")]
+    assert not [path for path in sources if path.stem in ("utils", "helpers", "common", "util")]
+
+
+def test_no_source_file_is_too_long():
+    sources = [*python_files(), *PACKAGE.glob("*.pyx"), *PACKAGE.glob("*.pxd"), *csrc_files()]
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in sources}
+    assert {name: n for name, n in lengths.items() if n > LONGEST} == {}
