@@ -20,6 +20,7 @@ constexpr std::size_t panel_rows = 32;
 struct DenseTile {
   const Kernel* kernel;
   Form form;                       // difference or product
+  bool exact_products;             // float32 sums of products are exact
   std::size_t n_features;
   const float* const* queries;     // n_queries pointers to dense rows
   const double* query_half_norms;  // n_queries

@@ -165,10 +165,11 @@ DCSVM_INLINE typename Traits<Real>::Vector from_dot(const Kernel& kernel,
   return minimum(dot - (lane_half_norms + static_cast<Real>(query_half_norm)), zero);
 }
 
-template <class Real, bool difference>
+// Sums over the features in Sum, kernel values in Real.
+template <class Sum, class Real, bool difference>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, const double* norms,
                              std::size_t lane, std::size_t n_queries, Real* out) {
-  using Vector = typename Traits<Real>::Vector;
+  using Vector = typename Traits<Sum>::Vector;
   Vector total[tile_queries][tile_vectors] = {};
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
     const std::size_t end = begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
@@ -177,10 +178,10 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
     for (std::size_t k = begin; k < end; ++k, panel += panel_rows) {
       Vector b[tile_vectors];
 #pragma GCC unroll 8
-      for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Real>(panel + v * width<Real>);
+      for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Sum>(panel + v * width<Sum>);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < tile_queries; ++r) {
-        const Vector a = Vector{} + static_cast<Real>(query[r][k]);
+        const Vector a = Vector{} + static_cast<Sum>(query[r][k]);
 #pragma GCC unroll 8
         for (std::size_t v = 0; v < tile_vectors; ++v) {
           if constexpr (difference) {
@@ -199,36 +200,49 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
     }
   }
   for (std::size_t r = 0; r < n_queries; ++r) {
-    for (std::size_t v = 0; v < tile_vectors; ++v) {
-      const std::size_t at = lane + v * width<Real>;
-      Vector argument;
-      if constexpr (difference) {
-        argument = total[r][v] * Real(-0.5);
+    Sum sums[tile_vectors * width<Sum>];
+    std::memcpy(sums, total[r], sizeof sums);
+    for (std::size_t k = 0; k < tile_vectors * width<Sum>; k += width<Real>) {
+      const std::size_t at = lane + k;
+      typename Traits<Real>::Vector argument;
+      if constexpr (sizeof(Sum) == sizeof(Real)) {
+        argument = load<typename Traits<Real>::Vector>(sums + k);
       } else {
-        argument = from_dot<Real>(*t.kernel, total[r][v], norms[r],
-                                  load_doubles<Real>(t.lane_half_norms + at));
+        argument = load_lanes<Real>(sums + k);
       }
-      const Vector value = kernel_value<Real>(*t.kernel, argument);
+      if constexpr (difference) {
+        argument *= Real(-0.5);
+      } else {
+        argument = from_dot<Real>(*t.kernel, argument, norms[r], load_doubles<Real>(t.lane_half_norms + at));
+      }
+      const auto value = kernel_value<Real>(*t.kernel, argument);
       std::memcpy(out + r * t.out_stride + at, &value, sizeof value);
     }
   }
 }
 
-template <class Real>
-static void dense(const DenseTile& t, Real* out) {
-  constexpr std::size_t lanes = tile_vectors * width<Real>;
+template <class Sum, class Real, bool difference>
+DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
+  constexpr std::size_t lanes = tile_vectors * width<Sum>;
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
     const float* query[tile_queries];
     for (std::size_t r = 0; r < tile_queries; ++r) query[r] = t.queries[first + (r < n ? r : n - 1)];
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
-      if (t.form == Form::difference) {
-        dense_tile<Real, true>(t, query, t.query_half_norms + first, lane, n, rows);
-      } else {
-        dense_tile<Real, false>(t, query, t.query_half_norms + first, lane, n, rows);
-      }
+      dense_tile<Sum, Real, difference>(t, query, t.query_half_norms + first, lane, n, rows);
     }
+  }
+}
+
+template <class Real>
+static void dense(const DenseTile& t, Real* out) {
+  if (t.form == Form::difference) {
+    dense_tiles<Real, Real, true>(t, out);
+  } else if (t.exact_products) {
+    dense_tiles<float, Real, false>(t, out);
+  } else {
+    dense_tiles<Real, Real, false>(t, out);
   }
 }
 

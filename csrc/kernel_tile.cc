@@ -13,13 +13,11 @@ constexpr double product_error = 6e-8;
 // Below this many features the difference form costs no more than the product form.
 constexpr std::size_t difference_features = 64;
 
+// All features are integers and no sum of products reaches 2^24.
 bool has_exact_products(const Points& points, double largest_half_norm) {
   if (2 * largest_half_norm >= 16777216.0) return false;
   const std::size_t n = points.n_samples * points.n_features;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (points.dense[i] != std::nearbyint(points.dense[i])) return false;
-  }
-  return true;
+  return std::all_of(points.dense, points.dense + n, [](float x) { return x == std::nearbyint(x); });
 }
 
 }  // namespace
@@ -37,14 +35,18 @@ void compute_half_norms(const Points& points, double* half_norms, int n_threads)
   }
 }
 
-Form choose_form(const Points& points, const Kernel& kernel) {
-  if (!points.is_dense()) return Form::sparse;
-  if (kernel.type != KernelType::rbf) return Form::product;
-  if (points.n_features <= difference_features) return Form::difference;
+KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
+  KernelSetup setup{kernel, Form::sparse, false};
+  if (!points.is_dense()) return setup;
   double largest = 0;
   for (std::size_t i = 0; i < points.n_samples; ++i) largest = std::max(largest, points.half_norms[i]);
-  if (kernel.gamma * 2 * largest * 5.9604644775390625e-8 <= product_error) return Form::product;
-  return has_exact_products(points, largest) ? Form::product : Form::difference;
+  const bool is_rbf = kernel.type == KernelType::rbf;
+  setup.form = is_rbf && points.n_features <= difference_features ? Form::difference : Form::product;
+  if (setup.form == Form::difference) return setup;
+  setup.exact_products = has_exact_products(points, largest);
+  const bool accurate = kernel.gamma * 2 * largest * 5.9604644775390625e-8 <= product_error;
+  if (is_rbf && !accurate && !setup.exact_products) setup.form = Form::difference;
+  return setup;
 }
 
 double tile_cost(const KernelSetup& setup, const Points& points) {
@@ -152,6 +154,7 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
   for (std::size_t p = 0; p < n_panels_; ++p) {
     const DenseTile tile{&setup_.kernel,
                          setup_.form,
+                         setup_.exact_products,
                          d,
                          query_rows_.data(),
                          query_half_norms_.data(),

@@ -19,15 +19,16 @@ namespace dcsvm {
 struct KernelSetup {
   Kernel kernel;
   Form form = Form::product;
+  bool exact_products = false;  // float32 sums of products are exact: float64 tiles use them too
 };
 
 // 1/2 |x|^2 of every row, in float64.
 void compute_half_norms(const Points& points, double* half_norms, int n_threads);
 
-// The form for a kernel on points: sparse for CSR; for dense RBF the product form only where it
+// The setup for a kernel on points: sparse for CSR; for dense RBF the product form only where it
 // is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below `product_error`, or all features
 // are integers whose dot products float32 holds exactly.
-Form choose_form(const Points& points, const Kernel& kernel);
+KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 
 // Nanoseconds of one kernel value on one core, by a fixed model (never measured at run time).
 double tile_cost(const KernelSetup& setup, const Points& points);

@@ -50,7 +50,8 @@ cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
     cdef struct KernelSetup:
         CKernel kernel
         Form form
-    Form choose_form(const CPoints&, const CKernel&) except +
+        cbool exact_products
+    KernelSetup choose_setup(const CPoints&, const CKernel&) except +
     double tile_cost(const KernelSetup&, const CPoints&)
     void compute_half_norms(CPoints&, double*, int) except +
 

@@ -101,12 +101,15 @@ cdef class Setup:
     cdef KernelSetup setup
 
     def __init__(self, int type, double gamma, double coef0, int degree, Points points, form=None):
-        self.setup.kernel.type = <KernelType>type
-        self.setup.kernel.gamma = gamma
-        self.setup.kernel.coef0 = coef0
-        self.setup.kernel.degree = degree
-        self.setup.form = (choose_form(points.points, self.setup.kernel) if form is None
-                           else <Form><int>form)
+        cdef CKernel kernel
+        kernel.type = <KernelType>type
+        kernel.gamma = gamma
+        kernel.coef0 = coef0
+        kernel.degree = degree
+        self.setup = choose_setup(points.points, kernel)
+        if form is not None:
+            self.setup.form = <Form><int>form
+            self.setup.exact_products = False
         if (self.setup.form == Form.sparse) != (points.points.dense == NULL):
             raise ValueError("the sparse form is for CSR rows, the others for dense ones")
         if self.setup.form == Form.difference and self.setup.kernel.type != KernelType.rbf:

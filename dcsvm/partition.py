@@ -17,7 +17,7 @@ from dcsvm.dataset import Rows
 from dcsvm.kernels import Kernel, KernelRows
 
 CLUSTERINGS = ("kernel", "kmeans")
-LARGEST_ITERATIONS = 50
+LARGEST_ITERATIONS = 20
 ROUTED_AT_ONCE = 65536
 
 
