@@ -47,7 +47,8 @@ struct GroupRange {
   double violation() const { return std::max(grow - shrink, 0.0); }
   // What is added to the gradient of the group's variables so that the optimum reads as zero.
   double multiplier() const {
-    if (grow == -std::numeric_limits<double>::infinity()) return shrink == std::numeric_limits<double>::infinity() ? 0.0 : shrink;
+    if (grow == -std::numeric_limits<double>::infinity())
+      return shrink == std::numeric_limits<double>::infinity() ? 0.0 : shrink;
     if (shrink == std::numeric_limits<double>::infinity()) return grow;
     return 0.5 * (grow + shrink);
   }
@@ -56,7 +57,7 @@ struct GroupRange {
 struct Optimality {
   double objective = 0;
   double violation = 0;
-  double gap = 0;                   // Frank-Wolfe gap at the groups' multipliers; the duality gap without groups
+  double gap = 0;  // Frank-Wolfe gap at the groups' multipliers; the duality gap without groups
   std::vector<double> multipliers;  // of the groups
 };
 

@@ -23,7 +23,9 @@ struct SubProblem {
     n_groups = whole.n_groups;
   }
   BoxQp qp() const {
-    return {size, row.data(), linear.data(), lower.data(), upper.data(), group.empty() ? nullptr : group.data(), n_groups};
+    return {size,         row.data(),   linear.data(),
+            lower.data(), upper.data(), group.empty() ? nullptr : group.data(),
+            n_groups};
   }
 
   std::size_t size;
@@ -35,14 +37,22 @@ struct SubProblem {
 
 class LevelSolver {
  public:
-  LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp, const Clusters& clusters,
-              double* alpha, double* gradient, const ClusterOptions& options)
-      : setup_(setup), points_(points), qp_(qp), clusters_(clusters), alpha_(alpha), gradient_(gradient), options_(options) {}
+  LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+              const Clusters& clusters, double* alpha, double* gradient,
+              const ClusterOptions& options)
+      : setup_(setup),
+        points_(points),
+        qp_(qp),
+        clusters_(clusters),
+        alpha_(alpha),
+        gradient_(gradient),
+        options_(options) {}
 
   std::vector<SolveReport> run() {
     std::vector<std::size_t> order(clusters_.n_clusters);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
     for (const std::size_t c : order) total_cost_ += cost(c);
     double cost_left = total_cost_;
     reports_.resize(clusters_.n_clusters);
@@ -55,14 +65,19 @@ class LevelSolver {
     }
     const auto n = static_cast<std::int64_t>(order.size());
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
-    for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k) solve_one(order[static_cast<std::size_t>(k)], 1);
+    for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k)
+      solve_one(order[static_cast<std::size_t>(k)], 1);
     if (error_) std::rethrow_exception(error_);
     return reports_;
   }
 
  private:
-  std::size_t size(std::size_t c) const { return static_cast<std::size_t>(clusters_.start[c + 1] - clusters_.start[c]); }
-  double cost(std::size_t c) const { return static_cast<double>(size(c)) * static_cast<double>(size(c)); }
+  std::size_t size(std::size_t c) const {
+    return static_cast<std::size_t>(clusters_.start[c + 1] - clusters_.start[c]);
+  }
+  double cost(std::size_t c) const {
+    return static_cast<double>(size(c)) * static_cast<double>(size(c));
+  }
 
   void solve_one(std::size_t c, int n_threads) {
     if (stopped_ || size(c) == 0) return;
@@ -77,7 +92,8 @@ class LevelSolver {
       SolveOptions options = options_.solve;
       options.n_threads = n_threads;
       // a share by cost, whatever the number of threads, since decisions depend on it
-      options.cache_bytes = static_cast<std::size_t>(static_cast<double>(options_.solve.cache_bytes) * cost(c) / total_cost_);
+      options.cache_bytes = static_cast<std::size_t>(
+          static_cast<double>(options_.solve.cache_bytes) * cost(c) / total_cost_);
       options.progress = [this](const SolveProgress& now) { return tell(now, 0, 0); };
       reports_[c] = solve(setup_, points_, problem.qp(), alpha.data(), gradient.data(), options);
       for (std::size_t k = 0; k < problem.size; ++k) {
@@ -122,9 +138,9 @@ class LevelSolver {
 
 }  // namespace
 
-std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                                        const Clusters& clusters, double* alpha, double* gradient,
-                                        const ClusterOptions& options) {
+std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
+                                        const BoxQp& qp, const Clusters& clusters, double* alpha,
+                                        double* gradient, const ClusterOptions& options) {
   return LevelSolver(setup, points, qp, clusters, alpha, gradient, options).run();
 }
 

@@ -12,8 +12,9 @@ namespace dcsvm {
 
 struct Clusters {
   std::size_t n_clusters = 0;
-  const std::int64_t* start = nullptr;     // n_clusters + 1
-  const std::int32_t* members = nullptr;   // variables of cluster c: members[start[c] .. start[c + 1])
+  const std::int64_t* start = nullptr;  // n_clusters + 1
+  const std::int32_t* members =
+      nullptr;  // variables of cluster c: members[start[c] .. start[c + 1])
 };
 
 struct ClusterProgress {
@@ -24,14 +25,15 @@ struct ClusterProgress {
 
 struct ClusterOptions {
   SolveOptions solve;  // cache_bytes and n_threads are those of all clusters together
-  std::function<bool(const ClusterProgress&)> progress;  // called by one thread at a time; false: stop
+  std::function<bool(const ClusterProgress&)>
+      progress;  // called by one thread at a time; false: stop
 };
 
 // Solves every cluster from the given alpha and leaves, for every member, the gradient inside its
 // cluster. A cluster that would dominate the level's cost is solved with all threads, the others
 // side by side with one thread each; which way does not change a bit of the result.
-std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                                        const Clusters& clusters, double* alpha, double* gradient,
-                                        const ClusterOptions& options);
+std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
+                                        const BoxQp& qp, const Clusters& clusters, double* alpha,
+                                        double* gradient, const ClusterOptions& options);
 
 }  // namespace dcsvm

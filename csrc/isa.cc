@@ -28,8 +28,8 @@
 #undef DCSVM_VECTOR_BYTES
 #if defined(__clang__)
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"))), \
-                             apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"))), apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options

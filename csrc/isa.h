@@ -19,38 +19,38 @@ constexpr std::size_t panel_rows = 32;
 
 struct DenseTile {
   const Kernel* kernel;
-  Form form;                       // difference or product
-  bool exact_products;             // float32 sums of products are exact
+  Form form;            // difference or product
+  bool exact_products;  // float32 sums of products are exact
   std::size_t n_features;
   const float* const* queries;     // n_queries pointers to dense rows
   const double* query_half_norms;  // n_queries
   std::size_t n_queries;
-  const float* panel;              // n_features x panel_rows
-  const double* lane_half_norms;   // panel_rows
-  std::size_t out_stride;          // out[query * out_stride + lane]
+  const float* panel;             // n_features x panel_rows
+  const double* lane_half_norms;  // panel_rows
+  std::size_t out_stride;         // out[query * out_stride + lane]
 };
 
 struct SparseTile {
   const Kernel* kernel;
-  const std::int64_t* indptr;      // of all points
+  const std::int64_t* indptr;  // of all points
   const std::int32_t* indices;
   const float* values;
   const std::int32_t* queries;     // row numbers, n_queries
   const double* query_half_norms;  // n_queries
   std::size_t n_queries;
-  const std::int32_t* slot;        // column -> row of `packed`, 0 for a column no lane has
-  const float* packed;             // n_slots x panel_rows, row 0 all zero
-  const double* lane_half_norms;   // panel_rows
+  const std::int32_t* slot;       // column -> row of `packed`, 0 for a column no lane has
+  const float* packed;            // n_slots x panel_rows, row 0 all zero
+  const double* lane_half_norms;  // panel_rows
   std::size_t out_stride;
 };
 
 // State of coordinate descent on a working set, arrays padded to a multiple of 16.
 struct CoordinateState {
-  std::size_t size;          // padded
+  std::size_t size;  // padded
   double* gradient;
-  const double* room_up;     // +inf where alpha may grow, else 0
-  const double* room_down;   // +inf where alpha may shrink, else 0
-  const double* scale;       // 1/sqrt(K_ii): makes violations comparable; 0 for padding
+  const double* room_up;    // +inf where alpha may grow, else 0
+  const double* room_down;  // +inf where alpha may shrink, else 0
+  const double* scale;      // 1/sqrt(K_ii): makes violations comparable; 0 for padding
 };
 
 struct Isa {
@@ -65,10 +65,11 @@ struct Isa {
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
   // gradient += step * kernel_row; returns the index of the largest scaled violation
-  std::size_t (*descend)(const CoordinateState&, const float* kernel_row, double step, double* largest);
+  std::size_t (*descend)(const CoordinateState&, const float* kernel_row, double step,
+                         double* largest);
   // C -= A B' for tiles of a Cholesky factorisation; see newton.cc
-  void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth, std::size_t rows,
-                           std::size_t columns, double* c, std::size_t c_stride);
+  void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
+                           std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
 };
 
 const Isa& isa();

@@ -172,7 +172,8 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
   using Vector = typename Traits<Sum>::Vector;
   Vector total[tile_queries][tile_vectors] = {};
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
-    const std::size_t end = begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
+    const std::size_t end =
+        begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
     Vector sum[tile_queries][tile_vectors] = {};
     const float* panel = t.panel + begin * panel_rows + lane;
     for (std::size_t k = begin; k < end; ++k, panel += panel_rows) {
@@ -213,7 +214,8 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
       if constexpr (difference) {
         argument *= Real(-0.5);
       } else {
-        argument = from_dot<Real>(*t.kernel, argument, norms[r], load_doubles<Real>(t.lane_half_norms + at));
+        argument = from_dot<Real>(*t.kernel, argument, norms[r],
+                                  load_doubles<Real>(t.lane_half_norms + at));
       }
       const auto value = kernel_value<Real>(*t.kernel, argument);
       std::memcpy(out + r * t.out_stride + at, &value, sizeof value);
@@ -227,7 +229,8 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
     const float* query[tile_queries];
-    for (std::size_t r = 0; r < tile_queries; ++r) query[r] = t.queries[first + (r < n ? r : n - 1)];
+    for (std::size_t r = 0; r < tile_queries; ++r)
+      query[r] = t.queries[first + (r < n ? r : n - 1)];
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
       dense_tile<Sum, Real, difference>(t, query, t.query_half_norms + first, lane, n, rows);
@@ -258,12 +261,14 @@ static void sparse(const SparseTile& t, Real* out) {
       const float* lanes = t.packed + static_cast<std::size_t>(slot) * panel_rows;
       const DoubleVector a = DoubleVector{} + static_cast<double>(t.values[k]);
 #pragma GCC unroll 16
-      for (std::size_t v = 0; v < n_vectors; ++v) dot[v] += a * load_lanes<double>(lanes + v * width<double>);
+      for (std::size_t v = 0; v < n_vectors; ++v)
+        dot[v] += a * load_lanes<double>(lanes + v * width<double>);
     }
     double argument[panel_rows];
     for (std::size_t v = 0; v < n_vectors; ++v) {
-      const DoubleVector value = from_dot<double>(*t.kernel, dot[v], t.query_half_norms[r],
-                                                  load<DoubleVector>(t.lane_half_norms + v * width<double>));
+      const DoubleVector value =
+          from_dot<double>(*t.kernel, dot[v], t.query_half_norms[r],
+                           load<DoubleVector>(t.lane_half_norms + v * width<double>));
       std::memcpy(argument + v * width<double>, &value, sizeof value);
     }
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
@@ -278,7 +283,8 @@ DCSVM_INLINE void weighted_sum_step(const Real* const* rows, const double* weigh
                                     std::size_t begin, double* sum) {
   DoubleVector total[n_vectors];
 #pragma GCC unroll 16
-  for (std::size_t v = 0; v < n_vectors; ++v) total[v] = load<DoubleVector>(sum + begin + v * width<double>);
+  for (std::size_t v = 0; v < n_vectors; ++v)
+    total[v] = load<DoubleVector>(sum + begin + v * width<double>);
   for (std::size_t j = 0; j < n; ++j) {
     const DoubleVector w = DoubleVector{} + weight[j];
     const Real* row = rows[j] + begin;
@@ -313,7 +319,8 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
-static std::size_t descend(const CoordinateState& s, const float* kernel_row, double step, double* largest) {
+static std::size_t descend(const CoordinateState& s, const float* kernel_row, double step,
+                           double* largest) {
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {};
   const DoubleVector t = zero + step;
@@ -322,7 +329,8 @@ static std::size_t descend(const CoordinateState& s, const float* kernel_row, do
   LongVector index;
   for (std::size_t k = 0; k < w; ++k) index[k] = static_cast<std::int64_t>(k);
   for (std::size_t i = 0; i < s.size; i += w) {
-    const DoubleVector g = load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
+    const DoubleVector g =
+        load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
     std::memcpy(s.gradient + i, &g, sizeof g);
     const DoubleVector up = minimum(-g, load<DoubleVector>(s.room_up + i));
     const DoubleVector down = minimum(g, load<DoubleVector>(s.room_down + i));
@@ -347,7 +355,8 @@ static std::size_t descend(const CoordinateState& s, const float* kernel_row, do
 // Rows of A are `depth` long and contiguous; B' is stored depth x columns, columns a multiple of
 // the tile; `rows` is a multiple of the tile too.
 static void subtract_product(const double* a, const double* b_transposed, std::size_t depth,
-                             std::size_t rows, std::size_t columns, double* c, std::size_t c_stride) {
+                             std::size_t rows, std::size_t columns, double* c,
+                             std::size_t c_stride) {
   constexpr std::size_t w = width<double>;
   for (std::size_t i = 0; i < rows; i += tile_queries) {
     for (std::size_t j = 0; j < columns; j += tile_vectors * w) {
@@ -377,9 +386,9 @@ static void subtract_product(const double* a, const double* b_transposed, std::s
   }
 }
 
-static const Isa functions = {DCSVM_ISA_NAME,        dense<float>,         dense<double>,
-                              sparse<float>,         sparse<double>,       weighted_sum<float>,
-                              weighted_sum<double>,  descend,              subtract_product};
+static const Isa functions = {DCSVM_ISA_NAME,       dense<float>,   dense<double>,
+                              sparse<float>,        sparse<double>, weighted_sum<float>,
+                              weighted_sum<double>, descend,        subtract_product};
 
 #undef DCSVM_INLINE
 

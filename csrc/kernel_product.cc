@@ -27,11 +27,12 @@ RowList slice(const std::vector<std::int32_t>& numbers, const Points* points, st
 }
 
 template <class Real>
-void add_weighted(const SourceWeights& weights, std::size_t first, std::size_t n, std::size_t n_lanes,
-                  const Real* tile, double* sums) {
+void add_weighted(const SourceWeights& weights, std::size_t first, std::size_t n,
+                  std::size_t n_lanes, const Real* tile, double* sums) {
   const Real* rows[source_block];
   for (std::size_t j = 0; j < n; ++j) rows[j] = tile + j * n_lanes;
-  const auto add = [n_lanes](const Real* const* r, const double* w, std::size_t count, double* sum) {
+  const auto add = [n_lanes](const Real* const* r, const double* w, std::size_t count,
+                             double* sum) {
     if constexpr (sizeof(Real) == sizeof(float)) {
       isa().weighted_sum_f32(r, w, count, n_lanes, sum);
     } else {
@@ -44,7 +45,8 @@ void add_weighted(const SourceWeights& weights, std::size_t first, std::size_t n
   }
   for (std::size_t j = 0; j < n; ++j) {
     for (std::int64_t k = weights.indptr[first + j]; k < weights.indptr[first + j + 1]; ++k) {
-      add(rows + j, weights.values + k, 1, sums + static_cast<std::size_t>(weights.columns[k]) * n_lanes);
+      add(rows + j, weights.values + k, 1,
+          sums + static_cast<std::size_t>(weights.columns[k]) * n_lanes);
     }
   }
 }
@@ -52,7 +54,8 @@ void add_weighted(const SourceWeights& weights, std::size_t first, std::size_t n
 template <class Real>
 void product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
              const SourceWeights& weights, int n_threads, double* out) {
-  const std::vector<std::int32_t> target_rows = row_numbers(targets), source_rows = row_numbers(sources);
+  const std::vector<std::int32_t> target_rows = row_numbers(targets),
+                                  source_rows = row_numbers(sources);
   const std::size_t n_panels = panels_per_block(setup), block = n_panels * panel_rows;
   const std::size_t n_columns = weights.n_columns;
   const auto n_blocks = static_cast<std::int64_t>((targets.size + block - 1) / block);
@@ -74,7 +77,8 @@ void product(const KernelSetup& setup, const RowList& targets, const RowList& so
         add_weighted(weights, first, n, n_lanes, tile.data(), sums.data());
       }
       for (std::size_t i = 0; i < lanes.size(); ++i) {
-        for (std::size_t c = 0; c < n_columns; ++c) out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
+        for (std::size_t c = 0; c < n_columns; ++c)
+          out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
       }
     }
   }
@@ -93,7 +97,8 @@ void kernel_product(const KernelSetup& setup, const RowList& targets, const RowL
 
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out) {
-  const std::vector<std::int32_t> target_rows = row_numbers(targets), source_rows = row_numbers(sources);
+  const std::vector<std::int32_t> target_rows = row_numbers(targets),
+                                  source_rows = row_numbers(sources);
   const auto n_blocks = static_cast<std::int64_t>((sources.size + panel_rows - 1) / panel_rows);
 #pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
   {
@@ -108,7 +113,8 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
         const std::size_t n = std::min(panel_rows, targets.size - first);
         scratch.rows(*targets.points, target_rows.data() + first, n, tile, panel_rows);
         for (std::size_t i = 0; i < n; ++i) {
-          std::copy_n(tile + i * panel_rows, lanes.size(), out + (first + i) * sources.size + begin);
+          std::copy_n(tile + i * panel_rows, lanes.size(),
+                      out + (first + i) * sources.size + begin);
         }
       }
     }

@@ -17,7 +17,8 @@ constexpr std::size_t difference_features = 64;
 bool has_exact_products(const Points& points, double largest_half_norm) {
   if (2 * largest_half_norm >= 16777216.0) return false;
   const std::size_t n = points.n_samples * points.n_features;
-  return std::all_of(points.dense, points.dense + n, [](float x) { return x == std::nearbyint(x); });
+  return std::all_of(points.dense, points.dense + n,
+                     [](float x) { return x == std::nearbyint(x); });
 }
 
 }  // namespace
@@ -27,8 +28,10 @@ void compute_half_norms(const Points& points, double* half_norms, int n_threads)
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(i);
-    const float* begin = points.is_dense() ? points.dense + row * points.n_features : points.values + points.indptr[i];
-    const float* end = points.is_dense() ? begin + points.n_features : points.values + points.indptr[i + 1];
+    const float* begin = points.is_dense() ? points.dense + row * points.n_features
+                                           : points.values + points.indptr[i];
+    const float* end =
+        points.is_dense() ? begin + points.n_features : points.values + points.indptr[i + 1];
     double sum = 0;
     for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
     half_norms[row] = 0.5 * sum;
@@ -39,9 +42,11 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
   KernelSetup setup{kernel, Form::sparse, false};
   if (!points.is_dense()) return setup;
   double largest = 0;
-  for (std::size_t i = 0; i < points.n_samples; ++i) largest = std::max(largest, points.half_norms[i]);
+  for (std::size_t i = 0; i < points.n_samples; ++i)
+    largest = std::max(largest, points.half_norms[i]);
   const bool is_rbf = kernel.type == KernelType::rbf;
-  setup.form = is_rbf && points.n_features <= difference_features ? Form::difference : Form::product;
+  setup.form =
+      is_rbf && points.n_features <= difference_features ? Form::difference : Form::product;
   if (setup.form == Form::difference) return setup;
   setup.exact_products = has_exact_products(points, largest);
   const bool accurate = kernel.gamma * 2 * largest * 5.9604644775390625e-8 <= product_error;
@@ -125,7 +130,8 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
                        std::size_t n_queries, Real* out, std::size_t stride) {
   constexpr bool is_float = sizeof(Real) == sizeof(float);
   query_half_norms_.resize(n_queries);
-  for (std::size_t j = 0; j < n_queries; ++j) query_half_norms_[j] = query_points.half_norms[queries[j]];
+  for (std::size_t j = 0; j < n_queries; ++j)
+    query_half_norms_[j] = query_points.half_norms[queries[j]];
   const double* lane_norms = lanes_->half_norms_.data() + first_panel_ * panel_rows;
   if (setup_.form == Form::sparse) {
     const SparseTile tile{&setup_.kernel,
@@ -170,7 +176,9 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
   }
 }
 
-template void TileScratch::rows<float>(const Points&, const std::int32_t*, std::size_t, float*, std::size_t);
-template void TileScratch::rows<double>(const Points&, const std::int32_t*, std::size_t, double*, std::size_t);
+template void TileScratch::rows<float>(const Points&, const std::int32_t*, std::size_t, float*,
+                                       std::size_t);
+template void TileScratch::rows<double>(const Points&, const std::int32_t*, std::size_t, double*,
+                                        std::size_t);
 
 }  // namespace dcsvm

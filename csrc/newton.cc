@@ -79,8 +79,8 @@ bool Cholesky::factor(int n_threads) {
       for (std::int64_t r = rest - 1; r >= 0; --r) {
         const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
         for (std::size_t j = k + block; j <= i; j += block) {
-          isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block, block,
-                                 block, block, &at(i, j), stride_);
+          isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block,
+                                 block, block, block, &at(i, j), stride_);
         }
       }
     }

@@ -1,8 +1,8 @@
 // Least-recently-used cache of kernel rows under a byte budget.
 //
 // Rows are keyed by position in the solver's active list and hold one float per lane. All memory
-// is one slab, reserved at the first insertion; the system commits its pages as they are used. When the active list is compacted the rows shrink
-// with it and stay cached.
+// is one slab, reserved at the first insertion; the system commits its pages as they are used. When
+// the active list is compacted the rows shrink with it and stay cached.
 #pragma once
 
 #include <algorithm>
@@ -72,7 +72,8 @@ class RowCache {
   // Keeps the lanes (= keys) listed in ascending order; other rows are forgotten.
   void compact(const std::vector<std::int32_t>& kept, std::size_t new_stride) {
     std::vector<std::int32_t> new_key(slot_of_.size(), -1);
-    for (std::size_t i = 0; i < kept.size(); ++i) new_key[static_cast<std::size_t>(kept[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      new_key[static_cast<std::size_t>(kept[i])] = static_cast<std::int32_t>(i);
     std::size_t n = 0;
     for (std::size_t slot = 0; slot < key_of_.size(); ++slot) {
       const std::int32_t key = new_key[static_cast<std::size_t>(key_of_[slot])];
@@ -88,7 +89,8 @@ class RowCache {
     key_of_.resize(n);
     used_.resize(n);
     slot_of_.assign(kept.size(), -1);
-    for (std::size_t slot = 0; slot < n; ++slot) slot_of_[static_cast<std::size_t>(key_of_[slot])] = static_cast<std::int32_t>(slot);
+    for (std::size_t slot = 0; slot < n; ++slot)
+      slot_of_[static_cast<std::size_t>(key_of_[slot])] = static_cast<std::int32_t>(slot);
     stride_ = new_stride;
     capacity_ = std::min(kept.size(), (slab_ ? slab_size_ : budget_ / sizeof(float)) / new_stride);
   }
@@ -123,7 +125,8 @@ class RowCache {
     n = std::min(n, slots.size());
     std::partial_sort(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(n), slots.end(),
                       [this](std::int32_t a, std::int32_t b) {
-                        return used_[static_cast<std::size_t>(a)] < used_[static_cast<std::size_t>(b)];
+                        return used_[static_cast<std::size_t>(a)] <
+                               used_[static_cast<std::size_t>(b)];
                       });
     slots.resize(n);
     return slots;

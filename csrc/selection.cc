@@ -20,12 +20,14 @@ struct Candidate {
 
 // Equal violations are spread over the whole list: a cold start has nothing else.
 Candidate candidate(const SelectionView& view, std::size_t p) {
-  return {view.violation[p], static_cast<std::uint32_t>(view.id[p]) * 2654435761u, static_cast<std::int32_t>(p)};
+  return {view.violation[p], static_cast<std::uint32_t>(view.id[p]) * 2654435761u,
+          static_cast<std::int32_t>(p)};
 }
 
 void keep_largest(std::vector<Candidate>& candidates, std::size_t count) {
   if (candidates.size() <= count) return;
-  std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count), candidates.end());
+  std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count),
+                   candidates.end());
   candidates.resize(count);
 }
 
@@ -50,12 +52,14 @@ double floor_of_largest(const SelectionView& view, std::size_t wanted) {
 
 }  // namespace
 
-void select_working_set(const SelectionView& view, std::size_t target, std::vector<std::int32_t>& working) {
+void select_working_set(const SelectionView& view, std::size_t target,
+                        std::vector<std::int32_t>& working) {
   std::vector<std::uint8_t> chosen(view.size, 0);
   std::vector<Candidate> candidates;
   for (const std::int32_t position : working) {
     const auto p = static_cast<std::size_t>(position);
-    if (view.alpha[p] > view.lower[p] && view.alpha[p] < view.upper[p]) candidates.push_back(candidate(view, p));
+    if (view.alpha[p] > view.lower[p] && view.alpha[p] < view.upper[p])
+      candidates.push_back(candidate(view, p));
   }
   keep_largest(candidates, target * 3 / 4);
   working.clear();
@@ -66,7 +70,8 @@ void select_working_set(const SelectionView& view, std::size_t target, std::vect
   const double floor = floor_of_largest(view, target);  // the carried ones may be among these
   candidates.clear();
   for (std::size_t p = 0; p < view.size; ++p) {
-    if (view.violation[p] > 0 && view.violation[p] >= floor && !chosen[p]) candidates.push_back(candidate(view, p));
+    if (view.violation[p] > 0 && view.violation[p] >= floor && !chosen[p])
+      candidates.push_back(candidate(view, p));
   }
   keep_largest(candidates, target - working.size());
   for (const Candidate& c : candidates) working.push_back(c.position);

@@ -19,6 +19,7 @@ struct SelectionView {
 // Replaces a working set (positions, ascending) by one of at most `target` members: its own free
 // variables, most violating first, up to three quarters (carry-over, without which the method
 // stalls on ill-conditioned problems), then the most violating others.
-void select_working_set(const SelectionView& view, std::size_t target, std::vector<std::int32_t>& working);
+void select_working_set(const SelectionView& view, std::size_t target,
+                        std::vector<std::int32_t>& working);
 
 }  // namespace dcsvm

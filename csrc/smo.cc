@@ -19,23 +19,26 @@ namespace {
 
 constexpr std::size_t smallest_working_set = 512;
 constexpr std::size_t largest_working_set = 2048;
-constexpr std::size_t complete_set = 1024;     // a problem of at most this many is one working set
-constexpr double inner_reduction = 0.2;        // of the working set's own violation
+constexpr std::size_t complete_set = 1024;  // a problem of at most this many is one working set
+constexpr double inner_reduction = 0.2;     // of the working set's own violation
 // Nanoseconds, fixed: kernel rows are cached where a value costs more than reading it does, and
 // the working set grows with the cost of a row.
 constexpr double caching_pays_above = 0.5;
 constexpr double cached_entry_cost = 0.3;
 constexpr double working_set_entry_cost = 8.0;
-constexpr double dear_rows = 8.0;  // times the cost of reading: the initial gradient's rows are cached
+constexpr double dear_rows =
+    8.0;  // times the cost of reading: the initial gradient's rows are cached
 constexpr std::size_t query_block = 64;
-constexpr int quiet_steps = 3;                // outer steps at a bound before a variable is shrunk
+constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
 constexpr double largest_shrink_margin = 0.5;
-constexpr int most_stalls = 6;                // each asks ten times more of the working set
+constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
 class Timer {
  public:
   explicit Timer(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
-  ~Timer() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  ~Timer() {
+    total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
  private:
   double& total_;
@@ -46,7 +49,12 @@ class Solver {
  public:
   Solver(const KernelSetup& setup, const Points& points, const BoxQp& qp, double* alpha,
          double* gradient, const SolveOptions& options)
-      : setup_(setup), points_(points), qp_(qp), alpha_(alpha), gradient_(gradient), options_(options) {}
+      : setup_(setup),
+        points_(points),
+        qp_(qp),
+        alpha_(alpha),
+        gradient_(gradient),
+        options_(options) {}
 
   SolveReport run();
 
@@ -74,10 +82,13 @@ class Solver {
 
   std::size_t n_active() const { return active_.size(); }
   std::int32_t row_at(std::int32_t position) const {
-    return static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[static_cast<std::size_t>(position)])));
+    return static_cast<std::int32_t>(
+        qp_.row_of(static_cast<std::size_t>(active_[static_cast<std::size_t>(position)])));
   }
   double reduced_gradient(std::size_t p) const {
-    return group_.empty() || group_[p] < 0 ? g_[p] : g_[p] + multipliers_[static_cast<std::size_t>(group_[p])];
+    return group_.empty() || group_[p] < 0
+               ? g_[p]
+               : g_[p] + multipliers_[static_cast<std::size_t>(group_[p])];
   }
 
   const KernelSetup& setup_;
@@ -220,8 +231,10 @@ void Solver::rebuild(bool from_scratch) {
   }
   std::vector<double> sums(qp_.size, 0.0);
   if (!sources.empty()) {
-    kernel_product(setup_, {&points_, targets.data(), targets.size()}, {&points_, sources.data(), sources.size()},
-                   {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, options_.n_threads, sums.data());
+    kernel_product(setup_, {&points_, targets.data(), targets.size()},
+                   {&points_, sources.data(), sources.size()},
+                   {1, nullptr, nullptr, weights.data()}, Precision::single_tiles,
+                   options_.n_threads, sums.data());
     report_.kernel_evaluations += static_cast<std::int64_t>(sources.size() * targets.size());
     ++report_.rebuilds;
   }
@@ -239,8 +252,10 @@ void Solver::activate() {
   std::vector<std::int32_t> variables;
   for (std::size_t i = 0; i < qp_.size; ++i) {
     const int group = qp_.group_of(i);
-    const double g = gradient_[i] + (group < 0 ? 0.0 : now.multipliers[static_cast<std::size_t>(group)]);
-    const bool quiet = projected_gradient(alpha_[i], qp_.lower[i], qp_.upper[i], g) == 0.0 && std::fabs(g) > margin;
+    const double g =
+        gradient_[i] + (group < 0 ? 0.0 : now.multipliers[static_cast<std::size_t>(group)]);
+    const bool quiet = projected_gradient(alpha_[i], qp_.lower[i], qp_.upper[i], g) == 0.0 &&
+                       std::fabs(g) > margin;
     if (!started || !quiet) variables.push_back(static_cast<std::int32_t>(i));
   }
   load(variables);
@@ -250,7 +265,8 @@ void Solver::load(const std::vector<std::int32_t>& variables) {
   active_ = variables;
   const std::size_t n = n_active();
   std::vector<std::int32_t> rows(n);
-  for (std::size_t p = 0; p < n; ++p) rows[p] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[p])));
+  for (std::size_t p = 0; p < n; ++p)
+    rows[p] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[p])));
   lanes_ = n == 0 ? RowPanels() : RowPanels({&points_, rows.data(), n}, options_.n_threads);
   const std::size_t n_lanes = lanes_.n_panels() * panel_rows;
   a_.assign(n_lanes, 0.0);
@@ -277,7 +293,8 @@ double Solver::measure() {
   Timer timer(report_.seconds_selection);
   std::vector<GroupRange> ranges(static_cast<std::size_t>(qp_.n_groups));
   for (std::size_t p = 0; p < group_.size(); ++p) {
-    if (group_[p] >= 0) ranges[static_cast<std::size_t>(group_[p])].include(a_[p], lower_[p], upper_[p], g_[p]);
+    if (group_[p] >= 0)
+      ranges[static_cast<std::size_t>(group_[p])].include(a_[p], lower_[p], upper_[p], g_[p]);
   }
   double largest = 0;
   multipliers_.clear();
@@ -309,8 +326,9 @@ void Solver::select() {
     working_.resize(n_active());
     std::iota(working_.begin(), working_.end(), 0);
   } else {
-    select_working_set({n_active(), violation_.data(), a_.data(), lower_.data(), upper_.data(), active_.data()},
-                       working_set_size(), working_);
+    select_working_set(
+        {n_active(), violation_.data(), a_.data(), lower_.data(), upper_.data(), active_.data()},
+        working_set_size(), working_);
   }
   fill_working_kernel(previous);
 }
@@ -324,7 +342,8 @@ void Solver::fill_working_kernel(const std::vector<std::int32_t>& previous) {
     while (k < previous.size() && previous[k] < working_[w]) ++k;
     if (k < previous.size() && previous[k] == working_[w]) from[w] = static_cast<std::int32_t>(k);
   }
-  report_.kernel_evaluations += working_kernel_.fill(setup_, points_, rows, from, options_.n_threads);
+  report_.kernel_evaluations +=
+      working_kernel_.fill(setup_, points_, rows, from, options_.n_threads);
 }
 
 void Solver::solve_working_set() {
@@ -342,14 +361,18 @@ void Solver::solve_working_set() {
     largest = std::max(largest, violation_[p]);
   }
   const bool complete = n == n_active();
-  const double tolerance = complete ? 0.9 * options_.tolerance
-                                    : std::max(inner_reduction * largest, 0.3 * options_.tolerance) * std::pow(0.1, stalls_);
-  const std::int64_t limit = options_.max_iterations < 0 ? std::numeric_limits<std::int64_t>::max()
-                                                         : options_.max_iterations - report_.iterations;
+  const double tolerance =
+      complete
+          ? 0.9 * options_.tolerance
+          : std::max(inner_reduction * largest, 0.3 * options_.tolerance) * std::pow(0.1, stalls_);
+  const std::int64_t limit = options_.max_iterations < 0
+                                 ? std::numeric_limits<std::int64_t>::max()
+                                 : options_.max_iterations - report_.iterations;
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
-    const auto budget = static_cast<std::int64_t>(complete ? 1000 : 20) * static_cast<std::int64_t>(n);
+    const auto budget =
+        static_cast<std::int64_t>(complete ? 1000 : 20) * static_cast<std::int64_t>(n);
     inner = working_set_solver_.solve(
         {n, stride, working_kernel_.data(), a.data(), g.data(), lower.data(), upper.data(),
          group_.empty() ? nullptr : group.data(), qp_.n_groups},
@@ -376,7 +399,8 @@ void Solver::solve_working_set() {
 }
 
 // g += K(active, changed) step, rows from the cache where they are there.
-void Solver::update_gradient(const std::vector<std::int32_t>& changed, const std::vector<double>& step) {
+void Solver::update_gradient(const std::vector<std::int32_t>& changed,
+                             const std::vector<double>& step) {
   Timer timer(report_.seconds_tiles);
   const std::size_t n = changed.size(), n_lanes = lanes_.n_panels() * panel_rows;
   std::vector<float*> stored(n, nullptr);
@@ -416,7 +440,8 @@ void Solver::update_gradient(const std::vector<std::int32_t>& changed, const std
     std::vector<std::int32_t> queries;
 #pragma omp for schedule(dynamic, 4)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-      const std::size_t begin = static_cast<std::size_t>(b) * block, end = std::min(begin + block, n_lanes);
+      const std::size_t begin = static_cast<std::size_t>(b) * block,
+                        end = std::min(begin + block, n_lanes);
       const std::size_t lanes = end - begin;
       if (n_missing > 0) scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
       for (std::size_t first = 0; first < n; first += query_block) {
@@ -436,7 +461,8 @@ void Solver::update_gradient(const std::vector<std::int32_t>& changed, const std
             if (missing[j] && stored[j]) std::copy_n(rows[j - first], lanes, stored[j] + begin);
           }
         }
-        isa().weighted_sum_f32(rows.data(), step.data() + first, last - first, lanes, g_.data() + begin);
+        isa().weighted_sum_f32(rows.data(), step.data() + first, last - first, lanes,
+                               g_.data() + begin);
       }
     }
   }
@@ -454,7 +480,8 @@ void Solver::shrink() {
   std::size_t n_quiet = 0;
   for (std::size_t p = 0; p < n; ++p) {
     const bool quiet = violation_[p] == 0.0 && std::fabs(reduced_gradient(p)) > margin;
-    quiet_[p] = quiet ? static_cast<std::uint8_t>(std::min(quiet_[p] + 1, quiet_steps)) : std::uint8_t{0};
+    quiet_[p] =
+        quiet ? static_cast<std::uint8_t>(std::min(quiet_[p] + 1, quiet_steps)) : std::uint8_t{0};
     n_quiet += quiet_[p] == quiet_steps;
   }
   if (n_quiet * 5 < n) return;
@@ -462,7 +489,9 @@ void Solver::shrink() {
   // used since the last rebuild have cost as much
   const double row_cost = caching_ ? cached_entry_cost : tile_cost_;
   const auto n_support = std::count_if(a_.begin(), a_.end(), [](double a) { return a != 0.0; });
-  if (static_cast<double>(rows_since_rebuild_) * row_cost < static_cast<double>(n_support) * tile_cost_) return;
+  if (static_cast<double>(rows_since_rebuild_) * row_cost <
+      static_cast<double>(n_support) * tile_cost_)
+    return;
   std::vector<std::int32_t> kept;
   for (std::size_t p = 0; p < n; ++p) {
     if (quiet_[p] < quiet_steps) kept.push_back(static_cast<std::int32_t>(p));
@@ -480,10 +509,12 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
   }
   for (std::size_t p = 0; p < n_active(); ++p) alpha_[active_[p]] = a_[p];
   const auto keep = [&kept](auto& values, std::size_t size) {
-    for (std::size_t k = 0; k < kept.size(); ++k) values[k] = values[static_cast<std::size_t>(kept[k])];
+    for (std::size_t k = 0; k < kept.size(); ++k)
+      values[k] = values[static_cast<std::size_t>(kept[k])];
     values.resize(size);
   };
-  lanes_ = kept.empty() ? RowPanels() : RowPanels({&points_, rows.data(), rows.size()}, options_.n_threads);
+  lanes_ = kept.empty() ? RowPanels()
+                        : RowPanels({&points_, rows.data(), rows.size()}, options_.n_threads);
   const std::size_t n_lanes = lanes_.n_panels() * panel_rows;
   keep(active_, kept.size());
   keep(quiet_, kept.size());

@@ -27,7 +27,8 @@ struct SolveOptions {
   std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
   std::size_t cache_bytes = 0;
   int n_threads = 1;
-  bool gradient_given = false;  // `gradient` is exact on entry: keep it as the base, add changes only
+  bool gradient_given =
+      false;  // `gradient` is exact on entry: keep it as the base, add changes only
   std::function<bool(const SolveProgress&)> progress;  // false: stop
 };
 
@@ -43,8 +44,8 @@ struct SolveReport {
   std::int64_t kernel_evaluations = 0;
   std::int64_t rows_computed = 0;
   std::int64_t rows_reused = 0;
-  double seconds_tiles = 0;      // rows and gradient updates
-  double seconds_inner = 0;      // working sets, Newton included
+  double seconds_tiles = 0;  // rows and gradient updates
+  double seconds_inner = 0;  // working sets, Newton included
   double seconds_newton = 0;
   double seconds_selection = 0;  // selection and shrinking
   double seconds_rebuild = 0;    // kernel products: initial gradient, rebuilt gradients

@@ -10,10 +10,12 @@ namespace {
 std::size_t padded(std::size_t n) { return (n + panel_rows - 1) / panel_rows * panel_rows; }
 }  // namespace
 
-std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points, const std::vector<std::int32_t>& rows,
+std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
+                                 const std::vector<std::int32_t>& rows,
                                  const std::vector<std::int32_t>& from, int n_threads) {
   const std::size_t n = rows.size();
-  std::vector<std::int32_t> fresh, fresh_rows, old;  // places of new members, their rows, places of the others
+  std::vector<std::int32_t> fresh, fresh_rows,
+      old;  // places of new members, their rows, places of the others
   for (std::size_t w = 0; w < n; ++w) {
     if (from[w] >= 0) {
       old.push_back(static_cast<std::int32_t>(w));
@@ -25,8 +27,8 @@ std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
   if (fresh.empty() && n == size_) return 0;
   computed_.resize(fresh.size() * n);
   if (!fresh.empty()) {
-    kernel_matrix(setup, {&points, fresh_rows.data(), fresh_rows.size()}, {&points, rows.data(), n}, n_threads,
-                  computed_.data());
+    kernel_matrix(setup, {&points, fresh_rows.data(), fresh_rows.size()}, {&points, rows.data(), n},
+                  n_threads, computed_.data());
   }
   previous_.swap(kernel_);
   const std::size_t previous_stride = stride_;
@@ -40,7 +42,8 @@ std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
       std::copy_n(computed_.data() + next_fresh++ * n, n, row);
     } else {
       const float* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
-      for (const std::int32_t place : old) row[place] = old_row[from[static_cast<std::size_t>(place)]];
+      for (const std::int32_t place : old)
+        row[place] = old_row[from[static_cast<std::size_t>(place)]];
       for (std::size_t f = 0; f < fresh.size(); ++f) row[fresh[f]] = computed_[f * n + w];
     }
     std::fill(row + n, row + stride_, 0.0f);

@@ -1,5 +1,5 @@
-// The kernel matrix of the working set, kept from one outer step to the next: values between members
-// that stay are copied, only those of new members are computed.
+// The kernel matrix of the working set, kept from one outer step to the next: values between
+// members that stay are copied, only those of new members are computed.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ class WorkingKernel {
 
   // Makes this the matrix of `rows`; from[w] is the place of member w in the matrix so far, -1 for
   // a new one. Returns the number of kernel values computed.
-  std::int64_t fill(const KernelSetup& setup, const Points& points, const std::vector<std::int32_t>& rows,
-                    const std::vector<std::int32_t>& from, int n_threads);
+  std::int64_t fill(const KernelSetup& setup, const Points& points,
+                    const std::vector<std::int32_t>& rows, const std::vector<std::int32_t>& from,
+                    int n_threads);
 
   // Keeps the members at these places, ascending.
   void keep(const std::vector<std::int32_t>& places);

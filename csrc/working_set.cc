@@ -50,7 +50,8 @@ WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance
   double before = violation();
   while (before > tolerance && report_.updates < max_updates) {
     const std::int64_t round = std::min(2 * size + 16, max_updates - report_.updates);
-    const double gain = set_.group ? descend_pairs(tolerance, round) : descend_coordinates(tolerance, round);
+    const double gain =
+        set_.group ? descend_pairs(tolerance, round) : descend_coordinates(tolerance, round);
     double after = violation();
     if (after > tolerance) {
       const double round_cost = static_cast<double>(round * size) * coordinate_cost;
@@ -68,8 +69,8 @@ WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance
 // Newton is tried when coordinate descent, at the rate of its last round, would need longer to the
 // tolerance than a factorisation takes, and the last step was worth more per nanosecond than that
 // round. A step not taken doubles the belief in the next.
-bool WorkingSetSolver::newton_pays(double before, double after, double tolerance, double descent_gain,
-                                   double round_cost) {
+bool WorkingSetSolver::newton_pays(double before, double after, double tolerance,
+                                   double descent_gain, double round_cost) {
   collect_free();
   if (free_.empty()) return false;
   const double rate = std::log(std::max(before / after, 1.05));
@@ -89,9 +90,11 @@ double WorkingSetSolver::violation() const {
   double largest = 0;
   for (std::size_t i = 0; i < set_.size; ++i) {
     if (const int group = qp.group_of(i); group >= 0) {
-      ranges[static_cast<std::size_t>(group)].include(set_.alpha[i], set_.lower[i], set_.upper[i], set_.gradient[i]);
+      ranges[static_cast<std::size_t>(group)].include(set_.alpha[i], set_.lower[i], set_.upper[i],
+                                                      set_.gradient[i]);
     } else {
-      largest = std::max(largest, projected_gradient(set_.alpha[i], set_.lower[i], set_.upper[i], set_.gradient[i]));
+      largest = std::max(largest, projected_gradient(set_.alpha[i], set_.lower[i], set_.upper[i],
+                                                     set_.gradient[i]));
     }
   }
   for (const GroupRange& range : ranges) largest = std::max(largest, range.violation());
@@ -101,8 +104,11 @@ double WorkingSetSolver::violation() const {
 // Coordinate descent on the variable with the largest scaled violation (equation (4) of the
 // paper's update rule), one fused pass over a kernel row per update.
 double WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_updates) {
-  const CoordinateState state{set_.stride, set_.gradient, room_up_.data(), room_down_.data(), scale_.data()};
-  const double target = tolerance * *std::min_element(scale_.begin(), scale_.begin() + static_cast<std::ptrdiff_t>(set_.size));
+  const CoordinateState state{set_.stride, set_.gradient, room_up_.data(), room_down_.data(),
+                              scale_.data()};
+  const double target =
+      tolerance *
+      *std::min_element(scale_.begin(), scale_.begin() + static_cast<std::ptrdiff_t>(set_.size));
   double largest = 0, gain = 0;
   std::size_t i = isa().descend(state, set_.kernel, 0.0, &largest);
   for (std::int64_t k = 0; k < max_updates && largest > target; ++k) {
@@ -139,7 +145,8 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
     for (std::size_t k = 0; k < set_.size; ++k) {
       const int group = set_.group[k];
       if (group < 0) {
-        const double v = projected_gradient(set_.alpha[k], set_.lower[k], set_.upper[k], set_.gradient[k]);
+        const double v =
+            projected_gradient(set_.alpha[k], set_.lower[k], set_.upper[k], set_.gradient[k]);
         if (v > largest) {
           largest = v;
           i = k;
@@ -147,7 +154,8 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
         continue;
       }
       GroupRange& range = ranges[static_cast<std::size_t>(group)];
-      if (room_up_[k] > 0 && -set_.gradient[k] > range.grow) top[static_cast<std::size_t>(group)] = k;
+      if (room_up_[k] > 0 && -set_.gradient[k] > range.grow)
+        top[static_cast<std::size_t>(group)] = k;
       range.include(set_.alpha[k], set_.lower[k], set_.upper[k], set_.gradient[k]);
     }
     for (int group = 0; group < set_.n_groups; ++group) {
@@ -163,7 +171,8 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
     const float* row_i = set_.kernel + i * set_.stride;
     if (worst_group < 0) {
       const double curvature = std::max<double>(row_i[i], smallest_curvature);
-      move(i, std::clamp(set_.alpha[i] - set_.gradient[i] / curvature, set_.lower[i], set_.upper[i]));
+      move(i,
+           std::clamp(set_.alpha[i] - set_.gradient[i] / curvature, set_.lower[i], set_.upper[i]));
       continue;
     }
     std::size_t j = set_.size;
@@ -173,7 +182,8 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
       const double difference = set_.gradient[k] - set_.gradient[i];
       if (difference <= 0) continue;
       const double curvature = std::max<double>(
-          static_cast<double>(row_i[i]) + set_.kernel[k * set_.stride + k] - 2.0 * row_i[k], smallest_curvature);
+          static_cast<double>(row_i[i]) + set_.kernel[k * set_.stride + k] - 2.0 * row_i[k],
+          smallest_curvature);
       const double gain = difference * difference / curvature;
       if (gain > best) {
         best = gain;
@@ -182,7 +192,8 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
     }
     if (j == set_.size) break;
     const double curvature = std::max<double>(
-        static_cast<double>(row_i[i]) + set_.kernel[j * set_.stride + j] - 2.0 * row_i[j], smallest_curvature);
+        static_cast<double>(row_i[i]) + set_.kernel[j * set_.stride + j] - 2.0 * row_i[j],
+        smallest_curvature);
     const double room = std::min(set_.upper[i] - set_.alpha[i], set_.alpha[j] - set_.lower[j]);
     const double t = std::min((set_.gradient[j] - set_.gradient[i]) / curvature, room);
     const double new_i = t == set_.upper[i] - set_.alpha[i] ? set_.upper[i] : set_.alpha[i] + t;
@@ -227,7 +238,8 @@ void WorkingSetSolver::collect_free() {
 bool WorkingSetSolver::factor(int n_threads) {
   const std::size_t n = free_.size();
   double mean_diagonal = 0;
-  for (const std::int32_t i : free_) mean_diagonal += set_.kernel[static_cast<std::size_t>(i) * (set_.stride + 1)];
+  for (const std::int32_t i : free_)
+    mean_diagonal += set_.kernel[static_cast<std::size_t>(i) * (set_.stride + 1)];
   mean_diagonal /= static_cast<double>(n);
   for (; damping_ <= largest_damping; damping_ *= 10) {
     cholesky_.reset(n);
@@ -263,7 +275,8 @@ void WorkingSetSolver::held_direction(std::vector<double>& direction) const {
   small.reset(k);
   std::vector<double> multipliers(k);
   for (std::size_t i = 0; i < k; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) small.at(i, j) = dot(constraints_[i], solved_constraints_[j]);
+    for (std::size_t j = 0; j <= i; ++j)
+      small.at(i, j) = dot(constraints_[i], solved_constraints_[j]);
     multipliers[i] = dot(constraints_[i], direction);
   }
   if (!small.factor(1)) {
@@ -284,7 +297,8 @@ double WorkingSetSolver::step_to_bound(const std::vector<double>& direction, dou
   for (std::size_t a = 0; a < free_.size(); ++a) {
     const auto i = static_cast<std::size_t>(free_[a]);
     slope += set_.gradient[i] * direction[a];
-    const double room = direction[a] > 0 ? set_.upper[i] - set_.alpha[i] : set_.alpha[i] - set_.lower[i];
+    const double room =
+        direction[a] > 0 ? set_.upper[i] - set_.alpha[i] : set_.alpha[i] - set_.lower[i];
     if (std::fabs(direction[a]) * t > room) t = room / std::fabs(direction[a]);
   }
   *length = t;
@@ -313,7 +327,8 @@ double WorkingSetSolver::step_to_bound(const std::vector<double>& direction, dou
     if (change[i] == 0.0) continue;
     set_.alpha[i] = target[a];
     refresh_room(i);
-    if (target[a] == set_.lower[i] || target[a] == set_.upper[i]) blocked.push_back(static_cast<std::int32_t>(a));
+    if (target[a] == set_.lower[i] || target[a] == set_.upper[i])
+      blocked.push_back(static_cast<std::int32_t>(a));
   }
   return decrease;
 }
@@ -328,7 +343,8 @@ double WorkingSetSolver::newton_step(int n_threads) {
   double decrease = 0, cost = 0;
   std::vector<double> direction(n);
   for (;;) {
-    cost += static_cast<double>(n) * static_cast<double>(n) * (cholesky_cost * static_cast<double>(n) + newton_entry_cost);
+    cost += static_cast<double>(n) * static_cast<double>(n) *
+            (cholesky_cost * static_cast<double>(n) + newton_entry_cost);
     if (!factor(n_threads)) break;
     ++report_.newton_steps;
     constraints_.clear();
@@ -358,7 +374,8 @@ double WorkingSetSolver::newton_step(int n_threads) {
         hits_many = true;
         break;
       }
-      if (held == 0 && outside <= most_held / 4) damping_ = std::max(damping_ / 10, smallest_damping);
+      if (held == 0 && outside <= most_held / 4)
+        damping_ = std::max(damping_ / 10, smallest_damping);
       double t = 1.0;
       const double fell = step_to_bound(direction, &t, blocked);
       decrease += fell;

@@ -13,7 +13,8 @@
 
 namespace dcsvm {
 
-// Arrays have `stride` entries, a multiple of panel_rows; those from `size` on are ignored on input.
+// Arrays have `stride` entries, a multiple of panel_rows; those from `size` on are ignored on
+// input.
 struct WorkingSet {
   std::size_t size = 0, stride = 0;
   const float* kernel = nullptr;  // size rows of `stride`
@@ -35,7 +36,8 @@ struct WorkingSetReport {
 class WorkingSetSolver {
  public:
   // Solves to `tolerance` or until max_updates coordinate updates are spent.
-  WorkingSetReport solve(const WorkingSet& set, double tolerance, std::int64_t max_updates, int n_threads);
+  WorkingSetReport solve(const WorkingSet& set, double tolerance, std::int64_t max_updates,
+                         int n_threads);
 
  private:
   void refresh_room(std::size_t i);
@@ -43,13 +45,15 @@ class WorkingSetSolver {
   double descend_coordinates(double tolerance, std::int64_t max_updates);
   double descend_pairs(double tolerance, std::int64_t max_updates);
   double violation() const;
-  bool newton_pays(double before, double after, double tolerance, double descent_gain, double round_cost);
+  bool newton_pays(double before, double after, double tolerance, double descent_gain,
+                   double round_cost);
   void collect_free();
   double newton_step(int n_threads);
   bool factor(int n_threads);
   void hold(const std::vector<double>& constraint);
   void held_direction(std::vector<double>& direction) const;
-  double step_to_bound(const std::vector<double>& direction, double* length, std::vector<std::int32_t>& blocked);
+  double step_to_bound(const std::vector<double>& direction, double* length,
+                       std::vector<std::int32_t>& blocked);
   std::vector<double> product(const std::vector<double>& change) const;
 
   WorkingSet set_;
@@ -59,8 +63,8 @@ class WorkingSetSolver {
   // Newton: free variables, the damping that last suited the problem, and what a step was worth
   std::vector<std::int32_t> free_;
   Cholesky cholesky_;
-  double damping_ = 1e-7;      // relative to the mean diagonal
-  double newton_value_ = 0;    // decrease of the objective per nanosecond of the last step
+  double damping_ = 1e-7;    // relative to the mean diagonal
+  double newton_value_ = 0;  // decrease of the objective per nanosecond of the last step
   std::vector<std::vector<double>> constraints_, solved_constraints_;
 };
 

@@ -13,6 +13,17 @@ import numpy as np
 
 cdef extern from *:
     """
+    #ifdef _OPENMP
+    static const bool has_openmp = true;
+    #else
+    static const bool has_openmp = false;
+    #endif
+    """
+    const cbool has_openmp
+
+
+cdef extern from *:
+    """
     using ProgressCall = int (*)(void* callable, std::size_t clusters, std::size_t variables,
                                  double violation, std::size_t n_active, std::int64_t steps);
 
@@ -273,6 +284,11 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     if progress is not None and progress.error is not None:
         raise progress.error
     return [reports[i] for i in range(reports.size())]
+
+
+def usable_threads(int threads):
+    """The number of threads a call with this many uses: 1 without OpenMP."""
+    return threads if has_openmp else 1
 
 
 def instruction_set():

@@ -63,7 +63,9 @@ class KernelRows:
     rows meet support vectors in the arithmetic chosen for the support vectors.
     """
 
-    def __init__(self, rows: Rows, kernel: Kernel, threads: int, *, against: KernelRows | None = None):
+    def __init__(
+        self, rows: Rows, kernel: Kernel, threads: int, *, against: KernelRows | None = None
+    ):
         self.rows = rows
         self.kernel = kernel
         self.points = _core.Points(rows, threads)

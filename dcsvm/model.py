@@ -15,6 +15,7 @@ from dcsvm.partition import Partition
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+
 @dataclass(frozen=True, eq=False)
 class ExactModel:
     """Support vectors of the whole problem: `rows`, signed `alpha` float64 (n_sv,), their
@@ -63,20 +64,22 @@ class Model:
     report: object | None = None
 
     def decision_function(
-        self, X: ArrayLike | Rows, *, method: str | None = None, threads: int = 1
+        self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
         """Decision values float64 (n,) for rows (n, d), positive for labels[0].
 
         `method` is "exact", "early" or "naive"; None is exact where the model has it, else early.
+        `threads` None is the default of the commands.
         """
+        from dcsvm.plan import default_threads
         from dcsvm.predict import decision_values
 
         rows = X if isinstance(X, Rows) else Rows.from_array(X)
         method = method or ("exact" if self.exact else "early")
-        return decision_values(self, rows, method, threads)
+        return decision_values(self, rows, method, threads or default_threads())
 
     def predict(
-        self, X: ArrayLike | Rows, *, method: str | None = None, threads: int = 1
+        self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
         """Predicted labels (n,): labels[0] where the decision value is positive, else labels[1]."""
         values = self.decision_function(X, method=method, threads=threads)

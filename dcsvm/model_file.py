@@ -74,7 +74,9 @@ def _row_lines(prefix: np.ndarray, rows: Rows, row_numbers=None) -> bytes:
         row_numbers = np.ascontiguousarray(row_numbers, dtype=np.int64)
     if rows.is_dense:
         if rows.n_features == 0:
-            return b"".join(b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist())
+            return b"".join(
+                b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist()
+            )
         return _svmlight.write_dense(prefix, rows.dense, row_numbers)
     return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values, row_numbers)
 
@@ -219,7 +221,9 @@ class _ModelReader:
         except KeyError:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
-            raise self.error(f"{key} {' '.join(values[key])!r} is not one {kind.__name__}") from None
+            raise self.error(
+                f"{key} {' '.join(values[key])!r} is not one {kind.__name__}"
+            ) from None
         if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
             raise self.error(f"{key} {number} is not between 0 and {LARGEST_N_FEATURES}")
         return number
@@ -289,7 +293,9 @@ class _ModelReader:
         self.line = 0
         values = self.header("SV")
         if values.get("svm_type") != ["c_svc"]:
-            raise self.error(f"svm_type {' '.join(values.get('svm_type', ['missing']))} is not supported")
+            raise self.error(
+                f"svm_type {' '.join(values.get('svm_type', ['missing']))} is not supported"
+            )
         labels, kernel = self.labels(values), self.kernel(values)
         bias = -self.number(values, "rho", float)
         n_sv = self.number(values, "total_sv", int)
@@ -305,7 +311,9 @@ class _ModelReader:
 
     def check_version(self, words: list[str]) -> None:
         if words[1:] != [VERSION]:
-            raise self.error(f"version {' '.join(words[1:])} is not {VERSION}; a newer dcsvm wrote it")
+            raise self.error(
+                f"version {' '.join(words[1:])} is not {VERSION}; a newer dcsvm wrote it"
+            )
 
     def section(self, n_sv: int) -> dict[str, list[str]] | None:
         """What follows the support vectors; None when nothing of ours does."""
@@ -370,7 +378,9 @@ class _ModelReader:
         numbers = np.empty(0, np.int64) if exact is None else exact.row_numbers
         order = np.argsort(numbers)
         at = np.searchsorted(numbers, row_numbers[shared], sorter=order)
-        if len(numbers) == 0 or np.any(numbers[order[np.minimum(at, len(numbers) - 1)]] != row_numbers[shared]):
+        if len(numbers) == 0 or np.any(
+            numbers[order[np.minimum(at, len(numbers) - 1)]] != row_numbers[shared]
+        ):
             raise self.error("an early support vector refers to an exact one that does not exist")
         source = np.arange(rows.n_samples) + exact.rows.n_samples
         source[shared] = order[at]

@@ -23,7 +23,7 @@ ROUTED_AT_ONCE = 65536
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Centers of clusters: `sample` rows, `cluster` int32 (m,) their numbers, all of 0..n-1 used."""
+    """Centers of clusters: `sample` rows, their clusters `cluster` int32 (m,), none empty."""
 
     kernel: Kernel
     sample: Rows
@@ -77,8 +77,8 @@ def two_step_kernel_kmeans(
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     """The kernel to cluster with: RBF with gamma lowered until the median value is at least 1/e.
 
-    With a larger gamma nearly all kernel values are 0, every sampled row is a cluster of its own and
-    rows far from the sample all go to the largest cluster.
+    With a larger gamma nearly all kernel values are 0, every sampled row is a cluster of its own
+    and rows far from the sample all go to the largest cluster.
     """
     if kernel.name != "rbf":
         return kernel
@@ -95,7 +95,7 @@ def _kernel_matrix(sample: KernelRows, threads: int) -> np.ndarray:
 
 
 def _mean_weights(cluster: np.ndarray, n_clusters: int):
-    """Weights that turn K(x, sample) into the mean over each cluster, as kernel_product takes them."""
+    """Weights for kernel_product that turn K(x, sample) into the mean over each cluster."""
     indptr = np.arange(len(cluster) + 1, dtype=np.int64)
     return indptr, cluster, 1.0 / np.bincount(cluster, minlength=n_clusters)[cluster], n_clusters
 
@@ -103,9 +103,7 @@ def _mean_weights(cluster: np.ndarray, n_clusters: int):
 def _spread(centers: KernelRows, cluster: np.ndarray, weights, threads: int) -> np.ndarray:
     """Squared norm of each center in kernel space, float64 (n_clusters,)."""
     points = centers.points
-    mean = _core.kernel_product(
-        centers.setup, points, None, points, None, weights, False, threads
-    )
+    mean = _core.kernel_product(centers.setup, points, None, points, None, weights, False, threads)
     own = mean[np.arange(len(cluster)), cluster]
     return np.bincount(cluster, weights=own * weights[2])
 
@@ -130,7 +128,7 @@ def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator
 
 
 def _spread_seeds(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """k-means++ (Arthur and Vassilvitskii 2007) in kernel space; fewer seeds where points repeat."""
+    """k-means++ (Arthur and Vassilvitskii 2007) in kernel space; fewer where points repeat."""
     diagonal = np.diag(matrix)
     seeds = [int(rng.integers(len(matrix)))]
     distance = np.full(len(matrix), np.inf)

@@ -28,9 +28,14 @@ class Plan:
 
     def describe(self) -> str:
         if not self.levels:
-            return "no levels: the whole problem is solved directly"
-        counts = ", ".join(str(self.branching**level) for level in self.levels)
-        return f"levels of {counts} clusters, early level {self.early_level}"
+            text = "no levels"
+        else:
+            counts = ", ".join(str(self.branching**level) for level in self.levels)
+            text = f"levels of {counts} clusters (early level {self.early_level})"
+        if self.skipped:
+            names = ", ".join(map(str, self.skipped))
+            text += f", level {names} skipped: fewer than {SMALLEST_MEAN_CLUSTER} rows a cluster"
+        return text
 
 
 def make_plan(n_samples: int, levels: int | None, branching: int, early_level: int | None) -> Plan:

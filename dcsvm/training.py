@@ -64,7 +64,9 @@ class TrainOptions:
         if self.sample < 1:
             raise ValueError(f"sample must be at least 1, not {self.sample}")
         if self.clustering not in CLUSTERINGS:
-            raise ValueError(f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}")
+            raise ValueError(
+                f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}"
+            )
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads must be at least 1, not {self.threads}")
         if self.cache_mb is not None and self.cache_mb < 1:
@@ -120,6 +122,9 @@ class Progress:
 
     stop = False
 
+    def plan(self, text: str) -> None:
+        """What will be done, in one sentence, before it starts."""
+
     def begin(self, name: str, n_rows: int) -> None:
         """A phase of n_rows variables starts: "level 3", "refine", "conquer"."""
 
@@ -163,7 +168,7 @@ class _Run:
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
         self.label_order, sign = encode_labels(labels)
-        self.threads = options.threads or default_threads()
+        self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
         self.problem: BoxProblem = c_svc(sign, options.C)
@@ -171,11 +176,15 @@ class _Run:
             rows.n_samples, options.levels, options.branching, options.early_level
         )
         if options.early and self.plan.early_level is None:
-            raise ValueError(
-                f"there is no early level: {rows.n_samples} rows are solved directly"
-            )
+            raise ValueError(f"there is no early level: {rows.n_samples} rows are solved directly")
         self.data = KernelRows(rows, kernel, self.threads)
-        self.cache_bytes = (options.cache_mb or default_cache_mb()) * 1_000_000
+        cache_mb = options.cache_mb or default_cache_mb()
+        self.cache_bytes = cache_mb * 1_000_000
+        progress.plan(
+            f"{rows.n_samples} rows of {rows.n_features} features, {kernel.describe()}, "
+            f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
+            f"{cache_mb} MB for kernel values"
+        )
         self.rng = np.random.default_rng(options.seed)
         self.alpha = np.zeros(self.problem.size)
         self.gradient = np.empty(self.problem.size)
@@ -261,7 +270,11 @@ class _Run:
         for attempt in range(1, LARGEST_REFINEMENTS):
             if not refined and certificate.kernel_error > LARGEST_KERNEL_ERROR * tolerance:
                 certificate, refined = self.refine_gradient(), True
-            if certificate.violation <= tolerance or self.iterations_left == 0 or self.progress.stop:
+            if (
+                certificate.violation <= tolerance
+                or self.iterations_left == 0
+                or self.progress.stop
+            ):
                 break
             self.solve(
                 everything, [self.problem.size], SOLVER_TOLERANCE * tolerance, gradient_given=True
@@ -296,7 +309,9 @@ class _Run:
         self.report.seconds_verify += time.perf_counter() - start
         return state(self.data, self.problem, self.alpha, self.gradient)
 
-    def solve(self, members, sizes, tolerance: float, *, gradient_given: bool = False) -> list[dict]:
+    def solve(
+        self, members, sizes, tolerance: float, *, gradient_given: bool = False
+    ) -> list[dict]:
         if self.progress.stop:
             tolerance = float("inf")
         solved = _core.solve_clusters(

@@ -45,7 +45,9 @@ def guarded(command: Callable[[], int]) -> None:
         status = FAILED
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        click.echo(f"error: {error.filename}: {reason}" if error.filename else f"error: {reason}", err=True)
+        click.echo(
+            f"error: {error.filename}: {reason}" if error.filename else f"error: {reason}", err=True
+        )
         status = FAILED
     except ValueError as error:
         click.echo(f"error: {error}", err=True)
@@ -55,7 +57,9 @@ def guarded(command: Callable[[], int]) -> None:
 
 def check_writable(path: str) -> None:
     """Complain about a file that could not be written before the work for it is done."""
-    if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
+    if path == "-" or (
+        os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    ):
         return
     if os.path.isdir(path):
         raise IsADirectoryError(21, "is a directory", path)

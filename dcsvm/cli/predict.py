@@ -11,12 +11,20 @@ from dcsvm.cli.options import CONTEXT, check_writable, guarded, threads_option, 
 @click.argument("test_file")
 @click.argument("model_file")
 @click.argument("output_file")
-@click.option("--early", "method", flag_value="early",
-              help="Use the model of the nearest cluster only.")
-@click.option("--naive", "method", flag_value="naive",
-              help="Sum the models of all clusters of the early level (for comparison).")
-@click.option("--decision-values", is_flag=True,
-              help="Write the label and the decision value, positive for the model's first label.")
+@click.option(
+    "--early", "method", flag_value="early", help="Use the model of the nearest cluster only."
+)
+@click.option(
+    "--naive",
+    "method",
+    flag_value="naive",
+    help="Sum the models of all clusters of the early level (for comparison).",
+)
+@click.option(
+    "--decision-values",
+    is_flag=True,
+    help="Write the label and the decision value, positive for the model's first label.",
+)
 @click.option("-q", "quiet", is_flag=True, help="Do not print the accuracy.")
 @threads_option
 @version_option
@@ -30,7 +38,9 @@ def main(test_file, model_file, output_file, **options) -> None:
     guarded(lambda: predict_file(test_file, model_file, output_file, **options))
 
 
-def predict_file(test_file, model_file, output_file, *, method, decision_values, quiet, threads) -> int:
+def predict_file(
+    test_file, model_file, output_file, *, method, decision_values, quiet, threads
+) -> int:
     """Read, predict, write; returns the exit status."""
     import numpy as np
 

@@ -19,6 +19,9 @@ class TerminalProgress(Progress):
         self.quiet = quiet
         self.bar = None
 
+    def plan(self, text: str) -> None:
+        self.say(text)
+
     def begin(self, name: str, n_rows: int) -> None:
         if self.quiet or not sys.stderr.isatty():
             return
@@ -34,8 +37,10 @@ class TerminalProgress(Progress):
 
     def end_level(self, report: LevelReport) -> None:
         self.say(
-            f"level {report.level}: {report.n_clusters} clusters, largest {report.largest_cluster}; "
-            f"clustering {report.seconds_clustering:.2f} s, training {report.seconds_training:.2f} s; "
+            f"level {report.level}: {report.n_clusters} clusters, "
+            f"largest {report.largest_cluster}; "
+            f"clustering {report.seconds_clustering:.2f} s, "
+            f"training {report.seconds_training:.2f} s; "
             f"{report.n_sv} support vectors"
         )
 
@@ -71,7 +76,9 @@ def say_result(report: TrainReport) -> None:
 
 
 def say_not_converged(report: TrainReport, tolerance: float) -> None:
-    reached = "" if report.violation is None else f": violation {report.violation:.3g} > {tolerance:g}"
+    reached = (
+        "" if report.violation is None else f": violation {report.violation:.3g} > {tolerance:g}"
+    )
     click.echo(f"warning: not converged{reached}; the model is usable", err=True)
 
 

@@ -7,42 +7,92 @@ import time
 
 import click
 
-from dcsvm.cli.options import CONTEXT, NOT_CONVERGED, check_writable, guarded, threads_option, version_option
+from dcsvm.cli.options import (
+    CONTEXT,
+    NOT_CONVERGED,
+    check_writable,
+    guarded,
+    threads_option,
+    version_option,
+)
 
 
 @click.command(context_settings=CONTEXT)
 @click.argument("training_set_file")
 @click.argument("model_file", required=False)
-@click.option("-t", "kernel_type", type=click.IntRange(0, 3), default=2, metavar="TYPE",
-              help="Kernel: 0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, "
-                   "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0). Default 2.")
+@click.option(
+    "-t",
+    "kernel_type",
+    type=click.IntRange(0, 3),
+    default=2,
+    metavar="TYPE",
+    help="Kernel: 0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, "
+    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0). Default 2.",
+)
 @click.option("-d", "degree", type=int, default=3, help="Degree of the polynomial. Default 3.")
 @click.option("-g", "gamma", type=float, help="gamma. Default 1/number of features.")
 @click.option("-r", "coef0", type=float, default=0.0, help="coef0. Default 0.")
 @click.option("-c", "C", type=float, default=1.0, help="C, the cost of an error. Default 1.")
-@click.option("-e", "tolerance", type=float, default=0.001, help="Largest KKT violation. Default 0.001.")
-@click.option("-m", "cache_mb", type=click.IntRange(min=1), metavar="MB",
-              help="Memory for kernel values. Default: half of the memory this process may use, "
-                   "at most 8000.")
+@click.option(
+    "-e", "tolerance", type=float, default=0.001, help="Largest KKT violation. Default 0.001."
+)
+@click.option(
+    "-m",
+    "cache_mb",
+    type=click.IntRange(min=1),
+    metavar="MB",
+    help="Memory for kernel values. Default: half of the memory this process may use, "
+    "at most 8000.",
+)
 @click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and warnings.")
-@click.option("-l", "--levels", type=click.IntRange(min=0), metavar="L",
-              help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
-                   "as many as leave 1000 rows to a cluster. Levels of fewer than 100 rows a cluster "
-                   "on average are skipped.")
-@click.option("-k", "--branching", type=click.IntRange(min=2), default=4,
-              help="Clusters a level has for each of the next coarser one. Default 4.")
-@click.option("--sample", type=click.IntRange(min=1), default=1000, metavar="M",
-              help="Rows that kernel k-means is run on; at least one for every cluster. Default 1000.")
+@click.option(
+    "-l",
+    "--levels",
+    type=click.IntRange(min=0),
+    metavar="L",
+    help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
+    "as many as leave 1000 rows to a cluster. Levels of fewer than 100 rows a cluster "
+    "on average are skipped.",
+)
+@click.option(
+    "-k",
+    "--branching",
+    type=click.IntRange(min=2),
+    default=4,
+    help="Clusters a level has for each of the next coarser one. Default 4.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=1000,
+    metavar="M",
+    help="Rows that kernel k-means is run on; at least one for every cluster. Default 1000.",
+)
 @click.option("--early", is_flag=True, help="Stop after the early level: a model of local models.")
-@click.option("--early-level", type=click.IntRange(min=1), metavar="L",
-              help="Level kept for early prediction. Default: the one with branching^3 clusters, or "
-                   "the finest.")
-@click.option("--clustering", type=click.Choice(["kernel", "kmeans"]), default="kernel",
-              help="Two-step kernel k-means, or the same with Euclidean distances. Default kernel.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0.")
+@click.option(
+    "--early-level",
+    type=click.IntRange(min=1),
+    metavar="L",
+    help="Level kept for early prediction. Default: the one with branching^3 clusters, or "
+    "the finest.",
+)
+@click.option(
+    "--clustering",
+    type=click.Choice(["kernel", "kmeans"]),
+    default="kernel",
+    help="Two-step kernel k-means, or the same with Euclidean distances. Default kernel.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0."
+)
 @threads_option
-@click.option("--max-iter", "max_iterations", type=click.IntRange(min=1), metavar="N",
-              help="Stop after about N coordinate updates, not converged.")
+@click.option(
+    "--max-iter",
+    "max_iterations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop after about N coordinate updates, not converged.",
+)
 @click.option("--certify", is_flag=True, help="Check every row with float64 kernel values.")
 @click.option("--report", "report_file", metavar="FILE", help="Write what happened as JSON.")
 @version_option
