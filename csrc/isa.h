@@ -21,11 +21,11 @@ struct DenseTile {
   const Kernel* kernel;
   Form form;            // difference or product
   bool exact_products;  // float32 sums of products are exact
-  std::size_t n_features;
+  std::size_t n_features, n_codes;
   const float* const* queries;     // n_queries pointers to dense rows
   const double* query_half_norms;  // n_queries
   std::size_t n_queries;
-  const float* panel;             // n_features x panel_rows
+  const float* panel;             // (n_features + n_codes) x panel_rows
   const double* lane_half_norms;  // panel_rows
   std::size_t out_stride;         // out[query * out_stride + lane]
 };

@@ -79,9 +79,8 @@ DCSVM_INLINE Vector maximum(Vector a, Vector b) {
   return a > b ? a : b;
 }
 
-// 2^x for x <= 0: minimax polynomial of 2^f on [-1/2, 1/2], relative error 2e-9 before rounding
-// (float), Taylor to degree 13 (double, below 1e-16). Below the normal range the smallest normal
-// number comes back.
+// 2^f on [-1/2, 1/2]: minimax polynomial, relative error 2e-9 before rounding (float), Taylor to
+// degree 13 (double, below 1e-16).
 DCSVM_INLINE FloatVector fraction_power(FloatVector f) {
   constexpr float c[] = {1.0f,           0.69314718246f, 0.24022646248f, 0.05550328642f,
                          0.00961848907f, 0.00133999309f, 0.00015345812f};
@@ -101,14 +100,14 @@ DCSVM_INLINE DoubleVector fraction_power(DoubleVector f) {
   return p;
 }
 
+// 2^(x * factor), which must lie in the normal range below 1; the product is not rounded.
 template <class Real>
-DCSVM_INLINE typename Traits<Real>::Vector exp2_nonpositive(typename Traits<Real>::Vector x) {
+DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::Vector x,
+                                                        Real factor) {
   using T = Traits<Real>;
   using Vector = typename T::Vector;
-  const Vector lowest = Vector{} + T::lowest_exponent;
-  x = maximum(x, lowest);
-  const Vector shifted = x + T::round_magic;
-  const Vector p = fraction_power(x - (shifted - T::round_magic));
+  const Vector shifted = x * factor + T::round_magic;
+  const Vector p = fraction_power(x * factor - (shifted - T::round_magic));
   typename T::Integers exponent, bits;
   std::memcpy(&exponent, &shifted, sizeof shifted);
   std::memcpy(&bits, &p, sizeof p);
@@ -123,23 +122,35 @@ DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Ve
   using Vector = typename Traits<Real>::Vector;
   constexpr Real minus_two_log2e = static_cast<Real>(-2.88539008177792681472);
   const Vector zero = {};
-  const Vector size = maximum(x, -x);
-  const Vector t = exp2_nonpositive<Real>(size * minus_two_log2e);
+  const Vector size = minimum(maximum(x, -x), Vector{} + Real(40));
+  const Vector t = exp2_product<Real>(size, minus_two_log2e);
   const Vector value = (Real(1) - t) / (Real(1) + t);
   return x < zero ? -value : value;
 }
 
-// The kernels. For RBF `argument` is -1/2 |x - z|^2, for the others x'z.
+// Constants of a tile: what its argument is multiplied with for RBF, and where it is cut so that
+// the value stays a normal number.
+template <class Real>
+struct RbfScale {
+  Real factor, limit;
+  RbfScale(const Kernel& kernel, double squared_distance_per_argument)
+      : factor(static_cast<Real>(-1.44269504088896340736 * kernel.gamma *
+                                 squared_distance_per_argument)),
+        limit(factor < 0 ? Traits<Real>::lowest_exponent / factor : Real(0)) {}
+};
+
+// The kernels. For RBF `argument` is the squared distance, or half of it, as `scale` knows; for the
+// others it is x'z.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
+                                                        const RbfScale<Real>& scale,
                                                         typename Traits<Real>::Vector argument) {
   using Vector = typename Traits<Real>::Vector;
   switch (kernel.type) {
     case KernelType::linear:
       return argument;
     case KernelType::rbf:
-      return exp2_nonpositive<Real>(argument *
-                                    static_cast<Real>(kernel.gamma * 2.88539008177792681472));
+      return exp2_product<Real>(minimum(argument, Vector{} + scale.limit), scale.factor);
     case KernelType::sigmoid:
       return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
                                static_cast<Real>(kernel.coef0));
@@ -162,7 +173,39 @@ DCSVM_INLINE typename Traits<Real>::Vector from_dot(const Kernel& kernel,
                                                     typename Traits<Real>::Vector lane_half_norms) {
   if (kernel.type != KernelType::rbf) return dot;
   const typename Traits<Real>::Vector zero = {};
-  return minimum(dot - (lane_half_norms + static_cast<Real>(query_half_norm)), zero);
+  return maximum((lane_half_norms + static_cast<Real>(query_half_norm)) - dot, zero);
+}
+
+// What the codes contribute: equal codes to a dot product, columns set in one row only to a squared
+// distance. Whole numbers, so exact.
+template <class Sum, bool difference>
+DCSVM_INLINE void coded_part(const DenseTile& t, const float* const* query, const double* norms,
+                             std::size_t lane,
+                             typename Traits<Sum>::Vector (&total)[tile_queries][tile_vectors]) {
+  using Vector = typename Traits<Sum>::Vector;
+  const Vector zero = {}, match = zero + Sum(difference ? -2 : 1);
+  if constexpr (difference) {
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < tile_vectors; ++v) {
+      const Vector set = load_doubles<Sum>(t.lane_half_norms + lane + v * width<Sum>) * Sum(2);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < tile_queries; ++r) {
+        total[r][v] = set + static_cast<Sum>(2 * norms[r]);
+      }
+    }
+  }
+  const float* panel = t.panel + t.n_features * panel_rows + lane;
+  for (std::size_t k = t.n_features; k < t.n_features + t.n_codes; ++k, panel += panel_rows) {
+    Vector b[tile_vectors];
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Sum>(panel + v * width<Sum>);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+      const Vector a = zero + static_cast<Sum>(query[r][k]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) total[r][v] += a == b[v] ? match : zero;
+    }
+  }
 }
 
 // Sums over the features in Sum, kernel values in Real.
@@ -171,6 +214,7 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
                              std::size_t lane, std::size_t n_queries, Real* out) {
   using Vector = typename Traits<Sum>::Vector;
   Vector total[tile_queries][tile_vectors] = {};
+  if (t.n_codes > 0) coded_part<Sum, difference>(t, query, norms, lane, total);
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
     const std::size_t end =
         begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
@@ -200,6 +244,7 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
       for (std::size_t v = 0; v < tile_vectors; ++v) total[r][v] += sum[r][v];
     }
   }
+  const RbfScale<Real> scale(*t.kernel, difference ? 1.0 : 2.0);
   for (std::size_t r = 0; r < n_queries; ++r) {
     Sum sums[tile_vectors * width<Sum>];
     std::memcpy(sums, total[r], sizeof sums);
@@ -211,13 +256,11 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
       } else {
         argument = load_lanes<Real>(sums + k);
       }
-      if constexpr (difference) {
-        argument *= Real(-0.5);
-      } else {
+      if constexpr (!difference) {
         argument = from_dot<Real>(*t.kernel, argument, norms[r],
                                   load_doubles<Real>(t.lane_half_norms + at));
       }
-      const auto value = kernel_value<Real>(*t.kernel, argument);
+      const auto value = kernel_value<Real>(*t.kernel, scale, argument);
       std::memcpy(out + r * t.out_stride + at, &value, sizeof value);
     }
   }
@@ -229,11 +272,14 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
     const float* query[tile_queries];
-    for (std::size_t r = 0; r < tile_queries; ++r)
+    double norms[tile_queries];
+    for (std::size_t r = 0; r < tile_queries; ++r) {
       query[r] = t.queries[first + (r < n ? r : n - 1)];
+      norms[r] = t.query_half_norms[first + (r < n ? r : n - 1)];
+    }
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
-      dense_tile<Sum, Real, difference>(t, query, t.query_half_norms + first, lane, n, rows);
+      dense_tile<Sum, Real, difference>(t, query, norms, lane, n, rows);
     }
   }
 }
@@ -252,6 +298,7 @@ static void dense(const DenseTile& t, Real* out) {
 template <class Real>
 static void sparse(const SparseTile& t, Real* out) {
   constexpr std::size_t n_vectors = panel_rows / width<double>;
+  const RbfScale<Real> scale(*t.kernel, 2.0);
   for (std::size_t r = 0; r < t.n_queries; ++r) {
     DoubleVector dot[n_vectors] = {};
     const std::int64_t row = t.queries[r];
@@ -272,7 +319,7 @@ static void sparse(const SparseTile& t, Real* out) {
       std::memcpy(argument + v * width<double>, &value, sizeof value);
     }
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
-      const auto value = kernel_value<Real>(*t.kernel, load_doubles<Real>(argument + lane));
+      const auto value = kernel_value<Real>(*t.kernel, scale, load_doubles<Real>(argument + lane));
       std::memcpy(out + r * t.out_stride + lane, &value, sizeof value);
     }
   }

@@ -16,24 +16,27 @@ constexpr std::size_t difference_features = 64;
 // All features are integers and no sum of products reaches 2^24.
 bool has_exact_products(const Points& points, double largest_half_norm) {
   if (2 * largest_half_norm >= 16777216.0) return false;
-  const std::size_t n = points.n_samples * points.n_features;
+  const std::size_t n = points.n_samples * points.row_size();
   return std::all_of(points.dense, points.dense + n,
                      [](float x) { return x == std::nearbyint(x); });
 }
 
 }  // namespace
 
-void compute_half_norms(const Points& points, double* half_norms, int n_threads) {
+void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms) {
   const auto n = static_cast<std::int64_t>(points.n_samples);
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(i);
-    const float* begin = points.is_dense() ? points.dense + row * points.n_features
+    const float* begin = points.is_dense() ? points.dense + row * points.row_size()
                                            : points.values + points.indptr[i];
     const float* end =
         points.is_dense() ? begin + points.n_features : points.values + points.indptr[i + 1];
     double sum = 0;
-    for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
+    if (form != Form::difference) {
+      for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
+    }
+    for (const float* code = end; code != end + points.n_codes; ++code) sum += !std::isnan(*code);
     half_norms[row] = 0.5 * sum;
   }
 }
@@ -55,7 +58,8 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
 }
 
 double tile_cost(const KernelSetup& setup, const Points& points) {
-  const double d = static_cast<double>(points.n_features);
+  const double d =
+      static_cast<double>(points.n_features) + 1.5 * static_cast<double>(points.n_codes);
   switch (setup.form) {
     case Form::difference:
       return 0.3 + 0.027 * d;
@@ -78,7 +82,7 @@ RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points),
     half_norms_[i] = points_->half_norms[rows_[i]];
   }
   if (!points_->is_dense()) return;
-  const std::size_t d = points_->n_features;
+  const std::size_t d = points_->row_size();
   values_.resize(padded * d);
   const auto panels = static_cast<std::int64_t>(n_panels());
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
@@ -152,7 +156,7 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
     }
     return;
   }
-  const std::size_t d = lanes_->points_->n_features;
+  const std::size_t d = lanes_->points_->row_size();
   query_rows_.resize(n_queries);
   for (std::size_t j = 0; j < n_queries; ++j) {
     query_rows_[j] = query_points.dense + static_cast<std::size_t>(queries[j]) * d;
@@ -161,7 +165,8 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
     const DenseTile tile{&setup_.kernel,
                          setup_.form,
                          setup_.exact_products,
-                         d,
+                         lanes_->points_->n_features,
+                         lanes_->points_->n_codes,
                          query_rows_.data(),
                          query_half_norms_.data(),
                          n_queries,

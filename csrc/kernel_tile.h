@@ -22,8 +22,9 @@ struct KernelSetup {
   bool exact_products = false;  // float32 sums of products are exact: float64 tiles use them too
 };
 
-// 1/2 |x|^2 of every row, in float64.
-void compute_half_norms(const Points& points, double* half_norms, int n_threads);
+// Half of what two rows' terms add to a kernel value's argument, in float64: 1/2 |x|^2, codes
+// included; for the difference form the codes alone.
+void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms);
 
 // The setup for a kernel on points: sparse for CSR; for dense RBF the product form only where it
 // is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below `product_error`, or all features

@@ -12,12 +12,14 @@ namespace dcsvm {
 struct Points {
   std::size_t n_samples = 0;
   std::size_t n_features = 0;
-  const float* dense = nullptr;           // n_samples x n_features, or null when the rows are CSR
+  std::size_t n_codes = 0;                // dense rows only: codes behind the features (codes.h)
+  const float* dense = nullptr;           // n_samples x row_size(), or null when the rows are CSR
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
-  const double* half_norms = nullptr;  // 1/2 |x|^2 of every row
+  const double* half_norms = nullptr;  // see compute_half_norms() in kernel_tile.h
 
+  std::size_t row_size() const { return n_features + n_codes; }
   bool is_dense() const { return dense != nullptr; }
 };
 

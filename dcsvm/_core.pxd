@@ -28,6 +28,7 @@ cdef extern from "points.h" namespace "dcsvm" nogil:
     cdef struct CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
+        size_t n_codes
         const float* dense
         const int64_t* indptr
         const int32_t* indices
@@ -53,7 +54,17 @@ cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
         cbool exact_products
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
     double tile_cost(const KernelSetup&, const CPoints&)
-    void compute_half_norms(CPoints&, double*, int) except +
+    void compute_half_norms(const CPoints&, Form, int, double*) except +
+
+
+cdef extern from "codes.h" namespace "dcsvm" nogil:
+    cdef cppclass CodedColumns:
+        vector[int32_t] numeric
+        vector[vector[int32_t]] groups
+        double cost() const
+
+    CodedColumns find_codes(const CPoints&, int) except +
+    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*) except +
 
 
 cdef extern from "kernel_product.h" namespace "dcsvm" nogil:

@@ -61,7 +61,7 @@ def check_range(numbers, n, what):
 
 
 def check_indptr(indptr, n_values, what):
-    if indptr[0] != 0 or indptr[-1] != n_values or np.any(np.diff(indptr) < 0):
+    if indptr[0] != 0 or indptr[len(indptr) - 1] != n_values or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{what} do not start at 0, ascend and end at {n_values}")
 
 
@@ -69,7 +69,7 @@ cdef class Points:
     """Rows of a data set for the core: dense float32 (n, d), or CSR. Keeps the arrays alive."""
 
     cdef CPoints points
-    cdef object arrays
+    cdef object arrays, half_norms
 
     def __init__(self, rows, int threads):
         check_threads(threads)
@@ -85,7 +85,7 @@ cdef class Points:
             if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
                 raise ValueError("dense rows do not have the stated shape")
             self.points.dense = &dense[0, 0] if dense.shape[0] and dense.shape[1] else <const float*>&half_norms[0]
-            self.arrays = (rows.dense, half_norms)
+            self.arrays = rows.dense
         else:
             indptr = rows.indptr
             indices = rows.indices
@@ -97,13 +97,46 @@ cdef class Points:
             self.points.indptr = &indptr[0]
             self.points.indices = &indices[0] if indices.shape[0] else NULL
             self.points.values = &values[0] if values.shape[0] else NULL
-            self.arrays = (rows.indptr, rows.indices, rows.values, half_norms)
+            self.arrays = (rows.indptr, rows.indices, rows.values)
+        self.half_norms = half_norms
         self.points.half_norms = &half_norms[0]
-        compute_half_norms(self.points, &half_norms[0], threads)
+        compute_half_norms(self.points, Form.product, threads, &half_norms[0])
 
     @property
     def n_samples(self):
         return self.points.n_samples
+
+    @property
+    def n_codes(self):
+        return self.points.n_codes
+
+    def encode(self, double worth, int threads):
+        """Turn groups of exclusive 0/1 columns into codes (csrc/codes.h), in place, where a row
+        pair then costs less than 1/worth of the operations. Both sides of a tile must be these
+        points."""
+        cdef CodedColumns columns
+        cdef float[:, ::1] coded
+        cdef double[::1] half_norms = self.half_norms
+        if self.points.dense == NULL or self.points.n_samples == 0:
+            return
+        with nogil:
+            columns = find_codes(self.points, threads)
+        if columns.cost() * worth > 2.0 * self.points.n_features or columns.groups.size() == 0:
+            return
+        rows = np.empty((self.points.n_samples, columns.numeric.size() + columns.groups.size()),
+                        dtype=np.float32)
+        coded = rows
+        with nogil:
+            c_encode(self.points, columns, threads, &coded[0, 0])
+        self.points.dense = &coded[0, 0]
+        self.points.n_features = columns.numeric.size()
+        self.points.n_codes = columns.groups.size()
+        self.arrays = rows
+
+    def fit(self, Setup setup, int threads):
+        """Prepare the norms for the form of a setup; for dense rows after choosing it."""
+        cdef double[::1] half_norms = self.half_norms
+        compute_half_norms(self.points, setup.setup.form, threads, &half_norms[0])
 
 
 cdef class Setup:
@@ -136,6 +169,8 @@ def check_sides(Setup setup, Points a, Points b, int threads):
     for points in (a, b):
         if (setup.setup.form == Form.sparse) != ((<Points>points).points.dense == NULL):
             raise ValueError(f"rows do not have the form {setup.form}")
+    if a.points.n_codes != b.points.n_codes or (a.points.n_codes and a is not b):
+        raise ValueError("coded rows meet only themselves")
     if a.points.n_features != b.points.n_features:
         raise ValueError(f"rows have {a.points.n_features} and {b.points.n_features} features")
 

@@ -21,7 +21,7 @@ from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 
-LEVEL_TOLERANCE = 1e-2  # a level that only starts the next one is not solved further than this
+LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_KERNEL_ERROR = 0.5  # of the tolerance; above it all of the gradient is refined in float64
@@ -177,7 +177,7 @@ class _Run:
         )
         if options.early and self.plan.early_level is None:
             raise ValueError(f"there is no early level: {rows.n_samples} rows are solved directly")
-        self.data = KernelRows(rows, kernel, self.threads)
+        self.data = KernelRows(rows, kernel, self.threads, coded=True)
         cache_mb = options.cache_mb or default_cache_mb()
         self.cache_bytes = cache_mb * 1_000_000
         progress.plan(

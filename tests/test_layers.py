@@ -48,6 +48,7 @@ INCLUDES = {
     "working_set": {"newton", "box_qp", "isa"},
     "working_kernel": {"kernel_product", "kernel_tile"},
     "selection": set(),
+    "codes": {"points"},
     "smo": {
         "kernel_product",
         "kernel_tile",

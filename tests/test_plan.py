@@ -71,8 +71,10 @@ def test_levels_and_branching_that_make_no_sense_are_refused(levels, branching):
 
 
 def test_a_plan_describes_itself():
-    assert make_plan(10**6, 2, 4, None).describe() == "levels of 16, 4 clusters, early level 2"
-    assert "solved directly" in make_plan(10, None, 4, None).describe()
+    assert make_plan(10**6, 2, 4, None).describe() == "levels of 16, 4 clusters (early level 2)"
+    assert make_plan(10, None, 4, None).describe() == "no levels"
+    skipped = make_plan(1000, 3, 4, None).describe()
+    assert skipped.endswith("level 3, 2 skipped: fewer than 100 rows a cluster")
 
 
 @pytest.mark.parametrize(

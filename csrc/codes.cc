@@ -1,0 +1,139 @@
+#include "codes.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dcsvm {
+
+namespace {
+
+constexpr std::size_t most_columns = 4096;
+constexpr double most_comparisons = 1e9;  // pairs of ones looked at, over all rows
+
+enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
+
+// Calls visit(thread's accumulator, row) over all rows, an accumulator for each fixed part of them.
+template <class Accumulator, class Visit>
+std::vector<Accumulator> over_rows(const Points& points, int n_threads, const Accumulator& empty,
+                                   Visit visit) {
+  constexpr std::int64_t n_parts = 16;
+  std::vector<Accumulator> parts(n_parts, empty);
+#pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
+  for (std::int64_t part = 0; part < n_parts; ++part) {
+    const std::size_t p = static_cast<std::size_t>(part);
+    const std::size_t begin = points.n_samples * p / n_parts,
+                      end = points.n_samples * (p + 1) / n_parts;
+    for (std::size_t i = begin; i < end; ++i) visit(parts[p], points.dense + i * points.n_features);
+  }
+  return parts;
+}
+
+struct Columns {
+  std::vector<std::uint8_t> kind;
+  double comparisons = 0;
+};
+
+Columns classify(const Points& points, int n_threads) {
+  const std::size_t d = points.n_features;
+  const auto parts = over_rows(
+      points, n_threads, Columns{std::vector<std::uint8_t>(d, zero), 0},
+      [d](Columns& seen, const float* row) {
+        double ones = 0;
+        for (std::size_t k = 0; k < d; ++k) {
+          const std::uint8_t kind = row[k] == 0.0f ? zero : row[k] == 1.0f ? binary : other;
+          seen.kind[k] = std::max(seen.kind[k], kind);
+          ones += kind == binary;
+        }
+        seen.comparisons += 0.5 * ones * ones;
+      });
+  Columns all{std::vector<std::uint8_t>(d, zero), 0};
+  for (const Columns& part : parts) {
+    for (std::size_t k = 0; k < d; ++k) all.kind[k] = std::max(all.kind[k], part.kind[k]);
+    all.comparisons += part.comparisons;
+  }
+  return all;
+}
+
+// together[a * n + b], a < b: some row has both columns set.
+std::vector<std::uint8_t> set_together(const Points& points,
+                                       const std::vector<std::int32_t>& columns, int n_threads) {
+  const std::size_t n = columns.size();
+  const auto parts =
+      over_rows(points, n_threads, std::vector<std::uint8_t>(n * n, 0),
+                [&columns, n](std::vector<std::uint8_t>& together, const float* row) {
+                  std::vector<std::size_t> ones;
+                  for (std::size_t b = 0; b < n; ++b) {
+                    if (row[columns[b]] == 0.0f) continue;
+                    for (const std::size_t a : ones) together[a * n + b] = 1;
+                    ones.push_back(b);
+                  }
+                });
+  std::vector<std::uint8_t> all(n * n, 0);
+  for (const auto& part : parts) {
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] |= part[k];
+  }
+  return all;
+}
+
+}  // namespace
+
+CodedColumns find_codes(const Points& points, int n_threads) {
+  CodedColumns result;
+  const Columns columns = classify(points, n_threads);
+  std::vector<std::int32_t> candidates;
+  for (std::size_t k = 0; k < points.n_features; ++k) {
+    if (columns.kind[k] == binary) candidates.push_back(static_cast<std::int32_t>(k));
+    if (columns.kind[k] == other) result.numeric.push_back(static_cast<std::int32_t>(k));
+  }
+  if (candidates.size() > most_columns || columns.comparisons > most_comparisons) {
+    result.numeric.insert(result.numeric.end(), candidates.begin(), candidates.end());
+  } else {
+    const std::size_t n = candidates.size();
+    const std::vector<std::uint8_t> together = set_together(points, candidates, n_threads);
+    std::vector<std::vector<std::size_t>> groups;
+    for (std::size_t b = 0; b < n; ++b) {
+      const auto fits = [&together, n, b](const std::vector<std::size_t>& group) {
+        return std::none_of(group.begin(), group.end(),
+                            [&](std::size_t a) { return together[a * n + b] != 0; });
+      };
+      // neighbouring columns usually belong together: the latest group first
+      const auto found = std::find_if(groups.rbegin(), groups.rend(), fits);
+      if (found == groups.rend()) {
+        groups.push_back({b});
+      } else {
+        found->push_back(b);
+      }
+    }
+    for (const std::vector<std::size_t>& group : groups) {
+      if (group.size() == 1) {
+        result.numeric.push_back(candidates[group[0]]);
+        continue;
+      }
+      result.groups.emplace_back();
+      for (const std::size_t a : group) result.groups.back().push_back(candidates[a]);
+    }
+  }
+  std::sort(result.numeric.begin(), result.numeric.end());
+  return result;
+}
+
+void encode(const Points& points, const CodedColumns& columns, int n_threads, float* out) {
+  const std::size_t n_numeric = columns.numeric.size(), stride = n_numeric + columns.groups.size();
+  const auto n = static_cast<std::int64_t>(points.n_samples);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* row = points.dense + static_cast<std::size_t>(i) * points.n_features;
+    float* to = out + static_cast<std::size_t>(i) * stride;
+    for (std::size_t k = 0; k < n_numeric; ++k) to[k] = row[columns.numeric[k]];
+    for (std::size_t g = 0; g < columns.groups.size(); ++g) {
+      const std::vector<std::int32_t>& group = columns.groups[g];
+      float code = std::numeric_limits<float>::quiet_NaN();
+      for (std::size_t k = 0; k < group.size(); ++k) {
+        if (row[group[k]] != 0.0f) code = static_cast<float>(k);
+      }
+      to[n_numeric + g] = code;
+    }
+  }
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,35 @@
+// Coded columns: groups of 0/1 columns of which a row has at most one set become one code.
+//
+// Two rows then differ in a group by 0 where the codes are equal, else by the columns that are
+// set: |x - z|^2 = ... + W_x + W_z - 2 (number of equal codes), with W_x the number of columns set.
+// One-hot data is recognised by this alone; nothing has to be declared. A kernel value costs one
+// comparison for a group instead of a multiplication for each of its columns, and is more exact.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "points.h"
+
+namespace dcsvm {
+
+struct CodedColumns {
+  std::vector<std::int32_t> numeric;              // columns that stay as they are, ascending
+  std::vector<std::vector<std::int32_t>> groups;  // columns of each code, ascending
+
+  // Operations a row pair costs with and without codes.
+  double cost() const {
+    return 2.0 * static_cast<double>(numeric.size()) + 3.0 * static_cast<double>(groups.size());
+  }
+};
+
+// The columns of dense points, grouped greedily in their order. Columns that are zero everywhere
+// are in neither list. No groups when the rows have too many ones to compare.
+CodedColumns find_codes(const Points& points, int n_threads);
+
+// Writes the rows as the numeric columns followed by one code for each group, n_samples x
+// (numeric + groups). A row without a column set in a group has NaN there, which equals nothing.
+void encode(const Points& points, const CodedColumns& columns, int n_threads, float* out);
+
+}  // namespace dcsvm
