@@ -14,7 +14,7 @@ def verification_seconds(
 ) -> float | None:
     """Seconds for rows x support_rows kernel evaluations at our kernel product's measured speed.
 
-    Both are float32 and C-contiguous with the same number of columns. None: dcsvm is not importable.
+    Both are float32 and C-contiguous with the same number of columns. None: no dcsvm to import.
     """
     try:
         from dcsvm import _core, kernels
