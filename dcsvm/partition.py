@@ -35,20 +35,46 @@ class Partition:
 
     def assign(self, rows: Rows, threads: int) -> np.ndarray:
         """Number of the nearest center, int32 (n,), for every row; ties go to the lowest."""
-        centers = KernelRows(self.sample, self.kernel, threads)
-        targets = KernelRows(rows, self.kernel, threads, against=centers)
-        weights = _mean_weights(self.cluster, self.n_clusters)
-        spread = _spread(centers, self.cluster, weights, threads)
+        centers = _Centers(KernelRows(self.sample, self.kernel, threads), self.cluster, threads)
+        targets = KernelRows(rows, self.kernel, threads, against=centers.sample)
         nearest = np.empty(rows.n_samples, np.int32)
         for begin in range(0, rows.n_samples, ROUTED_AT_ONCE):
             part = np.arange(begin, min(begin + ROUTED_AT_ONCE, rows.n_samples), dtype=np.int32)
-            mean = _core.kernel_product(
-                centers.setup, targets.points, part, centers.points, None, weights, False, threads
-            )
-            mean *= -2.0
-            mean += spread
-            nearest[part] = mean.argmin(axis=1)
+            nearest[part] = centers.nearest(targets, part)
         return nearest
+
+
+class _Centers:
+    """Centers of clusters of sampled rows, ready to route others."""
+
+    def __init__(self, sample: KernelRows, cluster: np.ndarray, threads: int):
+        self.sample, self.threads = sample, threads
+        sizes = np.bincount(cluster)
+        # turn K(x, sample) into the mean over each cluster, as kernel_product takes weights
+        indptr = np.arange(len(cluster) + 1, dtype=np.int64)
+        self.weights = (indptr, cluster, 1.0 / sizes[cluster], len(sizes))
+        own = self.means(sample, None)[np.arange(len(cluster)), cluster]
+        self.squared_norms = np.bincount(cluster, weights=own * self.weights[2])
+
+    def means(self, targets: KernelRows, part: np.ndarray | None) -> np.ndarray:
+        """Mean kernel value of rows with each cluster, float64 (n, n_clusters)."""
+        sample = self.sample
+        return _core.kernel_product(
+            sample.setup,
+            targets.points,
+            part,
+            sample.points,
+            None,
+            self.weights,
+            False,
+            self.threads,
+        )
+
+    def nearest(self, targets: KernelRows, part: np.ndarray | None) -> np.ndarray:
+        distances = self.means(targets, part)
+        distances *= -2.0
+        distances += self.squared_norms
+        return distances.argmin(axis=1).astype(np.int32)
 
 
 def two_step_kernel_kmeans(
@@ -69,8 +95,7 @@ def two_step_kernel_kmeans(
     chosen = np.sort(rng.choice(sample_from, size=size, replace=False))
     sample = rows.take(chosen)
     kernel = clustering_kernel(sample, kernel, threads)
-    matrix = _kernel_matrix(KernelRows(sample, kernel, threads), threads)
-    cluster = _kernel_kmeans(matrix, n_clusters, rng)
+    cluster = _kernel_kmeans(KernelRows(sample, kernel, threads), n_clusters, rng, threads)
     return Partition(kernel, sample, cluster)
 
 
@@ -94,37 +119,20 @@ def _kernel_matrix(sample: KernelRows, threads: int) -> np.ndarray:
     return _core.kernel_matrix(sample.setup, points, None, points, None, threads).astype(np.float64)
 
 
-def _mean_weights(cluster: np.ndarray, n_clusters: int):
-    """Weights for kernel_product that turn K(x, sample) into the mean over each cluster."""
-    indptr = np.arange(len(cluster) + 1, dtype=np.int64)
-    return indptr, cluster, 1.0 / np.bincount(cluster, minlength=n_clusters)[cluster], n_clusters
-
-
-def _spread(centers: KernelRows, cluster: np.ndarray, weights, threads: int) -> np.ndarray:
-    """Squared norm of each center in kernel space, float64 (n_clusters,)."""
-    points = centers.points
-    mean = _core.kernel_product(centers.setup, points, None, points, None, weights, False, threads)
-    own = mean[np.arange(len(cluster)), cluster]
-    return np.bincount(cluster, weights=own * weights[2])
-
-
-def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Kernel k-means on a kernel matrix (m, m); returns cluster numbers int32 (m,), none empty."""
+def _kernel_kmeans(
+    sample: KernelRows, n_clusters: int, rng: np.random.Generator, threads: int
+) -> np.ndarray:
+    """Kernel k-means on a sample (m rows); returns cluster numbers int32 (m,), none empty."""
+    matrix = _kernel_matrix(sample, threads)
     seeds = _spread_seeds(matrix, n_clusters, rng)
-    diagonal = np.diag(matrix)
-    cluster = (diagonal[seeds] - 2.0 * matrix[:, seeds]).argmin(axis=1)
+    cluster = (np.diag(matrix)[seeds] - 2.0 * matrix[:, seeds]).argmin(axis=1)
     for _ in range(LARGEST_ITERATIONS):
         cluster = _renumber(cluster)
-        sizes = np.bincount(cluster)
-        order = np.argsort(cluster, kind="stable")
-        starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-        mean = np.add.reduceat(matrix[:, order], starts, axis=1) / sizes
-        spread = np.bincount(cluster, weights=mean[np.arange(len(cluster)), cluster]) / sizes
-        moved = (spread - 2.0 * mean).argmin(axis=1)
+        moved = _Centers(sample, cluster, threads).nearest(sample, None)
         if np.array_equal(moved, cluster):
             break
         cluster = moved
-    return _renumber(cluster).astype(np.int32)
+    return _renumber(cluster)
 
 
 def _spread_seeds(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -145,4 +153,4 @@ def _spread_seeds(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator)
 
 def _renumber(cluster: np.ndarray) -> np.ndarray:
     """The same clusters numbered without gaps."""
-    return np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    return np.unique(cluster, return_inverse=True)[1].reshape(-1).astype(np.int32)
