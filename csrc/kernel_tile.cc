@@ -73,6 +73,10 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
   return 0.5 + 0.15 * stored;
 }
 
+bool has_dear_rows(const KernelSetup& setup, const Points& points) {
+  return tile_cost(setup, points) > 8.0 * cached_entry_cost;
+}
+
 RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points), size_(rows.size) {
   const std::size_t padded = n_panels() * panel_rows;
   rows_.resize(padded);

@@ -33,6 +33,10 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 
 // Nanoseconds of one kernel value on one core, by a fixed model (never measured at run time).
 double tile_cost(const KernelSetup& setup, const Points& points);
+// The same for reading a cached value while a gradient is updated.
+constexpr double cached_entry_cost = 0.3;
+// Whether computing a kernel row costs many times reading it.
+bool has_dear_rows(const KernelSetup& setup, const Points& points);
 
 class RowPanels {
  public:

@@ -24,10 +24,7 @@ constexpr double inner_reduction = 0.2;     // of the working set's own violatio
 // Nanoseconds, fixed: kernel rows are cached where a value costs more than reading it does, and
 // the working set grows with the cost of a row.
 constexpr double caching_pays_above = 0.5;
-constexpr double cached_entry_cost = 0.3;
 constexpr double working_set_entry_cost = 8.0;
-constexpr double dear_rows =
-    8.0;  // times the cost of reading: the initial gradient's rows are cached
 constexpr std::size_t query_block = 64;
 constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
 constexpr double largest_shrink_margin = 0.5;
@@ -160,7 +157,7 @@ void Solver::start() {
   const auto n_support = static_cast<std::size_t>(
       std::count_if(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; }));
   const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
-  if (n_support == 0 || (caching_ && fits && tile_cost_ > dear_rows * cached_entry_cost)) {
+  if (n_support == 0 || (fits && has_dear_rows(setup_, points_))) {
     for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
     base_alpha_.assign(qp_.size, 0.0);
     std::vector<std::int32_t> everything(qp_.size);

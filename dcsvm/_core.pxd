@@ -53,7 +53,7 @@ cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
         Form form
         cbool exact_products
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
-    double tile_cost(const KernelSetup&, const CPoints&)
+    cbool c_has_dear_rows "dcsvm::has_dear_rows"(const KernelSetup&, const CPoints&)
     void compute_half_norms(const CPoints&, Form, int, double*) except +
 
 

@@ -321,6 +321,11 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     return [reports[i] for i in range(reports.size())]
 
 
+def has_dear_rows(Setup setup, Points points):
+    """Whether computing a kernel row costs many times reading it, by a fixed cost model."""
+    return c_has_dear_rows(setup.setup, points.points)
+
+
 def usable_threads(int threads):
     """The number of threads a call with this many uses: 1 without OpenMP."""
     return threads if has_openmp else 1

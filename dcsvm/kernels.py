@@ -86,3 +86,8 @@ class KernelRows:
         else:
             self.setup = against.setup
         self.points.fit(self.setup, threads)
+
+    @property
+    def has_dear_rows(self) -> bool:
+        """Whether computing a kernel row costs many times reading it, by the core's fixed model."""
+        return _core.has_dear_rows(self.setup, self.points)

@@ -128,7 +128,13 @@ def _kernel_kmeans(
     cluster = (np.diag(matrix)[seeds] - 2.0 * matrix[:, seeds]).argmin(axis=1)
     for _ in range(LARGEST_ITERATIONS):
         cluster = _renumber(cluster)
-        moved = _Centers(sample, cluster, threads).nearest(sample, None)
+        sizes = np.bincount(cluster)
+        order = np.argsort(cluster, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        means = np.add.reduceat(matrix[order], starts, axis=0) / sizes[:, None]
+        own = means[cluster, np.arange(len(cluster))]
+        squared_norms = np.bincount(cluster, weights=own) / sizes
+        moved = (squared_norms[:, None] - 2.0 * means).argmin(axis=0)
         if np.array_equal(moved, cluster):
             break
         cluster = moved

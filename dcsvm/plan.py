@@ -38,8 +38,20 @@ class Plan:
         return text
 
 
-def make_plan(n_samples: int, levels: int | None, branching: int, early_level: int | None) -> Plan:
-    """Levels l..1 with branching**l clusters each; see the module constants for the rules."""
+def make_plan(
+    n_samples: int,
+    levels: int | None,
+    branching: int,
+    early_level: int | None,
+    *,
+    dear_rows: bool = False,
+) -> Plan:
+    """Levels l..1 with branching**l clusters each; see the module constants for the rules.
+
+    `dear_rows` says that computing a kernel row costs many times reading it: a coarse level then
+    computes more rows than it saves, and only the finest level and the early one are run unless
+    the user gave `levels`.
+    """
     if branching < 2:
         raise ValueError(f"branching must be at least 2, not {branching}")
     if levels is None:
@@ -57,6 +69,8 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
         raise ValueError(f"early level {early_level} does not exist: {known}")
     if early_level is None and kept:
         early_level = min(3, deepest)
+    if levels is None and dear_rows:
+        kept = tuple(level for level in kept if level in (deepest, early_level))
     return Plan(kept, skipped, early_level, branching)
 
 

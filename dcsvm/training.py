@@ -172,12 +172,16 @@ class _Run:
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
         self.problem: BoxProblem = c_svc(sign, options.C)
+        self.data = KernelRows(rows, kernel, self.threads, coded=True)
         self.plan: Plan = make_plan(
-            rows.n_samples, options.levels, options.branching, options.early_level
+            rows.n_samples,
+            options.levels,
+            options.branching,
+            options.early_level,
+            dear_rows=self.data.has_dear_rows,
         )
         if options.early and self.plan.early_level is None:
             raise ValueError(f"there is no early level: {rows.n_samples} rows are solved directly")
-        self.data = KernelRows(rows, kernel, self.threads, coded=True)
         cache_mb = options.cache_mb or default_cache_mb()
         self.cache_bytes = cache_mb * 1_000_000
         progress.plan(

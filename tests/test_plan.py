@@ -119,3 +119,10 @@ def test_the_defaults_of_this_machine_are_usable(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert 1 <= default_threads() <= (os.cpu_count() or 1)
     assert 1 <= default_cache_mb() <= 8000
+
+
+def test_dear_kernel_rows_leave_the_finest_and_the_early_level_by_default():
+    plan = make_plan(10**7, None, 4, None, dear_rows=True)
+    assert plan.levels == (6, 3)
+    assert plan.early_level == 3
+    assert make_plan(10**7, 6, 4, None, dear_rows=True).levels == (6, 5, 4, 3, 2, 1)

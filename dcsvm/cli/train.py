@@ -51,8 +51,9 @@ from dcsvm.cli.options import (
     type=click.IntRange(min=0),
     metavar="L",
     help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
-    "as many as leave 1000 rows to a cluster. Levels of fewer than 100 rows a cluster "
-    "on average are skipped.",
+    "as many as leave 1000 rows to a cluster, of which only the finest and the early one are "
+    "run where kernel values are dear (hundreds of features). Levels of fewer than 100 rows a "
+    "cluster on average are skipped.",
 )
 @click.option(
     "-k",
