@@ -17,10 +17,13 @@ namespace dcsvm {
 // vector holds the same feature of neighbouring rows.
 constexpr std::size_t panel_rows = 32;
 
+// Features summed before the sum is added to the total.
+constexpr std::size_t chain_length = 256;
+
 struct DenseTile {
   const Kernel* kernel;
   Form form;            // difference or product
-  bool exact_products;  // float32 sums of products are exact
+  bool exact_products;  // float32 sums of products over a chain are exact
   std::size_t n_features, n_codes;
   const float* const* queries;     // n_queries pointers to dense rows
   const double* query_half_norms;  // n_queries

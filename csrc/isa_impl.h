@@ -10,7 +10,6 @@ namespace DCSVM_ISA {
 constexpr std::size_t vector_bytes = DCSVM_VECTOR_BYTES;
 constexpr std::size_t tile_queries = DCSVM_VECTOR_BYTES == 64 ? 8 : 4;
 constexpr std::size_t tile_vectors = 2;
-constexpr std::size_t chain_length = 256;  // features summed before the sum is added to the total
 
 #define DCSVM_INLINE static inline __attribute__((always_inline))
 
@@ -208,13 +207,12 @@ DCSVM_INLINE void coded_part(const DenseTile& t, const float* const* query, cons
   }
 }
 
-// Sums over the features in Sum, kernel values in Real.
-template <class Sum, class Real, bool difference>
+template <class Real, bool difference>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, const double* norms,
                              std::size_t lane, std::size_t n_queries, Real* out) {
-  using Vector = typename Traits<Sum>::Vector;
+  using Vector = typename Traits<Real>::Vector;
   Vector total[tile_queries][tile_vectors] = {};
-  if (t.n_codes > 0) coded_part<Sum, difference>(t, query, norms, lane, total);
+  if (t.n_codes > 0) coded_part<Real, difference>(t, query, norms, lane, total);
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
     const std::size_t end =
         begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
@@ -223,10 +221,11 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
     for (std::size_t k = begin; k < end; ++k, panel += panel_rows) {
       Vector b[tile_vectors];
 #pragma GCC unroll 8
-      for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Sum>(panel + v * width<Sum>);
+      for (std::size_t v = 0; v < tile_vectors; ++v)
+        b[v] = load_lanes<Real>(panel + v * width<Real>);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < tile_queries; ++r) {
-        const Vector a = Vector{} + static_cast<Sum>(query[r][k]);
+        const Vector a = Vector{} + static_cast<Real>(query[r][k]);
 #pragma GCC unroll 8
         for (std::size_t v = 0; v < tile_vectors; ++v) {
           if constexpr (difference) {
@@ -246,16 +245,9 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
   }
   const RbfScale<Real> scale(*t.kernel, difference ? 1.0 : 2.0);
   for (std::size_t r = 0; r < n_queries; ++r) {
-    Sum sums[tile_vectors * width<Sum>];
-    std::memcpy(sums, total[r], sizeof sums);
-    for (std::size_t k = 0; k < tile_vectors * width<Sum>; k += width<Real>) {
-      const std::size_t at = lane + k;
-      typename Traits<Real>::Vector argument;
-      if constexpr (sizeof(Sum) == sizeof(Real)) {
-        argument = load<typename Traits<Real>::Vector>(sums + k);
-      } else {
-        argument = load_lanes<Real>(sums + k);
-      }
+    for (std::size_t v = 0; v < tile_vectors; ++v) {
+      const std::size_t at = lane + v * width<Real>;
+      Vector argument = total[r][v];
       if constexpr (!difference) {
         argument = from_dot<Real>(*t.kernel, argument, norms[r],
                                   load_doubles<Real>(t.lane_half_norms + at));
@@ -266,9 +258,73 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
   }
 }
 
-template <class Sum, class Real, bool difference>
+DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
+  for (std::size_t k = 0; k < n; k += width<double>) {
+    const DoubleVector value = load<DoubleVector>(total + k) + load_lanes<double>(part + k);
+    std::memcpy(total + k, &value, sizeof value);
+  }
+}
+
+// Dot products whose sums over chain_length features float holds exactly: totals and arguments in
+// double, so that only the kernel's own rounding is left.
+template <class Real>
+DCSVM_INLINE void exact_tile(const DenseTile& t, const float* const* query, const double* norms,
+                             std::size_t lane, std::size_t n_queries, Real* out) {
+  constexpr std::size_t lanes = tile_vectors * width<float>;
+  double total[tile_queries][lanes] = {};
+  float part[tile_queries][lanes];
+  if (t.n_codes > 0) {
+    FloatVector matches[tile_queries][tile_vectors] = {};
+    coded_part<float, false>(t, query, norms, lane, matches);
+    std::memcpy(part, matches, sizeof part);
+    add_lanes(part[0], tile_queries * lanes, total[0]);
+  }
+  for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
+    const std::size_t end =
+        begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
+    FloatVector sum[tile_queries][tile_vectors] = {};
+    const float* panel = t.panel + begin * panel_rows + lane;
+    for (std::size_t k = begin; k < end; ++k, panel += panel_rows) {
+      FloatVector b[tile_vectors];
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) {
+        b[v] = load<FloatVector>(panel + v * width<float>);
+      }
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < tile_queries; ++r) {
+        const FloatVector a = FloatVector{} + query[r][k];
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][v] += a * b[v];
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) {
+        const FloatVector value = sum[r][v];
+        std::memcpy(&part[r][v * width<float>], &value, sizeof value);
+      }
+    }
+    add_lanes(part[0], tile_queries * lanes, total[0]);
+  }
+  const RbfScale<Real> scale(*t.kernel, 2.0);
+  for (std::size_t r = 0; r < n_queries; ++r) {
+    for (std::size_t k = 0; k < lanes; k += width<double>) {
+      const DoubleVector argument =
+          from_dot<double>(*t.kernel, load<DoubleVector>(total[r] + k), norms[r],
+                           load<DoubleVector>(t.lane_half_norms + lane + k));
+      std::memcpy(total[r] + k, &argument, sizeof argument);
+    }
+    for (std::size_t k = 0; k < lanes; k += width<Real>) {
+      const auto value = kernel_value<Real>(*t.kernel, scale, load_doubles<Real>(total[r] + k));
+      std::memcpy(out + r * t.out_stride + lane + k, &value, sizeof value);
+    }
+  }
+}
+
+template <class Real, bool difference, bool exact>
 DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
-  constexpr std::size_t lanes = tile_vectors * width<Sum>;
+  constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
     const float* query[tile_queries];
@@ -279,7 +335,11 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
     }
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
-      dense_tile<Sum, Real, difference>(t, query, norms, lane, n, rows);
+      if constexpr (exact) {
+        exact_tile<Real>(t, query, norms, lane, n, rows);
+      } else {
+        dense_tile<Real, difference>(t, query, norms, lane, n, rows);
+      }
     }
   }
 }
@@ -287,11 +347,11 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
 template <class Real>
 static void dense(const DenseTile& t, Real* out) {
   if (t.form == Form::difference) {
-    dense_tiles<Real, Real, true>(t, out);
+    dense_tiles<Real, true, false>(t, out);
   } else if (t.exact_products) {
-    dense_tiles<float, Real, false>(t, out);
+    dense_tiles<Real, false, true>(t, out);
   } else {
-    dense_tiles<Real, Real, false>(t, out);
+    dense_tiles<Real, false, false>(t, out);
   }
 }
 

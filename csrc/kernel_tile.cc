@@ -13,12 +13,20 @@ constexpr double product_error = 6e-8;
 // Below this many features the difference form costs no more than the product form.
 constexpr std::size_t difference_features = 64;
 
-// All features are integers and no sum of products reaches 2^24.
-bool has_exact_products(const Points& points, double largest_half_norm) {
-  if (2 * largest_half_norm >= 16777216.0) return false;
-  const std::size_t n = points.n_samples * points.row_size();
-  return std::all_of(points.dense, points.dense + n,
-                     [](float x) { return x == std::nearbyint(x); });
+// All features are integers and no sum of products over a chain reaches 2^24.
+bool has_exact_products(const Points& points) {
+  for (std::size_t i = 0; i < points.n_samples; ++i) {
+    const float* row = points.dense + i * points.row_size();
+    for (std::size_t begin = 0; begin < points.n_features; begin += chain_length) {
+      double sum = static_cast<double>(points.n_codes);
+      for (std::size_t k = begin; k < std::min(begin + chain_length, points.n_features); ++k) {
+        if (row[k] != std::nearbyint(row[k])) return false;
+        sum += static_cast<double>(row[k]) * row[k];
+      }
+      if (sum >= 16777216.0) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -51,7 +59,7 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
   setup.form =
       is_rbf && points.n_features <= difference_features ? Form::difference : Form::product;
   if (setup.form == Form::difference) return setup;
-  setup.exact_products = has_exact_products(points, largest);
+  setup.exact_products = has_exact_products(points);
   const bool accurate = kernel.gamma * 2 * largest * 5.9604644775390625e-8 <= product_error;
   if (is_rbf && !accurate && !setup.exact_products) setup.form = Form::difference;
   return setup;

@@ -19,7 +19,7 @@ namespace dcsvm {
 struct KernelSetup {
   Kernel kernel;
   Form form = Form::product;
-  bool exact_products = false;  // float32 sums of products are exact: float64 tiles use them too
+  bool exact_products = false;  // float32 sums of products over a chain are exact
 };
 
 // Half of what two rows' terms add to a kernel value's argument, in float64: 1/2 |x|^2, codes
@@ -28,7 +28,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
 
 // The setup for a kernel on points: sparse for CSR; for dense RBF the product form only where it
 // is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below `product_error`, or all features
-// are integers whose dot products float32 holds exactly.
+// are integers and float32 holds their products' sums over a chain exactly.
 KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 
 // Nanoseconds of one kernel value on one core, by a fixed model (never measured at run time).
