@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "byte_dots.h"
+
 namespace dcsvm {
 
 namespace {
 
 constexpr std::size_t most_columns = 4096;
 constexpr double most_comparisons = 1e9;  // pairs of ones looked at, over all rows
+constexpr std::size_t fewest_byte_features = 16, most_byte_features = 8192;  // sums below 2^30
 
 enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 
@@ -133,6 +136,39 @@ void encode(const Points& points, const CodedColumns& columns, int n_threads, fl
       }
       to[n_numeric + g] = code;
     }
+  }
+}
+
+bool are_bytes(const Points& points, int n_threads) {
+  if (!byte_dots() || points.n_features < fewest_byte_features ||
+      points.n_features > most_byte_features)
+    return false;
+  const std::size_t d = points.n_features;
+  const auto parts =
+      over_rows(points, n_threads, std::uint8_t{1}, [d](std::uint8_t& all, const float* row) {
+        for (std::size_t k = 0; all && k < d; ++k) {
+          // outside the range the conversion would be undefined
+          all = row[k] >= 0.0f && row[k] <= 255.0f &&
+                row[k] == static_cast<float>(static_cast<std::int32_t>(row[k]));
+        }
+      });
+  return std::find(parts.begin(), parts.end(), 0) == parts.end();
+}
+
+void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
+  const std::size_t d = points.n_features, stride = points.byte_row_size();
+  const auto n = static_cast<std::int64_t>(points.n_samples);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* row = points.dense + static_cast<std::size_t>(i) * d;
+    std::uint8_t* to = out + static_cast<std::size_t>(i) * stride;
+    std::int32_t sum = 0;
+    for (std::size_t k = 0; k < d; ++k) {
+      to[k] = static_cast<std::uint8_t>(row[k]);
+      sum += to[k];
+    }
+    std::fill(to + d, to + stride, std::uint8_t{0});
+    sums[i] = sum;
   }
 }
 

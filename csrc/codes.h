@@ -32,4 +32,16 @@ CodedColumns find_codes(const Points& points, int n_threads);
 // (numeric + groups). A row without a column set in a group has NaN there, which equals nothing.
 void encode(const Points& points, const CodedColumns& columns, int n_threads, float* out);
 
+// Operations a row pair costs as bytes, to compare with CodedColumns::cost().
+constexpr double bytes_cost(const Points& points) {
+  return 0.14 * static_cast<double>(points.n_features);
+}
+
+// Whether all features of dense points are integers from 0 to 255 and the tiles of this machine
+// multiply them as such.
+bool are_bytes(const Points& points, int n_threads);
+
+// Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row.
+void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);
+
 }  // namespace dcsvm

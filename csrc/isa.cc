@@ -1,6 +1,7 @@
 // Run-time dispatch: see isa.h.
 #include "isa.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #define DCSVM_ISA baseline
@@ -52,14 +53,21 @@
 
 namespace dcsvm {
 
+// The widest body this processor runs, or the one that the environment variable DCSVM_ISA names.
 static const Isa& choose() {
+  const char* name = std::getenv("DCSVM_ISA");
+  const auto wanted = [name](const Isa& body) {
+    return !name || !*name || std::strcmp(name, body.name) == 0;
+  };
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
-    return avx512::functions;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::functions;
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  if (has_avx512 && wanted(avx512::functions)) return avx512::functions;
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (has_avx2 && wanted(avx2::functions)) return avx2::functions;
+#else
+  static_cast<void>(wanted);
 #endif
   return baseline::functions;
 }

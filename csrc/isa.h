@@ -1,7 +1,8 @@
 // The loops that are compiled once per instruction set, and their run-time dispatch.
 //
 // One body (isa_impl.h) in GCC/Clang vector extensions is compiled for the baseline of the target
-// and, on x86-64, for AVX2 and AVX-512; isa() picks the widest one the processor runs. Every
+// and, on x86-64, for AVX2 and AVX-512; isa() picks the widest one the processor runs,
+// or the one the environment variable DCSVM_ISA names. Every
 // kernel value of a run comes from the same body, so a value is the same bits wherever it is
 // computed, and K(x, z) is the same bits as K(z, x).
 #pragma once
@@ -33,6 +34,17 @@ struct DenseTile {
   std::size_t out_stride;         // out[query * out_stride + lane]
 };
 
+// Arguments of the kernel as integers: a multiple of a dot product plus a term of each row.
+struct ByteTile {
+  const Kernel* kernel;
+  const std::int32_t* dots;         // n_queries x panel_rows
+  std::int32_t factor;              // of the dots
+  const std::int32_t* query_terms;  // n_queries
+  const std::int32_t* lane_terms;   // panel_rows
+  std::size_t n_queries;
+  std::size_t out_stride;
+};
+
 struct SparseTile {
   const Kernel* kernel;
   const std::int64_t* indptr;  // of all points
@@ -47,19 +59,20 @@ struct SparseTile {
   std::size_t out_stride;
 };
 
-// State of coordinate descent on a working set, arrays padded to a multiple of 16.
+// State of coordinate descent on a working set, arrays padded to a multiple of panel_rows.
 struct CoordinateState {
   std::size_t size;  // padded
   double* gradient;
-  const double* room_up;    // +inf where alpha may grow, else 0
-  const double* room_down;  // +inf where alpha may shrink, else 0
-  const double* scale;      // 1/sqrt(K_ii): makes violations comparable; 0 for padding
+  const double* side;   // 1 where alpha may only grow, -1 only shrink, 0 both, NaN neither
+  const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
 };
 
 struct Isa {
   const char* name;
   void (*dense_f32)(const DenseTile&, float* out);
   void (*dense_f64)(const DenseTile&, double* out);
+  void (*bytes_f32)(const ByteTile&, float* out);
+  void (*bytes_f64)(const ByteTile&, double* out);
   void (*sparse_f32)(const SparseTile&, float* out);
   void (*sparse_f64)(const SparseTile&, double* out);
   // sum[i] += weight[j] * rows[j][i] for i < lanes (a multiple of panel_rows), in the order of j

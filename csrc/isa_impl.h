@@ -17,6 +17,7 @@ typedef float FloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
 typedef double DoubleVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
 typedef float HalfFloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
 typedef std::int32_t IntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef std::int32_t HalfIntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
 typedef std::int64_t LongVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
 
 template <class Real>
@@ -25,6 +26,7 @@ template <>
 struct Traits<float> {
   using Vector = FloatVector;
   using Integers = IntVector;
+  using Lanes32 = IntVector;
   static constexpr float round_magic = 12582912.0f;  // 1.5 * 2^23
   static constexpr int mantissa_bits = 23;
   static constexpr float lowest_exponent = -126.0f;
@@ -33,6 +35,7 @@ template <>
 struct Traits<double> {
   using Vector = DoubleVector;
   using Integers = LongVector;
+  using Lanes32 = HalfIntVector;                             // an int32 for every lane
   static constexpr double round_magic = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr int mantissa_bits = 52;
   static constexpr double lowest_exponent = -1022.0;
@@ -355,6 +358,23 @@ static void dense(const DenseTile& t, Real* out) {
   }
 }
 
+// Integers below 2^30, so the argument is rounded once, like those of exact_tile.
+template <class Real>
+static void bytes(const ByteTile& t, Real* out) {
+  using Vector = typename Traits<Real>::Vector;
+  using Integers = typename Traits<Real>::Lanes32;
+  const RbfScale<Real> scale(*t.kernel, 1.0);
+  for (std::size_t r = 0; r < t.n_queries; ++r) {
+    for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
+      const Integers argument = load<Integers>(t.dots + r * panel_rows + lane) * t.factor +
+                                load<Integers>(t.lane_terms + lane) + t.query_terms[r];
+      const Vector value =
+          kernel_value<Real>(*t.kernel, scale, __builtin_convertvector(argument, Vector));
+      std::memcpy(out + r * t.out_stride + lane, &value, sizeof value);
+    }
+  }
+}
+
 template <class Real>
 static void sparse(const SparseTile& t, Real* out) {
   constexpr std::size_t n_vectors = panel_rows / width<double>;
@@ -426,37 +446,51 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
+// |g| where the gradient points into the room there is, else 0.
+DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t i,
+                                           DoubleVector g) {
+  const DoubleVector zero = {}, size = g < zero ? -g : g;
+  const DoubleVector inward = load<DoubleVector>(s.side + i) * g <= zero ? size : zero;
+  return s.scale ? inward * load<DoubleVector>(s.scale + i) : inward;
+}
+
+// In chunks: only the largest violation of a chunk is kept, and its place is looked up at the end.
 static std::size_t descend(const CoordinateState& s, const float* kernel_row, double step,
                            double* largest) {
   constexpr std::size_t w = width<double>;
-  const DoubleVector zero = {};
-  const DoubleVector t = zero + step;
+  const DoubleVector zero = {}, t = zero + step;
   DoubleVector best = zero - 1.0;
-  LongVector best_index = {};
-  LongVector index;
-  for (std::size_t k = 0; k < w; ++k) index[k] = static_cast<std::int64_t>(k);
-  for (std::size_t i = 0; i < s.size; i += w) {
-    const DoubleVector g =
-        load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
-    std::memcpy(s.gradient + i, &g, sizeof g);
-    const DoubleVector up = minimum(-g, load<DoubleVector>(s.room_up + i));
-    const DoubleVector down = minimum(g, load<DoubleVector>(s.room_down + i));
-    const DoubleVector score = maximum(up, down) * load<DoubleVector>(s.scale + i);
-    const LongVector better = score > best;
-    best = better ? score : best;
-    best_index = better ? index : best_index;
-    index += static_cast<std::int64_t>(w);
+  LongVector best_chunk = {}, chunk = {};
+  for (std::size_t begin = 0; begin < s.size; begin += panel_rows, chunk += 1) {
+    DoubleVector top = zero;
+#pragma GCC unroll 16
+    for (std::size_t i = begin; i < begin + panel_rows; i += w) {
+      const DoubleVector g =
+          load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
+      std::memcpy(s.gradient + i, &g, sizeof g);
+      top = maximum(top, scaled_violation(s, i, g));
+    }
+    const LongVector better = top > best;
+    best = better ? top : best;
+    best_chunk = better ? chunk : best_chunk;
   }
   double top = best[0];
-  std::int64_t at = best_index[0];
+  std::int64_t at = best_chunk[0];
   for (std::size_t k = 1; k < w; ++k) {
-    if (best[k] > top || (best[k] == top && best_index[k] < at)) {
+    if (best[k] > top || (best[k] == top && best_chunk[k] < at)) {
       top = best[k];
-      at = best_index[k];
+      at = best_chunk[k];
     }
   }
   *largest = top;
-  return static_cast<std::size_t>(at);
+  const std::size_t first = static_cast<std::size_t>(at) * panel_rows;
+  for (std::size_t i = first; i < first + panel_rows; i += w) {
+    const DoubleVector violation = scaled_violation(s, i, load<DoubleVector>(s.gradient + i));
+    for (std::size_t k = 0; k < w; ++k) {
+      if (violation[k] == top) return i + k;
+    }
+  }
+  return first;
 }
 
 // Rows of A are `depth` long and contiguous; B' is stored depth x columns, columns a multiple of
@@ -493,9 +527,10 @@ static void subtract_product(const double* a, const double* b_transposed, std::s
   }
 }
 
-static const Isa functions = {DCSVM_ISA_NAME,       dense<float>,   dense<double>,
-                              sparse<float>,        sparse<double>, weighted_sum<float>,
-                              weighted_sum<double>, descend,        subtract_product};
+static const Isa functions = {DCSVM_ISA_NAME, dense<float>,        dense<double>,
+                              bytes<float>,   bytes<double>,       sparse<float>,
+                              sparse<double>, weighted_sum<float>, weighted_sum<double>,
+                              descend,        subtract_product};
 
 #undef DCSVM_INLINE
 

@@ -19,6 +19,7 @@ struct Kernel {
 //   difference: sum of squared differences (accurate for any norm; RBF on dense rows)
 //   product:    dot product, and norms for RBF (cheaper where the norms are small enough)
 //   sparse:     dot product over the stored entries, summed in float64
-enum class Form { difference, product, sparse };
+//   bytes:      dot product of 8-bit integers, exact
+enum class Form { difference, product, sparse, bytes };
 
 }  // namespace dcsvm

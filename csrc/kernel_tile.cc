@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "byte_dots.h"
+
 namespace dcsvm {
 
 namespace {
@@ -50,8 +52,8 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
 }
 
 KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
-  KernelSetup setup{kernel, Form::sparse, false};
-  if (!points.is_dense()) return setup;
+  KernelSetup setup{kernel, points.bytes ? Form::bytes : Form::sparse, false};
+  if (points.bytes || !points.is_dense()) return setup;
   double largest = 0;
   for (std::size_t i = 0; i < points.n_samples; ++i)
     largest = std::max(largest, points.half_norms[i]);
@@ -73,6 +75,8 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
       return 0.3 + 0.027 * d;
     case Form::product:
       return 0.4 + 0.018 * d;
+    case Form::bytes:
+      return 0.26 + 0.0019 * d;
     case Form::sparse:
       break;
   }
@@ -93,7 +97,8 @@ RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points),
     rows_[i] = static_cast<std::int32_t>(rows[std::min(i, size_ - 1)]);
     half_norms_[i] = points_->half_norms[rows_[i]];
   }
-  if (!points_->is_dense()) return;
+  if (points_->bytes) pack_bytes(n_threads);
+  if (points_->bytes || !points_->is_dense()) return;
   const std::size_t d = points_->row_size();
   values_.resize(padded * d);
   const auto panels = static_cast<std::int64_t>(n_panels());
@@ -108,8 +113,24 @@ RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points),
   }
 }
 
-std::size_t RowPanels::bytes() const {
-  return values_.size() * sizeof(float) + rows_.size() * (sizeof(std::int32_t) + sizeof(double));
+void RowPanels::pack_bytes(int n_threads) {
+  const std::size_t d = points_->byte_row_size();
+  bytes_.resize(rows_.size() * d);
+  const auto panels = static_cast<std::int64_t>(n_panels());
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t p = 0; p < panels; ++p) {
+    std::int8_t* panel = bytes_.data() + static_cast<std::size_t>(p) * panel_rows * d;
+    const std::int32_t* row = rows_.data() + static_cast<std::size_t>(p) * panel_rows;
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const std::uint8_t* x = points_->bytes + static_cast<std::size_t>(row[lane]) * d;
+      for (std::size_t k = 0; k < d; k += bytes_at_once) {
+        for (std::size_t b = 0; b < bytes_at_once; ++b) {
+          panel[k * panel_rows + lane * bytes_at_once + b] =
+              static_cast<std::int8_t>(x[k + b] - 128);
+        }
+      }
+    }
+  }
 }
 
 void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::size_t first_panel,
@@ -141,10 +162,46 @@ void TileScratch::pack_sparse(std::size_t panel) {
   }
 }
 
+// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z, and x'z from the dot product with what a panel holds.
+template <class Real>
+void TileScratch::byte_rows(const Points& query_points, const std::int32_t* queries,
+                            std::size_t n_queries, Real* out, std::size_t stride) {
+  const bool is_rbf = setup_.kernel.type == KernelType::rbf;
+  const std::int32_t factor = is_rbf ? -2 : 1;
+  const std::size_t d = lanes_->points_->byte_row_size();
+  const auto squared_norm = [is_rbf](double half_norm) {
+    return is_rbf ? static_cast<std::int32_t>(2 * half_norm) : 0;
+  };
+  query_bytes_.resize(n_queries);
+  query_terms_.resize(n_queries);
+  for (std::size_t j = 0; j < n_queries; ++j) {
+    query_bytes_[j] = query_points.bytes + static_cast<std::size_t>(queries[j]) * d;
+    query_terms_[j] = squared_norm(query_points.half_norms[queries[j]]) +
+                      factor * 128 * query_points.byte_sums[queries[j]];
+  }
+  dots_.resize(n_queries * panel_rows);
+  for (std::size_t p = 0; p < n_panels_; ++p) {
+    const std::size_t first = (first_panel_ + p) * panel_rows;
+    std::int32_t lane_terms[panel_rows];
+    for (std::size_t lane = 0; lane < panel_rows; ++lane)
+      lane_terms[lane] = squared_norm(lanes_->half_norms_[first + lane]);
+    byte_dots()(query_bytes_.data(), n_queries, lanes_->bytes_.data() + first * d,
+                d / bytes_at_once, dots_.data());
+    const ByteTile tile{&setup_.kernel, dots_.data(), factor, query_terms_.data(),
+                        lane_terms,     n_queries,    stride};
+    if constexpr (sizeof(Real) == sizeof(float)) {
+      isa().bytes_f32(tile, out + p * panel_rows);
+    } else {
+      isa().bytes_f64(tile, out + p * panel_rows);
+    }
+  }
+}
+
 template <class Real>
 void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
                        std::size_t n_queries, Real* out, std::size_t stride) {
   constexpr bool is_float = sizeof(Real) == sizeof(float);
+  if (setup_.form == Form::bytes) return byte_rows(query_points, queries, n_queries, out, stride);
   query_half_norms_.resize(n_queries);
   for (std::size_t j = 0; j < n_queries; ++j)
     query_half_norms_[j] = query_points.half_norms[queries[j]];

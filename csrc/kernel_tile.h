@@ -26,9 +26,10 @@ struct KernelSetup {
 // included; for the difference form the codes alone.
 void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms);
 
-// The setup for a kernel on points: sparse for CSR; for dense RBF the product form only where it
-// is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below `product_error`, or all features
-// are integers and float32 holds their products' sums over a chain exactly.
+// The setup for a kernel on points: sparse for CSR, bytes where the points have them; for dense RBF
+// the product form only where it is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below
+// `product_error`, or all features are integers and float32 holds their products' sums over a chain
+// exactly.
 KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 
 // Nanoseconds of one kernel value on one core, by a fixed model (never measured at run time).
@@ -45,16 +46,17 @@ class RowPanels {
 
   std::size_t size() const { return size_; }
   std::size_t n_panels() const { return (size_ + panel_rows - 1) / panel_rows; }
-  std::size_t bytes() const;
   const Points& points() const { return *points_; }
 
  private:
   friend class TileScratch;
+  void pack_bytes(int n_threads);
   const Points* points_ = nullptr;
   std::size_t size_ = 0;
   std::vector<std::int32_t> rows_;
   std::vector<double> half_norms_;  // padded to whole panels
-  std::vector<float> values_;       // dense only
+  std::vector<float> values_;       // dense only, or:
+  std::vector<std::int8_t> bytes_;  // less 128
 };
 
 // Panels evaluated together: several for dense rows, so that the queries are read once for all of
@@ -78,6 +80,9 @@ class TileScratch {
 
  private:
   void pack_sparse(std::size_t panel);
+  template <class Real>
+  void byte_rows(const Points& query_points, const std::int32_t* queries, std::size_t n_queries,
+                 Real* out, std::size_t stride);
 
   KernelSetup setup_;
   const RowPanels* lanes_ = nullptr;
@@ -88,6 +93,8 @@ class TileScratch {
   std::vector<std::int32_t> slot_;     // column -> packed row, 0 = none
   std::vector<std::int32_t> columns_;  // columns with a slot
   std::vector<float> packed_;
+  std::vector<const std::uint8_t*> query_bytes_;
+  std::vector<std::int32_t> query_terms_, dots_;
 };
 
 }  // namespace dcsvm

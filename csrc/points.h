@@ -18,8 +18,13 @@ struct Points {
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
   const double* half_norms = nullptr;  // see compute_half_norms() in kernel_tile.h
+  // dense rows whose features are all integers from 0 to 255, once more: n_samples x
+  // byte_row_size(), zeros behind the features, and the sum of each row
+  const std::uint8_t* bytes = nullptr;
+  const std::int32_t* byte_sums = nullptr;
 
   std::size_t row_size() const { return n_features + n_codes; }
+  std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
   bool is_dense() const { return dense != nullptr; }
 };
 

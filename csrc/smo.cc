@@ -23,7 +23,7 @@ constexpr std::size_t complete_set = 1024;  // a problem of at most this many is
 constexpr double inner_reduction = 0.2;     // of the working set's own violation
 // Nanoseconds, fixed: kernel rows are cached where a value costs more than reading it does, and
 // the working set grows with the cost of a row.
-constexpr double caching_pays_above = 0.5;
+constexpr double caching_pays_above = 2.0;
 constexpr double working_set_entry_cost = 8.0;
 constexpr std::size_t query_block = 64;
 constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
@@ -58,9 +58,9 @@ class Solver {
  private:
   // gradient over all variables
   void start();
-  void rebuild(bool from_scratch);
-  void rebuild_active();
   void synchronise();
+  void rebuild();
+  void add_product(const std::vector<std::int32_t>& variables, const std::vector<double>& since);
   void activate();
   void write_back();
   double everywhere_violation() const;
@@ -125,8 +125,13 @@ SolveReport Solver::run() {
     const double violation = measure();
     if (violation <= options_.tolerance) {
       synchronise();
+      if (everywhere_violation() <= options_.tolerance && options_.from_scratch) rebuild();
       if (everywhere_violation() <= options_.tolerance || !may_go_on()) break;
-      if (n_active() < qp_.size) activate();
+      if (n_active() < qp_.size) {
+        activate();
+      } else {
+        std::copy_n(gradient_, qp_.size, g_.begin());
+      }
       continue;
     }
     if (!may_go_on()) {
@@ -157,45 +162,86 @@ void Solver::start() {
   const auto n_support = static_cast<std::size_t>(
       std::count_if(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; }));
   const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
-  if (n_support == 0 || (fits && has_dear_rows(setup_, points_))) {
+  const bool keep_rows = fits && has_dear_rows(setup_, points_);
+  if (n_support == 0 || keep_rows) {
     for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
-    base_alpha_.assign(qp_.size, 0.0);
     std::vector<std::int32_t> everything(qp_.size);
     std::iota(everything.begin(), everything.end(), 0);
     load(everything);
-    if (n_support > 0) synchronise();
+    if (n_support > 0) rebuild();
+    base_alpha_.assign(alpha_, alpha_ + qp_.size);
   } else {
-    rebuild(true);
+    rebuild();
     activate();
   }
 }
 
-// Brings alpha_ and gradient_ up to date for all variables.
+// Brings alpha_ and gradient_ up to date for all variables: those that were shrunk away get what
+// changed since.
 void Solver::synchronise() {
   write_back();
-  if (std::equal(base_alpha_.begin(), base_alpha_.end(), alpha_)) return;
-  if (n_active() == qp_.size && !options_.gradient_given) {
-    rebuild_active();
-  } else {
-    rebuild(!options_.gradient_given);
+  for (std::size_t p = 0; p < n_active(); ++p) gradient_[active_[p]] = g_[p];
+  if (n_active() < qp_.size) {
+    std::vector<std::int32_t> inactive;
+    std::size_t p = 0;
+    for (std::size_t i = 0; i < qp_.size; ++i) {
+      if (p < n_active() && static_cast<std::size_t>(active_[p]) == i) {
+        ++p;
+      } else {
+        inactive.push_back(static_cast<std::int32_t>(i));
+      }
+    }
+    add_product(inactive, base_alpha_);
   }
+  base_alpha_.assign(alpha_, alpha_ + qp_.size);
   rows_since_rebuild_ = 0;
 }
 
-// From scratch with all variables active: rows that are cached need not be computed again.
-void Solver::rebuild_active() {
-  Timer timer(report_.seconds_rebuild);
-  std::vector<std::int32_t> support;
-  std::vector<double> weights;
-  for (std::size_t p = 0; p < n_active(); ++p) {
-    g_[p] = -qp_.linear[p];
-    if (a_[p] == 0.0) continue;
-    support.push_back(static_cast<std::int32_t>(p));
-    weights.push_back(a_[p]);
+// The gradient of all variables from nothing; where all of them are active, with the rows that are
+// cached.
+void Solver::rebuild() {
+  for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
+  if (caching_ && n_active() == qp_.size) {
+    Timer timer(report_.seconds_rebuild);
+    std::vector<std::int32_t> support;
+    std::vector<double> weights;
+    for (std::size_t p = 0; p < n_active(); ++p) {
+      g_[p] = -qp_.linear[p];
+      if (a_[p] == 0.0) continue;
+      support.push_back(static_cast<std::int32_t>(p));
+      weights.push_back(a_[p]);
+    }
+    update_gradient(support, weights);
+    std::copy_n(g_.begin(), qp_.size, gradient_);
+    ++report_.rebuilds;
+  } else {
+    std::vector<std::int32_t> everything(qp_.size);
+    std::iota(everything.begin(), everything.end(), 0);
+    add_product(everything, std::vector<double>(qp_.size, 0.0));
   }
-  update_gradient(support, weights);
-  std::copy_n(g_.begin(), qp_.size, gradient_);
   base_alpha_.assign(alpha_, alpha_ + qp_.size);
+}
+
+// gradient_ of some variables += K (alpha_ - since).
+void Solver::add_product(const std::vector<std::int32_t>& variables,
+                         const std::vector<double>& since) {
+  Timer timer(report_.seconds_rebuild);
+  std::vector<std::int32_t> sources, targets;
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < qp_.size; ++i) {
+    if (alpha_[i] == since[i]) continue;
+    sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
+    weights.push_back(alpha_[i] - since[i]);
+  }
+  if (sources.empty() || variables.empty()) return;
+  for (const std::int32_t i : variables)
+    targets.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
+  std::vector<double> sums(targets.size(), 0.0);
+  kernel_product(setup_, {&points_, targets.data(), targets.size()},
+                 {&points_, sources.data(), sources.size()}, {1, nullptr, nullptr, weights.data()},
+                 Precision::single_tiles, options_.n_threads, sums.data());
+  for (std::size_t k = 0; k < sums.size(); ++k) gradient_[variables[k]] += sums[k];
+  report_.kernel_evaluations += static_cast<std::int64_t>(sources.size() * targets.size());
   ++report_.rebuilds;
 }
 
@@ -212,33 +258,6 @@ double Solver::everywhere_violation() const { return optimality(qp_, alpha_, gra
 
 void Solver::write_back() {
   for (std::size_t p = 0; p < n_active(); ++p) alpha_[active_[p]] = a_[p];
-}
-
-// The gradient of all variables at alpha_: from nothing, or from the base and what changed since.
-void Solver::rebuild(bool from_scratch) {
-  Timer timer(report_.seconds_rebuild);
-  std::vector<std::int32_t> sources, targets(qp_.size);
-  std::vector<double> weights;
-  for (std::size_t i = 0; i < qp_.size; ++i) {
-    const double weight = from_scratch ? alpha_[i] : alpha_[i] - base_alpha_[i];
-    targets[i] = static_cast<std::int32_t>(qp_.row_of(i));
-    if (weight == 0.0) continue;
-    sources.push_back(targets[i]);
-    weights.push_back(weight);
-  }
-  std::vector<double> sums(qp_.size, 0.0);
-  if (!sources.empty()) {
-    kernel_product(setup_, {&points_, targets.data(), targets.size()},
-                   {&points_, sources.data(), sources.size()},
-                   {1, nullptr, nullptr, weights.data()}, Precision::single_tiles,
-                   options_.n_threads, sums.data());
-    report_.kernel_evaluations += static_cast<std::int64_t>(sources.size() * targets.size());
-    ++report_.rebuilds;
-  }
-  for (std::size_t i = 0; i < qp_.size; ++i) {
-    gradient_[i] = (from_scratch ? -qp_.linear[i] : gradient_[i]) + sums[i];
-  }
-  base_alpha_.assign(alpha_, alpha_ + qp_.size);
 }
 
 // Chooses the active variables after a rebuild: all but those far inside their bound's side.

@@ -3,8 +3,8 @@
 // Every outer step takes a working set of up to q variables: the free variables of the last one
 // and the most violating others. It is solved in memory (working_set.h), then the gradient of the
 // active variables is updated from the kernel rows of those that changed. Variables that sit
-// quietly at a bound are shrunk away, and memory is compacted to the rest; their gradient is
-// rebuilt by a kernel product before convergence is declared.
+// quietly at a bound are shrunk away, and memory is compacted to the rest; what changed since is
+// added to their gradient by a kernel product before convergence is declared.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct SolveOptions {
   std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
   std::size_t cache_bytes = 0;
   int n_threads = 1;
-  bool gradient_given =
-      false;  // `gradient` is exact on entry: keep it as the base, add changes only
+  bool gradient_given = false;  // `gradient` is exact on entry
+  bool from_scratch = false;    // rebuild the gradient from nothing before declaring convergence
   std::function<bool(const SolveProgress&)> progress;  // false: stop
 };
 

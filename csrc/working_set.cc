@@ -12,7 +12,7 @@ namespace dcsvm {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double immovable = std::numeric_limits<double>::quiet_NaN();
 constexpr double smallest_curvature = 1e-12;
 constexpr double smallest_damping = 1e-7, largest_damping = 1e-1;
 constexpr std::size_t most_held = 16;  // bounds a Newton step may run into
@@ -28,21 +28,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-void WorkingSetSolver::refresh_room(std::size_t i) {
-  room_up_[i] = set_.alpha[i] < set_.upper[i] ? infinity : 0.0;
-  room_down_[i] = set_.alpha[i] > set_.lower[i] ? infinity : 0.0;
+void WorkingSetSolver::refresh_side(std::size_t i) {
+  const bool grows = set_.alpha[i]<set_.upper[i], shrinks = set_.alpha[i]> set_.lower[i];
+  side_[i] = grows == shrinks ? (grows ? 0.0 : immovable) : grows ? 1.0 : -1.0;
 }
 
 WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance,
                                          std::int64_t max_updates, int n_threads) {
   set_ = set;
   report_ = {};
-  room_up_.assign(set.stride, 0.0);
-  room_down_.assign(set.stride, 0.0);
-  scale_.assign(set.stride, 0.0);
+  side_.assign(set.stride, immovable);
+  scale_.assign(set.stride, 1.0);
   for (std::size_t i = set.size; i < set.stride; ++i) set_.gradient[i] = 0.0;
   for (std::size_t i = 0; i < set.size; ++i) {
-    refresh_room(i);
+    refresh_side(i);
     const double diagonal = set.kernel[i * set.stride + i];
     scale_[i] = 1.0 / std::sqrt(std::max(diagonal, 1e-6));
   }
@@ -104,11 +103,10 @@ double WorkingSetSolver::violation() const {
 // Coordinate descent on the variable with the largest scaled violation (equation (4) of the
 // paper's update rule), one fused pass over a kernel row per update.
 double WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_updates) {
-  const CoordinateState state{set_.stride, set_.gradient, room_up_.data(), room_down_.data(),
-                              scale_.data()};
-  const double target =
-      tolerance *
-      *std::min_element(scale_.begin(), scale_.begin() + static_cast<std::ptrdiff_t>(set_.size));
+  const bool scaled = std::any_of(scale_.begin(), scale_.end(), [](double s) { return s != 1.0; });
+  const CoordinateState state{set_.stride, set_.gradient, side_.data(),
+                              scaled ? scale_.data() : nullptr};
+  const double target = tolerance * *std::min_element(scale_.begin(), scale_.end());
   double largest = 0, gain = 0;
   std::size_t i = isa().descend(state, set_.kernel, 0.0, &largest);
   for (std::int64_t k = 0; k < max_updates && largest > target; ++k) {
@@ -121,7 +119,7 @@ double WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_
       alpha = gradient > 0 ? set_.lower[i] : set_.upper[i];
     }
     set_.alpha[i] = alpha;
-    refresh_room(i);
+    refresh_side(i);
     ++report_.updates;
     if (alpha == old) break;  // the step is below the resolution of alpha
     const double step = alpha - old;
@@ -154,8 +152,7 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
         continue;
       }
       GroupRange& range = ranges[static_cast<std::size_t>(group)];
-      if (room_up_[k] > 0 && -set_.gradient[k] > range.grow)
-        top[static_cast<std::size_t>(group)] = k;
+      if (side_[k] >= 0 && -set_.gradient[k] > range.grow) top[static_cast<std::size_t>(group)] = k;
       range.include(set_.alpha[k], set_.lower[k], set_.upper[k], set_.gradient[k]);
     }
     for (int group = 0; group < set_.n_groups; ++group) {
@@ -178,7 +175,7 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
     std::size_t j = set_.size;
     double best = 0;
     for (std::size_t k = 0; k < set_.size; ++k) {
-      if (set_.group[k] != worst_group || !(room_down_[k] > 0)) continue;
+      if (set_.group[k] != worst_group || !(side_[k] <= 0)) continue;
       const double difference = set_.gradient[k] - set_.gradient[i];
       if (difference <= 0) continue;
       const double curvature = std::max<double>(
@@ -210,7 +207,7 @@ void WorkingSetSolver::move(std::size_t i, double target) {
   const double change = target - set_.alpha[i];
   const float* row = set_.kernel + i * set_.stride;
   set_.alpha[i] = target;
-  refresh_room(i);
+  refresh_side(i);
   for (std::size_t k = 0; k < set_.size; ++k) set_.gradient[k] += change * row[k];
 }
 
@@ -230,7 +227,7 @@ std::vector<double> WorkingSetSolver::product(const std::vector<double>& change)
 void WorkingSetSolver::collect_free() {
   free_.clear();
   for (std::size_t i = 0; i < set_.size; ++i) {
-    if (room_up_[i] > 0 && room_down_[i] > 0) free_.push_back(static_cast<std::int32_t>(i));
+    if (side_[i] == 0) free_.push_back(static_cast<std::int32_t>(i));
   }
 }
 
@@ -326,7 +323,7 @@ double WorkingSetSolver::step_to_bound(const std::vector<double>& direction, dou
     const auto i = static_cast<std::size_t>(free_[a]);
     if (change[i] == 0.0) continue;
     set_.alpha[i] = target[a];
-    refresh_room(i);
+    refresh_side(i);
     if (target[a] == set_.lower[i] || target[a] == set_.upper[i])
       blocked.push_back(static_cast<std::int32_t>(a));
   }
@@ -366,7 +363,7 @@ double WorkingSetSolver::newton_step(int n_threads) {
       std::size_t outside = 0;
       for (std::size_t a = 0; a < n; ++a) {
         const auto i = static_cast<std::size_t>(free_[a]);
-        if (room_up_[i] == 0 || room_down_[i] == 0) direction[a] = 0.0;
+        if (side_[i] != 0) direction[a] = 0.0;
         const double target = set_.alpha[i] + direction[a];
         outside += (target < set_.lower[i]) | (target > set_.upper[i]);
       }

@@ -40,7 +40,7 @@ class WorkingSetSolver {
                          int n_threads);
 
  private:
-  void refresh_room(std::size_t i);
+  void refresh_side(std::size_t i);
   void move(std::size_t i, double target);
   double descend_coordinates(double tolerance, std::int64_t max_updates);
   double descend_pairs(double tolerance, std::int64_t max_updates);
@@ -58,7 +58,7 @@ class WorkingSetSolver {
 
   WorkingSet set_;
   WorkingSetReport report_;
-  std::vector<double> room_up_, room_down_, scale_;
+  std::vector<double> side_, scale_;
 
   // Newton: free variables, the damping that last suited the problem, and what a step was worth
   std::vector<std::int32_t> free_;

@@ -1,5 +1,5 @@
 # Declarations of csrc/ as _core.pyx uses them.
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.functional cimport function
 from libcpp.vector cimport vector
@@ -16,6 +16,7 @@ cdef extern from "kernel.h" namespace "dcsvm" nogil:
         difference
         product
         sparse
+        bytes
 
     cdef struct CKernel "dcsvm::Kernel":
         KernelType type
@@ -25,7 +26,7 @@ cdef extern from "kernel.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "points.h" namespace "dcsvm" nogil:
-    cdef struct CPoints "dcsvm::Points":
+    cdef cppclass CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
         size_t n_codes
@@ -34,6 +35,9 @@ cdef extern from "points.h" namespace "dcsvm" nogil:
         const int32_t* indices
         const float* values
         const double* half_norms
+        const uint8_t* bytes
+        const int32_t* byte_sums
+        size_t byte_row_size() const
 
     cdef struct RowList:
         const CPoints* points
@@ -65,6 +69,9 @@ cdef extern from "codes.h" namespace "dcsvm" nogil:
 
     CodedColumns find_codes(const CPoints&, int) except +
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*) except +
+    cbool are_bytes(const CPoints&, int) except +
+    double bytes_cost(const CPoints&)
+    void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
 cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
@@ -116,6 +123,7 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
         size_t cache_bytes
         int n_threads
         cbool gradient_given
+        cbool from_scratch
 
     cdef struct SolveReport:
         cbool converged

@@ -4,7 +4,7 @@ Rows come in as a Points object, row subsets as int32 row numbers, everything el
 NumPy arrays. Nothing is decided here and there are no defaults.
 """
 
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
@@ -69,7 +69,7 @@ cdef class Points:
     """Rows of a data set for the core: dense float32 (n, d), or CSR. Keeps the arrays alive."""
 
     cdef CPoints points
-    cdef object arrays, half_norms
+    cdef object arrays, half_norms, byte_arrays
 
     def __init__(self, rows, int threads):
         check_threads(threads)
@@ -112,8 +112,8 @@ cdef class Points:
 
     def encode(self, double worth, int threads):
         """Turn groups of exclusive 0/1 columns into codes (csrc/codes.h), in place, where a row
-        pair then costs less than 1/worth of the operations. Both sides of a tile must be these
-        points."""
+        pair then costs less than 1/worth of the operations, or small integers into bytes where
+        that costs less still. Both sides of a tile must be these points."""
         cdef CodedColumns columns
         cdef float[:, ::1] coded
         cdef double[::1] half_norms = self.half_norms
@@ -121,6 +121,8 @@ cdef class Points:
             return
         with nogil:
             columns = find_codes(self.points, threads)
+        if bytes_cost(self.points) < columns.cost() and self.are_bytes(threads):
+            return self.encode_bytes(threads)
         if columns.cost() * worth > 2.0 * self.points.n_features or columns.groups.size() == 0:
             return
         rows = np.empty((self.points.n_samples, columns.numeric.size() + columns.groups.size()),
@@ -132,6 +134,32 @@ cdef class Points:
         self.points.n_features = columns.numeric.size()
         self.points.n_codes = columns.groups.size()
         self.arrays = rows
+
+    @property
+    def has_bytes(self):
+        return self.points.bytes != NULL
+
+    def are_bytes(self, int threads):
+        """Whether the rows are 8-bit integers and this machine has tiles for them."""
+        cdef cbool possible
+        if self.points.dense == NULL or self.points.n_samples == 0 or self.points.n_codes > 0:
+            return False
+        with nogil:
+            possible = are_bytes(self.points, threads)
+        return possible
+
+    def encode_bytes(self, int threads):
+        """Add a copy of the rows as bytes, which they must be; both sides of a tile must have it."""
+        cdef uint8_t[:, ::1] values
+        cdef int32_t[::1] sums
+        rows = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
+        row_sums = np.empty(self.points.n_samples, dtype=np.int32)
+        values, sums = rows, row_sums
+        with nogil:
+            c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
+        self.points.bytes = &values[0, 0]
+        self.points.byte_sums = &sums[0]
+        self.byte_arrays = rows, row_sums
 
     def fit(self, Setup setup, int threads):
         """Prepare the norms for the form of a setup; for dense rows after choosing it."""
@@ -156,12 +184,14 @@ cdef class Setup:
             self.setup.exact_products = False
         if (self.setup.form == Form.sparse) != (points.points.dense == NULL):
             raise ValueError("the sparse form is for CSR rows, the others for dense ones")
+        if self.setup.form == Form.bytes and points.points.bytes == NULL:
+            raise ValueError("the form bytes is for rows encoded as bytes")
         if self.setup.form == Form.difference and self.setup.kernel.type != KernelType.rbf:
             raise ValueError("the difference form is for the RBF kernel")
 
     @property
     def form(self):
-        return ("difference", "product", "sparse")[<int>self.setup.form]
+        return ("difference", "product", "sparse", "bytes")[<int>self.setup.form]
 
 
 def check_sides(Setup setup, Points a, Points b, int threads):
@@ -169,6 +199,8 @@ def check_sides(Setup setup, Points a, Points b, int threads):
     for points in (a, b):
         if (setup.setup.form == Form.sparse) != ((<Points>points).points.dense == NULL):
             raise ValueError(f"rows do not have the form {setup.form}")
+        if setup.setup.form == Form.bytes and (<Points>points).points.bytes == NULL:
+            raise ValueError("rows are not encoded as bytes")
     if a.points.n_codes != b.points.n_codes or (a.points.n_codes and a is not b):
         raise ValueError("coded rows meet only themselves")
     if a.points.n_features != b.points.n_features:
@@ -279,12 +311,12 @@ def optimality(problem, const double[::1] alpha, const double[::1] gradient):
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, double[::1] alpha, double[::1] gradient,
                    double tolerance, int64_t max_iterations, size_t cache_bytes, int threads,
-                   cbool gradient_given, progress):
+                   cbool gradient_given, cbool from_scratch, progress):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
     Cluster c has the variables members[start[c]:start[c + 1]]. `alpha` must be feasible; `gradient`
     receives, for every member, the gradient inside its cluster (and is trusted on entry when
-    `gradient_given`). `progress` is None or an object with an attribute `error`, called with
+    `gradient_given`); `from_scratch` rebuilds it before convergence is declared. `progress` is None or an object with an attribute `error`, called with
     (clusters done, variables done, violation, active variables, outer steps); false stops.
     """
     cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
@@ -311,6 +343,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     options.solve.cache_bytes = cache_bytes
     options.solve.n_threads = threads
     options.solve.gradient_given = gradient_given
+    options.solve.from_scratch = from_scratch
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:

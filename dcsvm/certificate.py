@@ -53,7 +53,7 @@ def check(
     )
     error = 0.0
     while len(checked):
-        exact = exact_gradient(data, problem, alpha, checked, threads)
+        exact = gradient_of(data, problem, alpha, checked, threads, float64=True)
         error = max(error, float(np.max(np.abs(exact - gradient[checked]))))
         gradient[checked] = exact
         remaining[checked] = False
@@ -72,10 +72,16 @@ def state(
     return Certificate(objective, violation, gap if convex else None, 0.0, 0)
 
 
-def exact_gradient(
-    data: KernelRows, problem: BoxProblem, alpha: np.ndarray, variables: np.ndarray, threads: int
+def gradient_of(
+    data: KernelRows,
+    problem: BoxProblem,
+    alpha: np.ndarray,
+    variables: np.ndarray,
+    threads: int,
+    *,
+    float64: bool,
 ) -> np.ndarray:
-    """Gradient of some variables from float64 kernel values."""
+    """Gradient of some variables, from float64 or from float32 kernel values."""
     row = np.arange(problem.size, dtype=np.int32) if problem.row is None else problem.row
     support = np.flatnonzero(alpha)
     product = _core.kernel_product(
@@ -85,7 +91,7 @@ def exact_gradient(
         data.points,
         row[support].astype(np.int32),
         alpha[support],
-        True,
+        float64,
         threads,
     )
     return product[:, 0] - problem.linear[variables]

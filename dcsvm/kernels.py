@@ -60,9 +60,8 @@ class Kernel:
 class KernelRows:
     """Rows with a kernel on them: what `_core` computes with.
 
-    `against` evaluates this side's values in the form chosen for another side's rows, so that test
-    rows meet support vectors in the arithmetic chosen for the support vectors. `coded` may turn
-    one-hot columns into codes, for rows that meet only themselves.
+    `setup` is the form of another side these rows meet, see two_sides(). `coded` is for rows that
+    meet only themselves: one-hot columns may become codes, and small integers bytes.
     """
 
     def __init__(
@@ -71,23 +70,34 @@ class KernelRows:
         kernel: Kernel,
         threads: int,
         *,
-        against: KernelRows | None = None,
         coded: bool = False,
+        points: _core.Points | None = None,
+        setup: _core.Setup | None = None,
     ):
         self.rows = rows
         self.kernel = kernel
-        self.points = _core.Points(rows, threads)
+        self.points = points or _core.Points(rows, threads)
         if coded:
             self.points.encode(WORTH_CODING, threads)
-        if against is None:
-            self.setup = _core.Setup(
-                NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, self.points
-            )
-        else:
-            self.setup = against.setup
+        self.setup = setup or _core.Setup(
+            NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, self.points
+        )
         self.points.fit(self.setup, threads)
 
     @property
     def has_dear_rows(self) -> bool:
         """Whether computing a kernel row costs many times reading it, by the core's fixed model."""
         return _core.has_dear_rows(self.setup, self.points)
+
+
+def two_sides(
+    targets: Rows, sources: Rows, kernel: Kernel, threads: int
+) -> tuple[KernelRows, KernelRows]:
+    """Rows that meet others, evaluated in the form that is right for the sources: test rows meet
+    support vectors in the arithmetic chosen for the support vectors."""
+    sides = _core.Points(targets, threads), _core.Points(sources, threads)
+    if all(points.are_bytes(threads) for points in sides):
+        for points in sides:
+            points.encode_bytes(threads)
+    second = KernelRows(sources, kernel, threads, points=sides[1])
+    return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second

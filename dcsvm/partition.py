@@ -14,11 +14,12 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.dataset import Rows
-from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.kernels import Kernel, KernelRows, two_sides
 
 CLUSTERINGS = ("kernel", "kmeans")
 LARGEST_ITERATIONS = 20
 ROUTED_AT_ONCE = 65536
+LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class Partition:
 
     def assign(self, rows: Rows, threads: int) -> np.ndarray:
         """Number of the nearest center, int32 (n,), for every row; ties go to the lowest."""
-        centers = _Centers(KernelRows(self.sample, self.kernel, threads), self.cluster, threads)
-        targets = KernelRows(rows, self.kernel, threads, against=centers.sample)
+        targets, sample = two_sides(rows, self.sample, self.kernel, threads)
+        centers = _Centers(sample, self.cluster, threads)
         nearest = np.empty(rows.n_samples, np.int32)
         for begin in range(0, rows.n_samples, ROUTED_AT_ONCE):
             part = np.arange(begin, min(begin + ROUTED_AT_ONCE, rows.n_samples), dtype=np.int32)
@@ -107,7 +108,9 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     """
     if kernel.name != "rbf":
         return kernel
-    matrix = _kernel_matrix(KernelRows(sample, Kernel("linear"), threads), threads)
+    step = -(-sample.n_samples // LARGEST_MEDIAN_SAMPLE)
+    some = sample.take(np.arange(0, sample.n_samples, step))
+    matrix = _kernel_matrix(KernelRows(some, Kernel("linear"), threads), threads)
     norms = np.diag(matrix)
     distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
     median = float(np.median(distances)) if len(distances) else 0.0

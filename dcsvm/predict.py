@@ -9,7 +9,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.dataset import Rows
-from dcsvm.kernels import KernelRows
+from dcsvm.kernels import two_sides
 from dcsvm.model import EarlyModel, ExactModel, Model
 
 METHODS = ("exact", "early", "naive")
@@ -44,8 +44,7 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
 
 
 def _global(model: Model, part: ExactModel | EarlyModel, rows: Rows, threads: int) -> np.ndarray:
-    support = KernelRows(part.rows, model.kernel, threads)
-    targets = KernelRows(rows, model.kernel, threads, against=support)
+    targets, support = two_sides(rows, part.rows, model.kernel, threads)
     product = _core.kernel_product(
         support.setup, targets.points, None, support.points, None, part.alpha, False, threads
     )
@@ -54,8 +53,7 @@ def _global(model: Model, part: ExactModel | EarlyModel, rows: Rows, threads: in
 
 def _local(model: Model, part: EarlyModel, rows: Rows, threads: int) -> np.ndarray:
     """Equation (11) of the paper: only the support vectors of the nearest center count."""
-    support = KernelRows(part.rows, model.kernel, threads)
-    targets = KernelRows(rows, model.kernel, threads, against=support)
+    targets, support = two_sides(rows, part.rows, model.kernel, threads)
     cluster = part.partition.assign(rows, threads)
     order = np.argsort(cluster, kind="stable").astype(np.int32)
     first = np.searchsorted(cluster[order], np.arange(part.partition.n_clusters + 1))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, check, exact_gradient, state
+from dcsvm.certificate import Certificate, check, gradient_of, state
 from dcsvm.dataset import Rows, encode_labels
 from dcsvm.formulation import BoxProblem, c_svc
 from dcsvm.kernels import Kernel, KernelRows
@@ -205,9 +205,11 @@ class _Run:
                 if self.options.early:
                     break
         if not self.options.early:
-            if self.plan.levels:
-                self.refine()
-            self.conquer()
+            # where rows are dear the solver computes them once, for the gradient and its steps
+            known = bool(self.plan.levels) and not self.data.has_dear_rows
+            if known:
+                self.extend_gradient(self.refine())
+            self.conquer(gradient_given=known)
         self.report.seconds_train = time.perf_counter() - start
         self.count_support_vectors()
         exact = None if self.options.early else self.exact_model()
@@ -249,16 +251,27 @@ class _Run:
         self.progress.end_level(level_report)
         return partition, cluster
 
-    def refine(self) -> None:
-        """Solve the problem of the support vectors of level 1 alone."""
+    def refine(self) -> np.ndarray:
+        """Solve the problem of the support vectors of level 1 alone; returns them."""
         start = time.perf_counter()
         members = np.flatnonzero(self.alpha).astype(np.int32)
         self.progress.begin("refine", len(members))
         self.solve(members, [len(members)], max(self.options.tolerance, LEVEL_TOLERANCE))
         self.report.refine_seconds = time.perf_counter() - start
         self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
+        return members
 
-    def conquer(self) -> None:
+    def extend_gradient(self, known: np.ndarray) -> None:
+        """The gradient of all variables from that of `known`, which hold all support vectors."""
+        start = time.perf_counter()
+        others = np.setdiff1d(np.arange(self.problem.size), known, assume_unique=True)
+        self.gradient[others] = gradient_of(
+            self.data, self.problem, self.alpha, others, self.threads, float64=False
+        )
+        self.report.phases["rebuild"] += time.perf_counter() - start
+        self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
+
+    def conquer(self, *, gradient_given: bool) -> None:
         """Solve the whole problem to the tolerance and check it with float64 kernel values.
 
         Where float32 kernel values cannot support the tolerance, the gradient is recomputed in
@@ -266,9 +279,16 @@ class _Run:
         """
         start = time.perf_counter()
         everything = np.arange(self.problem.size, dtype=np.int32)
+        whole = [self.problem.size]
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance
-        self.solve(everything, [self.problem.size], SOLVER_TOLERANCE * tolerance)
+        self.solve(
+            everything,
+            whole,
+            SOLVER_TOLERANCE * tolerance,
+            gradient_given=gradient_given,
+            from_scratch=True,
+        )
         refined = self.options.certify
         certificate = self.verify(0)
         for attempt in range(1, LARGEST_REFINEMENTS):
@@ -280,9 +300,7 @@ class _Run:
                 or self.progress.stop
             ):
                 break
-            self.solve(
-                everything, [self.problem.size], SOLVER_TOLERANCE * tolerance, gradient_given=True
-            )
+            self.solve(everything, whole, SOLVER_TOLERANCE * tolerance, gradient_given=True)
             certificate = self.verify(attempt)
         self.settle(certificate, certificate.violation <= tolerance)
         self.report.conquer_seconds = time.perf_counter() - start
@@ -307,14 +325,20 @@ class _Run:
         """The gradient of all variables from float64 kernel values."""
         start = time.perf_counter()
         everything = np.arange(self.problem.size)
-        self.gradient[:] = exact_gradient(
-            self.data, self.problem, self.alpha, everything, self.threads
+        self.gradient[:] = gradient_of(
+            self.data, self.problem, self.alpha, everything, self.threads, float64=True
         )
         self.report.seconds_verify += time.perf_counter() - start
         return state(self.data, self.problem, self.alpha, self.gradient)
 
     def solve(
-        self, members, sizes, tolerance: float, *, gradient_given: bool = False
+        self,
+        members,
+        sizes,
+        tolerance: float,
+        *,
+        gradient_given: bool = False,
+        from_scratch: bool = False,
     ) -> list[dict]:
         if self.progress.stop:
             tolerance = float("inf")
@@ -331,6 +355,7 @@ class _Run:
             self.cache_bytes,
             self.threads,
             gradient_given,
+            from_scratch,
             _CoreProgress(self.progress),
         )
         self.report.add(solved)

@@ -121,7 +121,7 @@ def test_a_gamma_that_needs_no_change_is_kept():
     assert clustering_kernel(rows, Kernel("rbf", 0.0), 1) == Kernel("rbf", 0.0)
     lowered = clustering_kernel(rows, Kernel("rbf", 1e6), 1)
     values = kernel_values(("rbf", lowered.gamma, 0, 0), rows.dense, rows.dense)
-    assert abs(np.median(values[np.triu_indices(300, 1)]) - np.exp(-1)) < 1e-3
+    assert abs(np.median(values[np.triu_indices(300, 1)]) - np.exp(-1)) < 0.02
     for kernel in (KERNELS[0], KERNELS[1], KERNELS[3]):
         assert clustering_kernel(rows, kernel, 1) == kernel
 

@@ -52,8 +52,10 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
     clusters = [np.arange(problem.size)] if clusters is None else clusters
     start = np.cumsum([0, *map(len, clusters)]).astype(np.int64)
     members = np.concatenate(clusters).astype(np.int32)
-    reports = _core.solve_clusters(setup, points, problem, start, members, alpha, gradient, tolerance,  # noqa: E501
-                                   iterations, cache_bytes, threads, given, progress)  # fmt: skip
+    reports = _core.solve_clusters(
+        setup, points, problem, start, members, alpha, gradient, tolerance,
+        iterations, cache_bytes, threads, given, not given, progress,
+    )  # fmt: skip
     return alpha, gradient, reports
 
 

@@ -8,6 +8,7 @@ import sys
 # Threads that wait sleep: spinning ones starve the others where cores are shared. Read once, when
 # the OpenMP runtime is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # unused, but its threads would spin
 
 from collections.abc import Callable
 

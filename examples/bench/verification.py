@@ -22,16 +22,18 @@ def verification_seconds(
     except ImportError:
         return None
     ours = kernels.Kernel(kernels.NAMES[kernel.type], kernel.gamma, kernel.coef0, kernel.degree)
-    support = kernels.KernelRows(Rows.from_array(support_rows[:MOST_SUPPORT_ROWS]), ours, threads)
-    some = Rows.from_array(rows[:MOST_ROWS]).in_form_of(support.rows, threads)
-    targets = kernels.KernelRows(some, ours, threads, against=support)
-    weights = np.ones(support.rows.n_samples)
+    some, support = rows[:MOST_ROWS], support_rows[:MOST_SUPPORT_ROWS]
+    both = Rows.from_array(np.concatenate((some, support)))
+    data = kernels.KernelRows(both, ours, threads, coded=True)  # as in training
+    targets = np.arange(len(some), dtype=np.int32)
+    sources = np.arange(len(some), both.n_samples, dtype=np.int32)
+    weights = np.ones(len(support))
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
         _core.kernel_product(
-            support.setup, targets.points, None, support.points, None, weights, False, threads
+            data.setup, data.points, targets, data.points, sources, weights, False, threads
         )
         seconds.append(time.perf_counter() - start)
-    measured = some.n_samples * support.rows.n_samples
+    measured = len(some) * len(support)
     return float(np.median(seconds)) * len(rows) * len(support_rows) / max(measured, 1)

@@ -1,0 +1,20 @@
+// Dot products of rows of 8-bit integers, for processors that have an instruction for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dcsvm {
+
+// Features of a row that are multiplied together: the instruction adds four products.
+constexpr std::size_t bytes_at_once = 4;
+
+// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], exactly. A panel holds n_quads
+// times four neighbouring features of each of panel_rows rows, every value less 128.
+using ByteDots = void (*)(const std::uint8_t* const* queries, std::size_t n_queries,
+                          const std::int8_t* panel, std::size_t n_quads, std::int32_t* out);
+
+// Null where the processor has no such instruction.
+ByteDots byte_dots();
+
+}  // namespace dcsvm

@@ -1,0 +1,42 @@
+// The body behind byte_dots.h, included once per register width by byte_dots.cc, which defines
+// DCSVM_WIDTH_NAME (a namespace name), DCSVM_VECTOR_BYTES, DCSVM_BYTE_QUERIES (rows of a tile, as
+// many as the registers hold) and DCSVM_DOT(sum, a, b). Therefore no include guard.
+
+namespace dcsvm {
+namespace DCSVM_WIDTH_NAME {
+
+typedef std::int32_t IntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+
+static void byte_dots(const std::uint8_t* const* queries, std::size_t n_queries,
+                      const std::int8_t* panel, std::size_t n_quads, std::int32_t* out) {
+  constexpr std::size_t n_vectors = 2, width = DCSVM_VECTOR_BYTES / sizeof(std::int32_t);
+  constexpr std::size_t tile = DCSVM_BYTE_QUERIES;
+  for (std::size_t first = 0; first < n_queries; first += tile) {
+    const std::size_t n = n_queries - first < tile ? n_queries - first : tile;
+    const std::uint8_t* query[tile];
+    for (std::size_t r = 0; r < tile; ++r) query[r] = queries[first + (r < n ? r : n - 1)];
+    for (std::size_t lane = 0; lane < panel_rows; lane += n_vectors * width) {
+      IntVector sum[tile][n_vectors] = {};
+      const std::int8_t* lanes = panel + lane * bytes_at_once;
+      for (std::size_t k = 0; k < n_quads; ++k, lanes += panel_rows * bytes_at_once) {
+        IntVector b[n_vectors];
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < n_vectors; ++v)
+          std::memcpy(&b[v], lanes + v * DCSVM_VECTOR_BYTES, sizeof b[v]);
+#pragma GCC unroll 8
+        for (std::size_t r = 0; r < tile; ++r) {
+          std::int32_t four;
+          std::memcpy(&four, query[r] + k * bytes_at_once, sizeof four);
+          const IntVector a = IntVector{} + four;
+#pragma GCC unroll 8
+          for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = DCSVM_DOT(sum[r][v], a, b[v]);
+        }
+      }
+      for (std::size_t r = 0; r < n; ++r)
+        std::memcpy(out + (first + r) * panel_rows + lane, sum[r], sizeof sum[r]);
+    }
+  }
+}
+
+}  // namespace DCSVM_WIDTH_NAME
+}  // namespace dcsvm
