@@ -10,7 +10,8 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t most_columns = 4096;
-constexpr double most_comparisons = 1e9;  // pairs of ones looked at, over all rows
+constexpr std::size_t largest_group = 254;  // codes 0 to 253
+constexpr double most_comparisons = 1e9;    // pairs of ones looked at, over all rows
 constexpr std::size_t fewest_byte_features = 16, most_byte_features = 8192;  // sums below 2^30
 
 enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
@@ -96,8 +97,10 @@ CodedColumns find_codes(const Points& points, int n_threads) {
     std::vector<std::vector<std::size_t>> groups;
     for (std::size_t b = 0; b < n; ++b) {
       const auto fits = [&together, n, b](const std::vector<std::size_t>& group) {
-        return std::none_of(group.begin(), group.end(),
-                            [&](std::size_t a) { return together[a * n + b] != 0; });
+        return group.size() < largest_group &&
+               std::none_of(
+                   group.begin(), group.end(),
+                   [&](std::size_t a) { return together[a * n + b] != 0; });
       };
       // neighbouring columns usually belong together: the latest group first
       const auto found = std::find_if(groups.rbegin(), groups.rend(), fits);
@@ -120,21 +123,23 @@ CodedColumns find_codes(const Points& points, int n_threads) {
   return result;
 }
 
-void encode(const Points& points, const CodedColumns& columns, int n_threads, float* out) {
-  const std::size_t n_numeric = columns.numeric.size(), stride = n_numeric + columns.groups.size();
+void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
+            std::uint8_t* codes) {
+  const std::size_t n_numeric = columns.numeric.size(), n_groups = columns.groups.size();
   const auto n = static_cast<std::int64_t>(points.n_samples);
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t i = 0; i < n; ++i) {
-    const float* row = points.dense + static_cast<std::size_t>(i) * points.n_features;
-    float* to = out + static_cast<std::size_t>(i) * stride;
-    for (std::size_t k = 0; k < n_numeric; ++k) to[k] = row[columns.numeric[k]];
-    for (std::size_t g = 0; g < columns.groups.size(); ++g) {
+    const auto at = static_cast<std::size_t>(i);
+    const float* row = points.dense + at * points.n_features;
+    for (std::size_t k = 0; k < n_numeric; ++k)
+      numeric[at * n_numeric + k] = row[columns.numeric[k]];
+    for (std::size_t g = 0; g < n_groups; ++g) {
       const std::vector<std::int32_t>& group = columns.groups[g];
-      float code = std::numeric_limits<float>::quiet_NaN();
+      std::uint8_t code = no_code;
       for (std::size_t k = 0; k < group.size(); ++k) {
-        if (row[group[k]] != 0.0f) code = static_cast<float>(k);
+        if (row[group[k]] != 0.0f) code = static_cast<std::uint8_t>(k);
       }
-      to[n_numeric + g] = code;
+      codes[at * n_groups + g] = code;
     }
   }
 }

@@ -3,7 +3,8 @@
 // Two rows then differ in a group by 0 where the codes are equal, else by the columns that are
 // set: |x - z|^2 = ... + W_x + W_z - 2 (number of equal codes), with W_x the number of columns set.
 // One-hot data is recognised by this alone; nothing has to be declared. A kernel value costs one
-// comparison for a group instead of a multiplication for each of its columns, and is more exact.
+// comparison of bytes for a group instead of a multiplication for each of its columns, and is more
+// exact.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,9 @@ struct CodedColumns {
   std::vector<std::int32_t> numeric;              // columns that stay as they are, ascending
   std::vector<std::vector<std::int32_t>> groups;  // columns of each code, ascending
 
-  // Operations a row pair costs with and without codes.
+  // Operations a row pair costs, a numeric column two.
   double cost() const {
-    return 2.0 * static_cast<double>(numeric.size()) + 3.0 * static_cast<double>(groups.size());
+    return 2.0 * static_cast<double>(numeric.size()) + 1.2 * static_cast<double>(groups.size());
   }
 };
 
@@ -28,9 +29,12 @@ struct CodedColumns {
 // are in neither list. No groups when the rows have too many ones to compare.
 CodedColumns find_codes(const Points& points, int n_threads);
 
-// Writes the rows as the numeric columns followed by one code for each group, n_samples x
-// (numeric + groups). A row without a column set in a group has NaN there, which equals nothing.
-void encode(const Points& points, const CodedColumns& columns, int n_threads, float* out);
+// The code of a row without a column set in a group; it equals nothing.
+constexpr std::uint8_t no_code = 255;
+
+// Writes the numeric columns, n_samples x numeric, and a code for each group, n_samples x groups.
+void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
+            std::uint8_t* codes);
 
 // Operations a row pair costs as bytes, to compare with CodedColumns::cost().
 constexpr double bytes_cost(const Points& points) {

@@ -29,9 +29,11 @@ struct DenseTile {
   const float* const* queries;     // n_queries pointers to dense rows
   const double* query_half_norms;  // n_queries
   std::size_t n_queries;
-  const float* panel;             // (n_features + n_codes) x panel_rows
-  const double* lane_half_norms;  // panel_rows
-  std::size_t out_stride;         // out[query * out_stride + lane]
+  const float* panel;                      // n_features x panel_rows
+  const std::uint8_t* const* query_codes;  // n_queries pointers to n_codes codes
+  const std::uint8_t* panel_codes;         // n_codes x panel_rows
+  const double* lane_half_norms;           // panel_rows
+  std::size_t out_stride;                  // out[query * out_stride + lane]
 };
 
 // Arguments of the kernel as integers: a multiple of a dot product plus a term of each row.

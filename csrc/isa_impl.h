@@ -178,44 +178,54 @@ DCSVM_INLINE typename Traits<Real>::Vector from_dot(const Kernel& kernel,
   return maximum((lane_half_norms + static_cast<Real>(query_half_norm)) - dot, zero);
 }
 
-// What the codes contribute: equal codes to a dot product, columns set in one row only to a squared
-// distance. Whole numbers, so exact.
-template <class Sum, bool difference>
-DCSVM_INLINE void coded_part(const DenseTile& t, const float* const* query, const double* norms,
-                             std::size_t lane,
-                             typename Traits<Sum>::Vector (&total)[tile_queries][tile_vectors]) {
-  using Vector = typename Traits<Sum>::Vector;
-  const Vector zero = {}, match = zero + Sum(difference ? -2 : 1);
-  if constexpr (difference) {
+// Equal codes of each query with the rows of a panel. Bytes count up to 127 of them at a time.
+DCSVM_INLINE void count_matches(const DenseTile& t, const std::uint8_t* const* query,
+                                float (&matches)[tile_queries][panel_rows]) {
+  typedef std::int8_t Bytes __attribute__((vector_size(panel_rows)));
+  for (std::size_t begin = 0; begin < t.n_codes; begin += 127) {
+    const std::size_t end = begin + 127 < t.n_codes ? begin + 127 : t.n_codes;
+    Bytes count[tile_queries] = {};
+    for (std::size_t k = begin; k < end; ++k) {
+      Bytes lanes;
+      std::memcpy(&lanes, t.panel_codes + k * panel_rows, sizeof lanes);
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < tile_vectors; ++v) {
-      const Vector set = load_doubles<Sum>(t.lane_half_norms + lane + v * width<Sum>) * Sum(2);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < tile_queries; ++r) {
-        total[r][v] = set + static_cast<Sum>(2 * norms[r]);
-      }
+      for (std::size_t r = 0; r < tile_queries; ++r)
+        count[r] -= (Bytes{} + static_cast<std::int8_t>(query[r][k])) == lanes;
     }
-  }
-  const float* panel = t.panel + t.n_features * panel_rows + lane;
-  for (std::size_t k = t.n_features; k < t.n_features + t.n_codes; ++k, panel += panel_rows) {
-    Vector b[tile_vectors];
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Sum>(panel + v * width<Sum>);
-#pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
-      const Vector a = zero + static_cast<Sum>(query[r][k]);
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < tile_vectors; ++v) total[r][v] += a == b[v] ? match : zero;
+      for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+        const auto found = static_cast<float>(count[r][lane]);
+        matches[r][lane] = begin == 0 ? found : matches[r][lane] + found;
+      }
     }
   }
 }
 
+// What the codes contribute: equal ones to a dot product, columns set in one row only to a squared
+// distance. Whole numbers, so exact.
+template <class Sum, bool difference>
+DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const float* matches,
+                                                     double norm, std::size_t at) {
+  const auto equal = load_lanes<Sum>(matches + at);
+  if constexpr (!difference) return equal;
+  return (load_doubles<Sum>(t.lane_half_norms + at) + static_cast<Sum>(norm) - equal) * Sum(2);
+}
+
 template <class Real, bool difference>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, const double* norms,
-                             std::size_t lane, std::size_t n_queries, Real* out) {
+                             const float (&matches)[tile_queries][panel_rows], std::size_t lane,
+                             std::size_t n_queries, Real* out) {
   using Vector = typename Traits<Real>::Vector;
   Vector total[tile_queries][tile_vectors] = {};
-  if (t.n_codes > 0) coded_part<Real, difference>(t, query, norms, lane, total);
+  if (t.n_codes > 0) {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) {
+        total[r][v] = coded_part<Real, difference>(t, matches[r], norms[r], lane + v * width<Real>);
+      }
+    }
+  }
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
     const std::size_t end =
         begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
@@ -272,15 +282,13 @@ DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
 // double, so that only the kernel's own rounding is left.
 template <class Real>
 DCSVM_INLINE void exact_tile(const DenseTile& t, const float* const* query, const double* norms,
-                             std::size_t lane, std::size_t n_queries, Real* out) {
+                             const float (&matches)[tile_queries][panel_rows], std::size_t lane,
+                             std::size_t n_queries, Real* out) {
   constexpr std::size_t lanes = tile_vectors * width<float>;
   double total[tile_queries][lanes] = {};
   float part[tile_queries][lanes];
   if (t.n_codes > 0) {
-    FloatVector matches[tile_queries][tile_vectors] = {};
-    coded_part<float, false>(t, query, norms, lane, matches);
-    std::memcpy(part, matches, sizeof part);
-    add_lanes(part[0], tile_queries * lanes, total[0]);
+    for (std::size_t r = 0; r < tile_queries; ++r) add_lanes(matches[r] + lane, lanes, total[r]);
   }
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
     const std::size_t end =
@@ -331,17 +339,22 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
     const float* query[tile_queries];
+    const std::uint8_t* codes[tile_queries];
     double norms[tile_queries];
+    float matches[tile_queries][panel_rows];
     for (std::size_t r = 0; r < tile_queries; ++r) {
-      query[r] = t.queries[first + (r < n ? r : n - 1)];
-      norms[r] = t.query_half_norms[first + (r < n ? r : n - 1)];
+      const std::size_t j = first + (r < n ? r : n - 1);
+      query[r] = t.queries[j];
+      norms[r] = t.query_half_norms[j];
+      if (t.n_codes > 0) codes[r] = t.query_codes[j];
     }
+    if (t.n_codes > 0) count_matches(t, codes, matches);
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
       if constexpr (exact) {
-        exact_tile<Real>(t, query, norms, lane, n, rows);
+        exact_tile<Real>(t, query, norms, matches, lane, n, rows);
       } else {
-        dense_tile<Real, difference>(t, query, norms, lane, n, rows);
+        dense_tile<Real, difference>(t, query, norms, matches, lane, n, rows);
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "byte_dots.h"
+#include "codes.h"
 
 namespace dcsvm {
 
@@ -14,11 +15,13 @@ namespace {
 constexpr double product_error = 6e-8;
 // Below this many features the difference form costs no more than the product form.
 constexpr std::size_t difference_features = 64;
+// In lanes, so that it equals no query's no_code either.
+constexpr std::uint8_t no_lane_code = no_code - 1;
 
 // All features are integers and no sum of products over a chain reaches 2^24.
 bool has_exact_products(const Points& points) {
   for (std::size_t i = 0; i < points.n_samples; ++i) {
-    const float* row = points.dense + i * points.row_size();
+    const float* row = points.dense + i * points.n_features;
     for (std::size_t begin = 0; begin < points.n_features; begin += chain_length) {
       double sum = static_cast<double>(points.n_codes);
       for (std::size_t k = begin; k < std::min(begin + chain_length, points.n_features); ++k) {
@@ -38,7 +41,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(i);
-    const float* begin = points.is_dense() ? points.dense + row * points.row_size()
+    const float* begin = points.is_dense() ? points.dense + row * points.n_features
                                            : points.values + points.indptr[i];
     const float* end =
         points.is_dense() ? begin + points.n_features : points.values + points.indptr[i + 1];
@@ -46,7 +49,8 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
     if (form != Form::difference) {
       for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
     }
-    for (const float* code = end; code != end + points.n_codes; ++code) sum += !std::isnan(*code);
+    for (std::size_t k = 0; k < points.n_codes; ++k)
+      sum += points.codes[row * points.n_codes + k] != no_code;
     half_norms[row] = 0.5 * sum;
   }
 }
@@ -69,7 +73,7 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
 
 double tile_cost(const KernelSetup& setup, const Points& points) {
   const double d =
-      static_cast<double>(points.n_features) + 1.5 * static_cast<double>(points.n_codes);
+      static_cast<double>(points.n_features) + 0.6 * static_cast<double>(points.n_codes);
   switch (setup.form) {
     case Form::difference:
       return 0.3 + 0.027 * d;
@@ -99,16 +103,21 @@ RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points),
   }
   if (points_->bytes) pack_bytes(n_threads);
   if (points_->bytes || !points_->is_dense()) return;
-  const std::size_t d = points_->row_size();
+  const std::size_t d = points_->n_features, n_codes = points_->n_codes;
   values_.resize(padded * d);
+  codes_.resize(padded * n_codes);
   const auto panels = static_cast<std::int64_t>(n_panels());
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t p = 0; p < panels; ++p) {
     float* panel = values_.data() + static_cast<std::size_t>(p) * panel_rows * d;
+    std::uint8_t* codes = codes_.data() + static_cast<std::size_t>(p) * panel_rows * n_codes;
     const std::int32_t* row = rows_.data() + static_cast<std::size_t>(p) * panel_rows;
     for (std::size_t lane = 0; lane < panel_rows; ++lane) {
       const float* x = points_->dense + static_cast<std::size_t>(row[lane]) * d;
       for (std::size_t k = 0; k < d; ++k) panel[k * panel_rows + lane] = x[k];
+      const std::uint8_t* code = points_->codes + static_cast<std::size_t>(row[lane]) * n_codes;
+      for (std::size_t k = 0; k < n_codes; ++k)
+        codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];
     }
   }
 }
@@ -225,21 +234,25 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
     }
     return;
   }
-  const std::size_t d = lanes_->points_->row_size();
+  const std::size_t d = lanes_->points_->n_features, n_codes = lanes_->points_->n_codes;
   query_rows_.resize(n_queries);
+  query_bytes_.resize(n_queries);
   for (std::size_t j = 0; j < n_queries; ++j) {
     query_rows_[j] = query_points.dense + static_cast<std::size_t>(queries[j]) * d;
+    query_bytes_[j] = query_points.codes + static_cast<std::size_t>(queries[j]) * n_codes;
   }
   for (std::size_t p = 0; p < n_panels_; ++p) {
     const DenseTile tile{&setup_.kernel,
                          setup_.form,
                          setup_.exact_products,
-                         lanes_->points_->n_features,
-                         lanes_->points_->n_codes,
+                         d,
+                         n_codes,
                          query_rows_.data(),
                          query_half_norms_.data(),
                          n_queries,
                          lanes_->values_.data() + (first_panel_ + p) * panel_rows * d,
+                         query_bytes_.data(),
+                         lanes_->codes_.data() + (first_panel_ + p) * panel_rows * n_codes,
                          lane_norms + p * panel_rows,
                          stride};
     if constexpr (is_float) {

@@ -56,6 +56,7 @@ class RowPanels {
   std::vector<std::int32_t> rows_;
   std::vector<double> half_norms_;  // padded to whole panels
   std::vector<float> values_;       // dense only, or:
+  std::vector<std::uint8_t> codes_;
   std::vector<std::int8_t> bytes_;  // less 128
 };
 

@@ -8,7 +8,7 @@
 namespace dcsvm {
 
 namespace {
-constexpr std::size_t block = 64;
+constexpr std::size_t block = 32;
 }
 
 void Cholesky::reset(std::size_t n) {
@@ -18,28 +18,35 @@ void Cholesky::reset(std::size_t n) {
   for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
 }
 
-// Factors the diagonal block at k in place and writes the transposed inverse of its factor.
+// Factors the diagonal block at k in place and writes the transposed inverse of its factor. Row by
+// row of the transposed factor, then of the inverse: the innermost loops run along memory.
 bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
+  double upper[block][block], inverse[block][block];
+  for (std::size_t i = 0; i < block; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) upper[j][i] = at(k + i, k + j);
+  }
   for (std::size_t j = 0; j < block; ++j) {
-    double pivot = at(k + j, k + j);
-    for (std::size_t l = 0; l < j; ++l) pivot -= at(k + j, k + l) * at(k + j, k + l);
-    if (!(pivot > 0)) return false;
-    const double root = std::sqrt(pivot);
-    at(k + j, k + j) = root;
-    for (std::size_t i = j + 1; i < block; ++i) {
-      double value = at(k + i, k + j);
-      for (std::size_t l = 0; l < j; ++l) value -= at(k + i, k + l) * at(k + j, k + l);
-      at(k + i, k + j) = value / root;
+    if (!(upper[j][j] > 0)) return false;
+    const double scale = 1.0 / std::sqrt(upper[j][j]);
+    for (std::size_t i = j; i < block; ++i) upper[j][i] *= scale;
+    for (std::size_t l = j + 1; l < block; ++l) {
+      const double factor = upper[j][l];
+      for (std::size_t i = l; i < block; ++i) upper[l][i] -= factor * upper[j][i];
     }
   }
-  std::fill_n(inverse_transposed, block * block, 0.0);
-  for (std::size_t column = 0; column < block; ++column) {  // column of inv(L) = row of inv(L)'
-    double* x = inverse_transposed + column * block;
-    for (std::size_t i = column; i < block; ++i) {
-      double value = i == column ? 1.0 : 0.0;
-      for (std::size_t l = column; l < i; ++l) value -= at(k + i, k + l) * x[l];
-      x[i] = value / at(k + i, k + i);
+  for (std::size_t i = 0; i < block; ++i) {
+    std::fill_n(inverse[i], block, 0.0);
+    inverse[i][i] = 1.0;
+    for (std::size_t l = 0; l < i; ++l) {
+      const double factor = upper[l][i];
+      for (std::size_t c = 0; c <= l; ++c) inverse[i][c] -= factor * inverse[l][c];
     }
+    const double scale = 1.0 / upper[i][i];
+    for (std::size_t c = 0; c <= i; ++c) inverse[i][c] *= scale;
+  }
+  for (std::size_t i = 0; i < block; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) at(k + i, k + j) = upper[j][i];
+    for (std::size_t c = 0; c < block; ++c) inverse_transposed[c * block + i] = inverse[i][c];
   }
   return true;
 }
@@ -53,7 +60,7 @@ bool Cholesky::factor(int n_threads) {
     const std::size_t k = kb * block;
     if (!factor_diagonal(k, inverse_.data())) return false;
     const auto rest = static_cast<std::int64_t>(n_blocks - kb - 1);
-    const bool parallel = n_threads > 1 && rest >= 12;
+    const bool parallel = n_threads > 1 && rest >= 24;
 #pragma omp parallel num_threads(n_threads) if (parallel)
     {
 #pragma omp for schedule(static)

@@ -12,18 +12,19 @@ namespace dcsvm {
 struct Points {
   std::size_t n_samples = 0;
   std::size_t n_features = 0;
-  std::size_t n_codes = 0;                // dense rows only: codes behind the features (codes.h)
-  const float* dense = nullptr;           // n_samples x row_size(), or null when the rows are CSR
+  const float* dense = nullptr;           // n_samples x n_features, or null when the rows are CSR
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
   const double* half_norms = nullptr;  // see compute_half_norms() in kernel_tile.h
+  // dense rows only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes
+  std::size_t n_codes = 0;
+  const std::uint8_t* codes = nullptr;
   // dense rows whose features are all integers from 0 to 255, once more: n_samples x
   // byte_row_size(), zeros behind the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
 
-  std::size_t row_size() const { return n_features + n_codes; }
   std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
   bool is_dense() const { return dense != nullptr; }
 };

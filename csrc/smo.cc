@@ -17,17 +17,15 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t smallest_working_set = 512;
-constexpr std::size_t largest_working_set = 2048;
-constexpr std::size_t complete_set = 1024;  // a problem of at most this many is one working set
-constexpr double inner_reduction = 0.2;     // of the working set's own violation
-// Nanoseconds, fixed: kernel rows are cached where a value costs more than reading it does, and
-// the working set grows with the cost of a row.
+constexpr std::size_t working_set_size = 512;  // its kernel values stay in the second-level cache
+constexpr std::size_t complete_set = 1024;     // a problem of at most this many is one working set
+constexpr double inner_reduction = 0.2;        // of the working set's own violation
+// Nanoseconds, fixed: kernel rows are cached where a value costs more than this. Memory that is
+// touched for the first time costs about as much a value.
 constexpr double caching_pays_above = 2.0;
-constexpr double working_set_entry_cost = 8.0;
 constexpr std::size_t query_block = 64;
 constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
-constexpr double largest_shrink_margin = 0.5;
+constexpr double largest_shrink_margin = 0.2;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
 class Timer {
@@ -67,7 +65,6 @@ class Solver {
 
   // one outer step on the active variables
   double measure();
-  std::size_t working_set_size() const;
   void select();
   void solve_working_set();
   void update_gradient(const std::vector<std::int32_t>& changed, const std::vector<double>& step);
@@ -325,16 +322,6 @@ double Solver::measure() {
   return largest;
 }
 
-// Size of the working set. The dearer a kernel row, the more is done with each: a row costs
-// n_active entries, an update inside the set costs as many as the set has members.
-std::size_t Solver::working_set_size() const {
-  const bool cached = caching_ && cache_.capacity() * 2 >= n_active();
-  const double entry_cost = cached ? std::max(cached_entry_cost, 0.1 * tile_cost_) : tile_cost_;
-  const double row_cost = static_cast<double>(n_active()) * entry_cost;
-  const auto size = static_cast<std::size_t>(row_cost / working_set_entry_cost);
-  return std::clamp(size, smallest_working_set, largest_working_set);
-}
-
 void Solver::select() {
   Timer timer(report_.seconds_selection);
   const std::vector<std::int32_t> previous = working_;
@@ -344,7 +331,7 @@ void Solver::select() {
   } else {
     select_working_set(
         {n_active(), violation_.data(), a_.data(), lower_.data(), upper_.data(), active_.data()},
-        working_set_size(), working_);
+        working_set_size, working_);
   }
   fill_working_kernel(previous);
 }

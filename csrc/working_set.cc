@@ -18,9 +18,11 @@ constexpr double smallest_damping = 1e-7, largest_damping = 1e-1;
 constexpr std::size_t most_held = 16;  // bounds a Newton step may run into
 
 // Nanoseconds, fixed: what decides between coordinate descent and Newton.
-constexpr double coordinate_cost = 0.3;    // per entry of a kernel row
-constexpr double cholesky_cost = 0.015;    // per |F|^3
+constexpr double coordinate_cost = 0.12;   // per entry of a kernel row
+constexpr double cholesky_cost = 0.0045;   // per |F|^3
 constexpr double newton_entry_cost = 2.0;  // per |F|^2
+// Coordinate descent slows down as it nears the optimum: what it says of itself is divided by this.
+constexpr double slowing = 5.0;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -74,9 +76,9 @@ bool WorkingSetSolver::newton_pays(double before, double after, double tolerance
   if (free_.empty()) return false;
   const double rate = std::log(std::max(before / after, 1.05));
   const double n = static_cast<double>(free_.size());
-  const double cost = n * n * (cholesky_cost * n + newton_entry_cost);
+  const double cost = n * n * (cholesky_cost * n + newton_entry_cost) / slowing;
   if (cost >= std::log(after / tolerance) / rate * round_cost) return false;
-  if (newton_value_ > 0 && newton_value_ < descent_gain / round_cost) {
+  if (newton_value_ > 0 && newton_value_ * slowing < descent_gain / round_cost) {
     newton_value_ *= 2;
     return false;
   }

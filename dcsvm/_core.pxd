@@ -29,8 +29,9 @@ cdef extern from "points.h" namespace "dcsvm" nogil:
     cdef cppclass CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
-        size_t n_codes
         const float* dense
+        size_t n_codes
+        const uint8_t* codes
         const int64_t* indptr
         const int32_t* indices
         const float* values
@@ -68,7 +69,7 @@ cdef extern from "codes.h" namespace "dcsvm" nogil:
         double cost() const
 
     CodedColumns find_codes(const CPoints&, int) except +
-    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*) except +
+    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*, uint8_t*) except +
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +

@@ -115,7 +115,8 @@ cdef class Points:
         pair then costs less than 1/worth of the operations, or small integers into bytes where
         that costs less still. Both sides of a tile must be these points."""
         cdef CodedColumns columns
-        cdef float[:, ::1] coded
+        cdef float[:, ::1] numeric
+        cdef uint8_t[:, ::1] codes
         cdef double[::1] half_norms = self.half_norms
         if self.points.dense == NULL or self.points.n_samples == 0:
             return
@@ -125,15 +126,17 @@ cdef class Points:
             return self.encode_bytes(threads)
         if columns.cost() * worth > 2.0 * self.points.n_features or columns.groups.size() == 0:
             return
-        rows = np.empty((self.points.n_samples, columns.numeric.size() + columns.groups.size()),
-                        dtype=np.float32)
-        coded = rows
+        # a column even where there is none, for an address
+        rows = np.empty((self.points.n_samples, max(columns.numeric.size(), 1)), dtype=np.float32)
+        row_codes = np.empty((self.points.n_samples, columns.groups.size()), dtype=np.uint8)
+        numeric, codes = rows, row_codes
         with nogil:
-            c_encode(self.points, columns, threads, &coded[0, 0])
-        self.points.dense = &coded[0, 0]
+            c_encode(self.points, columns, threads, &numeric[0, 0], &codes[0, 0])
+        self.points.dense = &numeric[0, 0]
         self.points.n_features = columns.numeric.size()
         self.points.n_codes = columns.groups.size()
-        self.arrays = rows
+        self.points.codes = &codes[0, 0]
+        self.arrays = rows, row_codes
 
     @property
     def has_bytes(self):

@@ -6,7 +6,7 @@ that matter: free variables, those nearest to violating, and a random sample of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -58,18 +58,14 @@ def check(
         gradient[checked] = exact
         remaining[checked] = False
         checked = np.flatnonzero(remaining & (np.abs(gradient) < SAFETY * error))
-    certificate = state(data, problem, alpha, gradient)
-    n_checked = int(np.count_nonzero(~remaining))
-    return replace(certificate, kernel_error=0.0 if every_row else error, n_checked=n_checked)
-
-
-def state(
-    data: KernelRows, problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray
-) -> Certificate:
-    """The certificate of an alpha whose gradient is taken as it is."""
     objective, violation, gap, _ = _core.optimality(problem, alpha, gradient)
-    convex = data.kernel.is_positive_semidefinite
-    return Certificate(objective, violation, gap if convex else None, 0.0, 0)
+    return Certificate(
+        objective,
+        violation,
+        gap if data.kernel.is_positive_semidefinite else None,
+        kernel_error=0.0 if every_row else error,
+        n_checked=int(np.count_nonzero(~remaining)),
+    )
 
 
 def gradient_of(

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, check, gradient_of, state
+from dcsvm.certificate import Certificate, check, gradient_of
 from dcsvm.dataset import Rows, encode_labels
 from dcsvm.formulation import BoxProblem, c_svc
 from dcsvm.kernels import Kernel, KernelRows
@@ -24,7 +24,6 @@ from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
-LARGEST_KERNEL_ERROR = 0.5  # of the tolerance; above it all of the gradient is refined in float64
 LARGEST_REFINEMENTS = 10
 EVALUATION_COUNTS = ("kernel_evaluations", "rows_computed", "rows_reused", "iterations",
                      "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
@@ -274,34 +273,30 @@ class _Run:
     def conquer(self, *, gradient_given: bool) -> None:
         """Solve the whole problem to the tolerance and check it with float64 kernel values.
 
-        Where float32 kernel values cannot support the tolerance, the gradient is recomputed in
-        float64 and the solver goes on from it.
+        The check leaves float64 values in the gradient wherever float32 ones could hide a
+        violation; while there is one, the solver goes on from them.
         """
         start = time.perf_counter()
         everything = np.arange(self.problem.size, dtype=np.int32)
         whole = [self.problem.size]
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance
-        self.solve(
-            everything,
-            whole,
-            SOLVER_TOLERANCE * tolerance,
-            gradient_given=gradient_given,
-            from_scratch=True,
-        )
-        refined = self.options.certify
-        certificate = self.verify(0)
-        for attempt in range(1, LARGEST_REFINEMENTS):
-            if not refined and certificate.kernel_error > LARGEST_KERNEL_ERROR * tolerance:
-                certificate, refined = self.refine_gradient(), True
+        for attempt in range(LARGEST_REFINEMENTS):
+            first = attempt == 0
+            self.solve(
+                everything,
+                whole,
+                SOLVER_TOLERANCE * tolerance,
+                gradient_given=gradient_given or not first,
+                from_scratch=first,
+            )
+            certificate = self.verify(attempt)
             if (
                 certificate.violation <= tolerance
                 or self.iterations_left == 0
                 or self.progress.stop
             ):
                 break
-            self.solve(everything, whole, SOLVER_TOLERANCE * tolerance, gradient_given=True)
-            certificate = self.verify(attempt)
         self.settle(certificate, certificate.violation <= tolerance)
         self.report.conquer_seconds = time.perf_counter() - start
         self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
@@ -320,16 +315,6 @@ class _Run:
         )
         self.report.seconds_verify += time.perf_counter() - start
         return certificate
-
-    def refine_gradient(self) -> Certificate:
-        """The gradient of all variables from float64 kernel values."""
-        start = time.perf_counter()
-        everything = np.arange(self.problem.size)
-        self.gradient[:] = gradient_of(
-            self.data, self.problem, self.alpha, everything, self.threads, float64=True
-        )
-        self.report.seconds_verify += time.perf_counter() - start
-        return state(self.data, self.problem, self.alpha, self.gradient)
 
     def solve(
         self,

@@ -42,7 +42,7 @@ INCLUDES = {
     "isa_impl": set(),
     "byte_dots": {"isa", "byte_dots_impl"},
     "byte_dots_impl": set(),
-    "kernel_tile": {"isa", "byte_dots", "kernel", "points"},
+    "kernel_tile": {"isa", "byte_dots", "codes", "kernel", "points"},
     "kernel_product": {"kernel_tile"},
     "box_qp": set(),
     "row_cache": set(),
