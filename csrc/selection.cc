@@ -31,24 +31,45 @@ void keep_largest(std::vector<Candidate>& candidates, std::size_t count) {
   candidates.resize(count);
 }
 
-// A violation that at least `wanted` variables and not many more reach, from a histogram of the
-// leading bits: the exact choice is then made among few.
-double floor_of_largest(const SelectionView& view, std::size_t wanted) {
-  constexpr int shift = 48;  // sign, exponent and four bits of the mantissa
-  std::vector<std::uint32_t> count(std::size_t{1} << 16, 0);
-  for (std::size_t p = 0; p < view.size; ++p) {
-    if (!(view.violation[p] > 0)) continue;
-    std::uint64_t bits;
-    std::memcpy(&bits, &view.violation[p], sizeof bits);
-    ++count[bits >> shift];
-  }
-  std::size_t total = 0, bucket = count.size();
-  while (bucket > 0 && total < wanted) total += count[--bucket];
-  const std::uint64_t bits = static_cast<std::uint64_t>(bucket) << shift;
-  double floor;
-  std::memcpy(&floor, &bits, sizeof floor);
-  return floor;
+bool violates(const SelectionView& view, std::size_t p, bool grows) {
+  return view.violation[p] > 0 && (view.grows[p] != 0) == grows;
 }
+
+// Violations of one side by their leading bits: sign, exponent and four bits of the mantissa.
+class Histogram {
+ public:
+  Histogram(const SelectionView& view, bool grows) : count_(std::size_t{1} << 16, 0) {
+    for (std::size_t p = 0; p < view.size; ++p) {
+      if (!violates(view, p, grows)) continue;
+      ++count_[leading_bits(view.violation[p])];
+      ++total_;
+    }
+  }
+
+  std::size_t total() const { return total_; }
+
+  // A violation that at least `wanted` variables and not many more reach: the exact choice is then
+  // made among few.
+  double floor_of_largest(std::size_t wanted) const {
+    std::size_t total = 0, bucket = count_.size();
+    while (bucket > 0 && total < wanted) total += count_[--bucket];
+    const std::uint64_t bits = static_cast<std::uint64_t>(bucket) << shift;
+    double floor;
+    std::memcpy(&floor, &bits, sizeof floor);
+    return floor;
+  }
+
+ private:
+  static constexpr int shift = 48;
+  static std::size_t leading_bits(double value) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits >> shift;
+  }
+
+  std::vector<std::uint32_t> count_;
+  std::size_t total_ = 0;
+};
 
 }  // namespace
 
@@ -67,14 +88,23 @@ void select_working_set(const SelectionView& view, std::size_t target,
     working.push_back(c.position);
     chosen[static_cast<std::size_t>(c.position)] = 1;
   }
-  const double floor = floor_of_largest(view, target);  // the carried ones may be among these
-  candidates.clear();
-  for (std::size_t p = 0; p < view.size; ++p) {
-    if (view.violation[p] > 0 && view.violation[p] >= floor && !chosen[p])
-      candidates.push_back(candidate(view, p));
+  const std::size_t carried = working.size(), room = target - carried;
+  const Histogram growing(view, true), shrinking(view, false);
+  const std::size_t spare = room - std::min(room, shrinking.total());
+  const std::size_t n_growing = std::max((room + 1) / 2, spare);
+  const std::size_t n_shrinking = room - std::min({n_growing, growing.total(), room});
+  for (const bool grows : {true, false}) {
+    const std::size_t wanted = grows ? room - n_shrinking : n_shrinking;
+    // the carried ones may be among the largest
+    const double floor = (grows ? growing : shrinking).floor_of_largest(wanted + carried);
+    candidates.clear();
+    for (std::size_t p = 0; p < view.size; ++p) {
+      if (violates(view, p, grows) && view.violation[p] >= floor && !chosen[p])
+        candidates.push_back(candidate(view, p));
+    }
+    keep_largest(candidates, wanted);
+    for (const Candidate& c : candidates) working.push_back(c.position);
   }
-  keep_largest(candidates, target - working.size());
-  for (const Candidate& c : candidates) working.push_back(c.position);
   std::sort(working.begin(), working.end());
 }
 

@@ -10,6 +10,7 @@ namespace dcsvm {
 struct SelectionView {
   std::size_t size = 0;
   const double* violation = nullptr;
+  const std::uint8_t* grows = nullptr;  // whether a violating variable should grow
   const double* alpha = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
@@ -18,7 +19,9 @@ struct SelectionView {
 
 // Replaces a working set (positions, ascending) by one of at most `target` members: its own free
 // variables, most violating first, up to three quarters (carry-over, without which the method
-// stalls on ill-conditioned problems), then the most violating others.
+// stalls on ill-conditioned problems), then the most violating others, half of
+// them such as should grow and half such as should shrink: where kernel values are nearly
+// constant only both together get anywhere.
 void select_working_set(const SelectionView& view, std::size_t target,
                         std::vector<std::int32_t>& working);
 

@@ -99,7 +99,7 @@ class Solver {
   std::vector<std::int32_t> active_;
   std::vector<double> a_, g_, lower_, upper_, violation_;
   std::vector<std::int8_t> group_;
-  std::vector<std::uint8_t> quiet_;
+  std::vector<std::uint8_t> quiet_, grows_;
   std::vector<double> multipliers_;
   RowPanels lanes_;
   RowCache cache_;
@@ -311,12 +311,15 @@ double Solver::measure() {
   }
   double largest = 0;
   multipliers_.clear();
+  grows_.resize(n_active());
   for (const GroupRange& range : ranges) {
     multipliers_.push_back(range.multiplier());
     largest = std::max(largest, range.violation());
   }
   for (std::size_t p = 0; p < n_active(); ++p) {
-    violation_[p] = projected_gradient(a_[p], lower_[p], upper_[p], reduced_gradient(p));
+    const double g = reduced_gradient(p);
+    violation_[p] = projected_gradient(a_[p], lower_[p], upper_[p], g);
+    grows_[p] = g < 0;
     if (group_.empty() || group_[p] < 0) largest = std::max(largest, violation_[p]);
   }
   return largest;
@@ -329,9 +332,9 @@ void Solver::select() {
     working_.resize(n_active());
     std::iota(working_.begin(), working_.end(), 0);
   } else {
-    select_working_set(
-        {n_active(), violation_.data(), a_.data(), lower_.data(), upper_.data(), active_.data()},
-        working_set_size, working_);
+    select_working_set({n_active(), violation_.data(), grows_.data(), a_.data(), lower_.data(),
+                        upper_.data(), active_.data()},
+                       working_set_size, working_);
   }
   fill_working_kernel(previous);
 }

@@ -25,6 +25,8 @@ LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved fu
 EARLY_TOLERANCE = 1e-3
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
+FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
+ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 EVALUATION_COUNTS = ("kernel_evaluations", "rows_computed", "rows_reused", "iterations",
                      "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
@@ -35,8 +37,9 @@ class TrainOptions:
     """Everything `train` can be told, with the defaults of the command and of the Python API.
 
     gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
-    cache_mb and threads None from the machine; max_iterations -1 is no limit. `early` stops after
-    the early level; `certify` checks every row in float64.
+    cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
+    duality gap relative to the objective instead of at a violation of `tolerance`. `early` stops
+    after the early level; `certify` checks every row in float64.
     """
 
     C: float = 1.0
@@ -45,6 +48,7 @@ class TrainOptions:
     coef0: float = 0.0
     degree: int = 3
     tolerance: float = 1e-3
+    gap: float | None = None
     levels: int | None = None
     branching: int = 4
     sample: int = 1000
@@ -60,6 +64,8 @@ class TrainOptions:
     def __post_init__(self):
         if not self.tolerance > 0:
             raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
+        if self.gap is not None and not self.gap > 0:
+            raise ValueError(f"gap must be positive, not {self.gap:g}")
         if self.sample < 1:
             raise ValueError(f"sample must be at least 1, not {self.sample}")
         if self.clustering not in CLUSTERINGS:
@@ -92,6 +98,7 @@ class TrainReport:
     objective: float | None = None
     violation: float | None = None
     duality_gap: float | None = None
+    relative_gap: float | None = None
     kernel_error: float | None = None
     n_sv: int = 0
     n_bsv: int = 0
@@ -170,6 +177,8 @@ class _Run:
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+        if options.gap is not None and not kernel.is_positive_semidefinite:
+            raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
         self.problem: BoxProblem = c_svc(sign, options.C)
         self.data = KernelRows(rows, kernel, self.threads, coded=True)
         self.plan: Plan = make_plan(
@@ -271,7 +280,7 @@ class _Run:
         self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
 
     def conquer(self, *, gradient_given: bool) -> None:
-        """Solve the whole problem to the tolerance and check it with float64 kernel values.
+        """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
         The check leaves float64 values in the gradient wherever float32 ones could hide a
         violation; while there is one, the solver goes on from them.
@@ -280,26 +289,37 @@ class _Run:
         everything = np.arange(self.problem.size, dtype=np.int32)
         whole = [self.problem.size]
         self.progress.begin("conquer", self.problem.size)
-        tolerance = self.options.tolerance
+        tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
         for attempt in range(LARGEST_REFINEMENTS):
             first = attempt == 0
+            attainable = ROUNDING * float(np.abs(self.alpha).sum())
             self.solve(
                 everything,
                 whole,
-                SOLVER_TOLERANCE * tolerance,
+                max(SOLVER_TOLERANCE * tolerance, attainable),
                 gradient_given=gradient_given or not first,
                 from_scratch=first,
             )
             certificate = self.verify(attempt)
             if (
-                certificate.violation <= tolerance
+                self.is_reached(certificate)
                 or self.iterations_left == 0
                 or self.progress.stop
+                or tolerance < attainable
             ):
                 break
-        self.settle(certificate, certificate.violation <= tolerance)
+            if self.options.gap is not None:
+                wanted = 0.5 * self.options.gap / certificate.relative_gap
+                tolerance *= min(max(wanted, 0.01), 0.5)
+        self.settle(certificate)
         self.report.conquer_seconds = time.perf_counter() - start
         self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
+
+    def is_reached(self, certificate: Certificate) -> bool:
+        """Whether the answer is as good as was asked for."""
+        if self.options.gap is None:
+            return certificate.violation <= self.options.tolerance
+        return certificate.relative_gap <= self.options.gap
 
     def verify(self, attempt: int) -> Certificate:
         """The certificate of the current alpha; every attempt draws other random rows."""
@@ -349,12 +369,13 @@ class _Run:
             self.iterations_left = max(0, self.iterations_left - used)
         return solved
 
-    def settle(self, certificate: Certificate, converged: bool) -> None:
+    def settle(self, certificate: Certificate) -> None:
         self.report.objective = certificate.objective
         self.report.violation = certificate.violation
         self.report.duality_gap = certificate.gap
+        self.report.relative_gap = certificate.relative_gap
         self.report.kernel_error = certificate.kernel_error
-        self.report.converged = converged
+        self.report.converged = self.is_reached(certificate)
 
     def count_support_vectors(self) -> None:
         bounded = (self.alpha != 0) & (
@@ -389,6 +410,7 @@ def report_dict(report: TrainReport) -> dict:
         "objective": report.objective,
         "violation": report.violation,
         "duality_gap": report.duality_gap,
+        "relative_gap": report.relative_gap,
         "kernel_error": report.kernel_error,
         "n_sv": report.n_sv,
         "n_bsv": report.n_bsv,

@@ -221,6 +221,43 @@ def test_certify_checks_every_row_in_float64(wavy):
     assert violation <= 1e-4
 
 
+@pytest.mark.parametrize("wanted", [1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize("options", [{}, {"levels": 1}, {"kernel": "linear", "C": 0.1}], ids=str)
+def test_a_relative_gap_that_is_asked_for_is_reached(wavy, wanted, options):
+    X, y = wavy
+    model, report = train(X, y, gap=wanted, **options)
+    C = options.get("C", 4.0)
+    K = kernel_values((options.get("kernel", "rbf"), 2.0, 0, 0), X, X)
+    alpha, problem = full_alpha(model, len(X)), c_svc(y, C)
+    gap = certificate(K, problem, alpha)[1]
+    assert report.converged
+    assert report.relative_gap <= wanted
+    assert gap <= 1.1 * wanted * abs(objective(K, problem.linear, alpha)) + 1e-9
+
+
+def test_a_gap_below_what_the_arithmetic_can_certify_is_not_converged(wavy):
+    X, y = wavy
+    _, report = train(X, y, gap=1e-30)
+    assert not report.converged
+    assert 0 <= report.relative_gap < 1e-9
+
+
+def test_a_gap_needs_a_kernel_that_has_one(wavy):
+    with pytest.raises(ValueError, match="cannot be stated for the kernel sigmoid"):
+        train(*wavy, kernel="sigmoid", gap=1e-3)
+    with pytest.raises(ValueError, match="gap must be positive"):
+        train(*wavy, gap=0.0)
+
+
+def test_the_objective_does_not_rest_on_kernel_values_that_show_in_it():
+    """With a large C the rounding of float32 kernel values adds up over bounded variables."""
+    X, y = labelled_rows(2500, 6, seed=3)
+    model, report = train(X, y, C=1000.0, gamma=0.02, tolerance=1e-2)
+    K = kernel_values(("rbf", 0.02, 0, 0), X, X)
+    exact = objective(K, c_svc(y, 1000.0).linear, full_alpha(model, len(X)))
+    assert relative(report.objective, exact) <= 1e-6
+
+
 def test_an_indefinite_kernel_has_no_gap(wavy):
     X, y = wavy
     model, report = train(X, y, kernel="sigmoid", gamma=0.5, coef0=-0.5, levels=1)

@@ -75,10 +75,12 @@ def say_result(report: TrainReport) -> None:
     )
 
 
-def say_not_converged(report: TrainReport, tolerance: float) -> None:
-    reached = (
-        "" if report.violation is None else f": violation {report.violation:.3g} > {tolerance:g}"
-    )
+def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) -> None:
+    reached = ""
+    if gap is not None and report.relative_gap is not None:
+        reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
+    elif report.violation is not None:
+        reached = f": violation {report.violation:.3g} > {tolerance:g}"
     click.echo(f"warning: not converged{reached}; the model is usable", err=True)
 
 

@@ -37,6 +37,12 @@ from dcsvm.cli.options import (
     "-e", "tolerance", type=float, default=0.001, help="Largest KKT violation. Default 0.001."
 )
 @click.option(
+    "--gap",
+    type=float,
+    metavar="GAP",
+    help="Stop at this duality gap relative to the objective instead of at a violation of -e.",
+)
+@click.option(
     "-m",
     "cache_mb",
     type=click.IntRange(min=1),
@@ -142,7 +148,7 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
     if not quiet:
         say_result(report)
     if not report.converged:
-        say_not_converged(report, options.tolerance)
+        say_not_converged(report, options.tolerance, options.gap)
     if report_file is not None:
         seconds = {"read": read - start, "write": written - trained, "total": written - start}
         write_report(report_file, report, seconds)

@@ -145,6 +145,7 @@ def show(results: list[Result], about: dict, options: argparse.Namespace) -> Non
         tables.times(results, options.peers, options.direct),
         tables.LEGEND,
         tables.summary(results, options.peers),
+        tables.profile(results),
         tables.solutions(results),
     ):
         print("\n" + table)

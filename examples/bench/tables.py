@@ -60,6 +60,27 @@ def solution_line(result: Result, solver: str) -> list[str]:
     ]
 
 
+def profile(results: list[Result]) -> str:
+    """One line per case: what our median run did, and where its time went. Seconds of clusters that
+    are solved side by side add up."""
+    counts = ["kernel_evaluations", "rows_computed", "rows_reused", "iterations", "newton_steps"]
+    phases = ["tiles", "inner", "newton", "selection", "rebuild"]
+    heading = ["profile", "evaluations", "rows computed", "reused", "updates", "Newton steps"]
+    heading += ["clustering s", *(f"{phase} s" for phase in phases), "verify s", "train s"]
+    lines = []
+    for result in results:
+        runs = [run for run in result.runs["dcsvm"] if run.report]
+        if runs:
+            report = sorted(runs, key=lambda run: run.seconds)[len(runs) // 2].report
+            clustering = sum(level["seconds_clustering"] for level in report["levels"])
+            times = [clustering, *(report["phases"][phase] for phase in phases)]
+            times += [report["seconds"]["verify"], report["seconds"]["train"]]
+            numbers = [f"{report['kernel_evaluations']:.3g}"]
+            numbers += [str(report[count]) for count in counts[1:]]
+            lines.append([result.case.name, *numbers, *(f"{value:.2f}" for value in times)])
+    return aligned([heading, *lines])
+
+
 def summary(results: list[Result], peers: list[str]) -> str:
     """For each peer: over how many cases we compare, how often we are faster, the worst case."""
     heading = ["peer's time over ours", "cases", "we are faster", "mean", "least", "most"]
