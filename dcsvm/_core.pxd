@@ -75,6 +75,14 @@ cdef extern from "codes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
+cdef extern from "locality.h" namespace "dcsvm" nogil:
+    cdef cppclass Groups:
+        vector[int32_t] order
+        vector[int64_t] start
+
+    Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t) except +
+
+
 cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
     cdef struct SourceWeights:
         size_t n_columns

@@ -274,6 +274,20 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
     return result
 
 
+def find_groups(Points points, double squared_distance, size_t smallest_group):
+    """(order, start): rows int32 group by group, and where each group starts, int64, with the end.
+
+    |x - z|^2 >= squared_distance for dense rows of different groups; groups of fewer than
+    smallest_group rows are put together.
+    """
+    cdef Groups groups
+    if points.points.dense == NULL or points.points.n_codes > 0 or points.points.n_samples == 0:
+        raise ValueError("groups are found in dense rows as they are")
+    with nogil:
+        groups = c_find_groups(points.points, squared_distance, smallest_group)
+    return np.array(groups.order, dtype=np.int32), np.array(groups.start, dtype=np.int64)
+
+
 cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const double[::1] upper,
                   const int8_t[::1] group, int n_groups, const int32_t[::1] row) except *:
     cdef BoxQp qp

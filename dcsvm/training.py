@@ -17,6 +17,7 @@ from dcsvm.certificate import Certificate, check, gradient_of
 from dcsvm.dataset import Rows, encode_labels
 from dcsvm.formulation import BoxProblem, c_svc
 from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.locality import find_locality
 from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
@@ -179,7 +180,14 @@ class _Run:
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
         if options.gap is not None and not kernel.is_positive_semidefinite:
             raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-        self.problem: BoxProblem = c_svc(sign, options.C)
+        problem = c_svc(sign, options.C)
+        self.locality = find_locality(rows, kernel, problem, options.tolerance, self.threads)
+        if self.locality.n_groups > 1:
+            rows, problem = (
+                rows.take(self.locality.order),
+                c_svc(sign[self.locality.order], options.C),
+            )
+        self.problem: BoxProblem = problem
         self.data = KernelRows(rows, kernel, self.threads, coded=True)
         self.plan: Plan = make_plan(
             rows.n_samples,
@@ -195,13 +203,19 @@ class _Run:
         progress.plan(
             f"{rows.n_samples} rows of {rows.n_features} features, {kernel.describe()}, "
             f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
-            f"{cache_mb} MB for kernel values"
+            f"{cache_mb} MB for kernel values{self.describe_groups()}"
         )
         self.rng = np.random.default_rng(options.seed)
         self.alpha = np.zeros(self.problem.size)
         self.gradient = np.empty(self.problem.size)
         self.report = TrainReport(threads=self.threads)
         self.iterations_left = options.max_iterations
+
+    def describe_groups(self) -> str:
+        sizes = np.diff(self.locality.start)
+        if len(sizes) == 1:
+            return ""
+        return f", {len(sizes)} independent groups of up to {sizes.max()} rows"
 
     def run(self) -> tuple[Model, TrainReport]:
         start = time.perf_counter()
@@ -240,13 +254,16 @@ class _Run:
         cluster = partition.assign(self.data.rows, self.threads)
         clustered = time.perf_counter()
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
-        members = np.argsort(cluster, kind="stable").astype(np.int32)
-        sizes = np.bincount(cluster, minlength=partition.n_clusters)
+        # the parts of a cluster in different groups are independent
+        group = np.repeat(np.arange(self.locality.n_groups), np.diff(self.locality.start))
+        part = group * partition.n_clusters + cluster
+        members = np.argsort(part, kind="stable").astype(np.int32)
+        sizes = np.unique(part, return_counts=True)[1]
         self.progress.begin(f"level {level}", self.problem.size)
         solved = self.solve(members, sizes, max(self.options.tolerance, wanted))
         level_report = LevelReport(
             level=level,
-            n_clusters=int(np.count_nonzero(sizes)),
+            n_clusters=partition.n_clusters,
             largest_cluster=int(sizes.max()),
             seconds_clustering=clustered - start,
             seconds_training=time.perf_counter() - clustered,
@@ -254,7 +271,9 @@ class _Run:
             objective=float(sum(one["objective"] for one in solved)),
         )
         self.report.levels.append(level_report)
-        self.report.support_by_level.append(np.flatnonzero(self.alpha))
+        self.report.support_by_level.append(
+            np.sort(self.locality.order[np.flatnonzero(self.alpha)])
+        )
         self.report.converged = all(one["converged"] for one in solved)
         self.progress.end_level(level_report)
         return partition, cluster
@@ -264,7 +283,8 @@ class _Run:
         start = time.perf_counter()
         members = np.flatnonzero(self.alpha).astype(np.int32)
         self.progress.begin("refine", len(members))
-        self.solve(members, [len(members)], max(self.options.tolerance, LEVEL_TOLERANCE))
+        sizes = self.locality.sizes_of(members)
+        self.solve(members, sizes, max(self.options.tolerance, LEVEL_TOLERANCE))
         self.report.refine_seconds = time.perf_counter() - start
         self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
         return members
@@ -274,7 +294,13 @@ class _Run:
         start = time.perf_counter()
         others = np.setdiff1d(np.arange(self.problem.size), known, assume_unique=True)
         self.gradient[others] = gradient_of(
-            self.data, self.problem, self.alpha, others, self.threads, float64=False
+            self.data,
+            self.problem,
+            self.alpha,
+            others,
+            self.locality,
+            self.threads,
+            float64=False,
         )
         self.report.phases["rebuild"] += time.perf_counter() - start
         self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
@@ -287,7 +313,7 @@ class _Run:
         """
         start = time.perf_counter()
         everything = np.arange(self.problem.size, dtype=np.int32)
-        whole = [self.problem.size]
+        sizes = np.diff(self.locality.start)
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
         for attempt in range(LARGEST_REFINEMENTS):
@@ -295,7 +321,7 @@ class _Run:
             attainable = ROUNDING * float(np.abs(self.alpha).sum())
             self.solve(
                 everything,
-                whole,
+                sizes,
                 max(SOLVER_TOLERANCE * tolerance, attainable),
                 gradient_given=gradient_given or not first,
                 from_scratch=first,
@@ -329,6 +355,7 @@ class _Run:
             self.problem,
             self.alpha,
             self.gradient,
+            self.locality,
             every_row=self.options.certify,
             seed=self.options.seed + attempt,
             threads=self.threads,
@@ -385,22 +412,26 @@ class _Run:
         self.report.n_bsv = int(np.count_nonzero(bounded))
 
     def exact_model(self) -> ExactModel:
-        positive, negative = np.flatnonzero(self.alpha > 0), np.flatnonzero(self.alpha < 0)
-        support = np.concatenate((positive, negative))
+        support = np.flatnonzero(self.alpha)
+        row_numbers = self.locality.order[support].astype(np.int64)
+        # as LIBSVM writes them: the first label's, then the second's, each in the file's order
+        support = support[np.lexsort((row_numbers, self.alpha[support] < 0))]
         return ExactModel(
-            rows=self.data.rows.take(support), alpha=self.alpha[support], row_numbers=support
+            rows=self.data.rows.take(support),
+            alpha=self.alpha[support],
+            row_numbers=self.locality.order[support].astype(np.int64),
         )
 
     def early_model(self, level: int, partition: Partition, cluster: np.ndarray) -> EarlyModel:
         support = np.flatnonzero(self.alpha)
-        support = support[np.argsort(cluster[support], kind="stable")]
+        support = support[np.lexsort((self.locality.order[support], cluster[support]))]
         return EarlyModel(
             level=level,
             partition=partition,
             cluster=cluster[support],
             rows=self.data.rows.take(support),
             alpha=self.alpha[support],
-            row_numbers=support,
+            row_numbers=self.locality.order[support].astype(np.int64),
         )
 
 

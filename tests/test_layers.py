@@ -23,11 +23,13 @@ MODULES = {
     "plan": set(),
     "kernels": {"dataset", "_core"},
     "partition": {"kernels", "dataset", "_core"},
-    "certificate": {"formulation", "kernels", "_core"},
+    "locality": {"formulation", "kernels", "dataset", "_core"},
+    "certificate": {"formulation", "kernels", "locality", "_core"},
     "model": {"partition", "kernels", "dataset"},
     "model_file": {"model", "partition", "kernels", "dataset", "_svmlight"},
     "predict": {"model", "kernels", "dataset", "_core"},
-    "training": {"plan", "partition", "formulation", "certificate", "model", "kernels", "dataset",
+    "training": {"plan", "partition", "formulation", "certificate", "locality", "model", "kernels",
+                 "dataset",
                  "_core"},
 }  # fmt: skip
 # inside a function only: what would be a circle at the top of the file
@@ -51,6 +53,7 @@ INCLUDES = {
     "working_kernel": {"kernel_product", "kernel_tile"},
     "selection": set(),
     "codes": {"byte_dots", "points"},
+    "locality": {"points"},
     "smo": {
         "kernel_product",
         "kernel_tile",
