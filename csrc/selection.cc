@@ -35,10 +35,10 @@ bool violates(const SelectionView& view, std::size_t p, bool grows) {
   return view.violation[p] > 0 && (view.grows[p] != 0) == grows;
 }
 
-// Violations of one side by their leading bits: sign, exponent and four bits of the mantissa.
+// Violations of one side by their leading bits: sign, exponent and one bit of the mantissa.
 class Histogram {
  public:
-  Histogram(const SelectionView& view, bool grows) : count_(std::size_t{1} << 16, 0) {
+  Histogram(const SelectionView& view, bool grows) : count_(std::size_t{1} << (64 - shift), 0) {
     for (std::size_t p = 0; p < view.size; ++p) {
       if (!violates(view, p, grows)) continue;
       ++count_[leading_bits(view.violation[p])];
@@ -60,7 +60,7 @@ class Histogram {
   }
 
  private:
-  static constexpr int shift = 48;
+  static constexpr int shift = 51;
   static std::size_t leading_bits(double value) {
     std::uint64_t bits;
     std::memcpy(&bits, &value, sizeof bits);

@@ -17,7 +17,13 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t working_set_size = 512;  // its kernel values stay in the second-level cache
+// The smallest has kernel values that stay in the second-level cache. Larger ones are for problems
+// whose outer steps cost most: they are compared after every few.
+constexpr std::size_t smallest_working_set = 512;
+constexpr std::size_t largest_working_set = 1024;
+constexpr int steps_compared = 8;
+constexpr double too_dear = 2.0;  // times the other cost
+constexpr double selection_cost = 10.0;  // nanoseconds, fixed, for an active variable
 constexpr std::size_t complete_set = 1024;     // a problem of at most this many is one working set
 constexpr double inner_reduction = 0.2;        // of the working set's own violation
 // Nanoseconds, fixed: kernel rows are cached where a value costs more than this. Memory that is
@@ -66,6 +72,7 @@ class Solver {
   // one outer step on the active variables
   double measure();
   void select();
+  void balance();
   void solve_working_set();
   void update_gradient(const std::vector<std::int32_t>& changed, const std::vector<double>& step);
   void shrink();
@@ -107,6 +114,9 @@ class Solver {
   bool caching_ = false;
   std::int64_t rows_since_rebuild_ = 0;
   int stalls_ = 0;  // outer steps in a row that changed nothing
+  std::size_t working_set_size_ = smallest_working_set;
+  int steps_counted_ = 0;
+  double inner_cost_ = 0, outer_cost_ = 0;  // nanoseconds by the fixed model, of those steps
 
   // working set: positions in the active list, ascending
   std::vector<std::int32_t> working_;
@@ -139,6 +149,7 @@ SolveReport Solver::run() {
     select();
     solve_working_set();
     ++report_.outer_steps;
+    balance();
   }
   const Optimality result = optimality(qp_, alpha_, gradient_);
   report_.violation = result.violation;
@@ -334,9 +345,21 @@ void Solver::select() {
   } else {
     select_working_set({n_active(), violation_.data(), grows_.data(), a_.data(), lower_.data(),
                         upper_.data(), active_.data()},
-                       working_set_size, working_);
+                       working_set_size_, working_);
   }
   fill_working_kernel(previous);
+}
+
+// A larger working set does more with each outer step, and each of its updates costs more.
+void Solver::balance() {
+  if (++steps_counted_ < steps_compared) return;
+  if (outer_cost_ > too_dear * inner_cost_) {
+    working_set_size_ = std::min(2 * working_set_size_, largest_working_set);
+  } else if (inner_cost_ > too_dear * outer_cost_) {
+    working_set_size_ = std::max(working_set_size_ / 2, smallest_working_set);
+  }
+  steps_counted_ = 0;
+  inner_cost_ = outer_cost_ = 0;
 }
 
 void Solver::fill_working_kernel(const std::vector<std::int32_t>& previous) {
@@ -397,6 +420,9 @@ void Solver::solve_working_set() {
     a_[p] = a[w];
   }
   stalls_ = changed.empty() ? stalls_ + 1 : 0;
+  inner_cost_ += inner.cost;
+  outer_cost_ += static_cast<double>(n_active()) *
+                 (static_cast<double>(changed.size()) * tile_cost_ + selection_cost);
   if (complete) {
     std::copy_n(g.begin(), n, g_.begin());
   } else {

@@ -64,6 +64,7 @@ WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance
     before = after;
   }
   report_.violation = before;
+  report_.cost += static_cast<double>(report_.updates * size) * coordinate_cost;
   return report_;
 }
 
@@ -392,6 +393,7 @@ double WorkingSetSolver::newton_step(int n_threads) {
   }
   newton_value_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
   report_.seconds_newton += seconds_since(start);
+  report_.cost += cost;
   return decrease;
 }
 

@@ -31,6 +31,7 @@ struct WorkingSetReport {
   std::int64_t updates = 0;
   std::int64_t newton_steps = 0;
   double seconds_newton = 0;
+  double cost = 0;  // nanoseconds by the fixed model
 };
 
 class WorkingSetSolver {
