@@ -10,6 +10,7 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t leaf_rows = 64;
+constexpr std::size_t worth_threads = 8192;  // rows of a node from which on threads share them
 // Keeps a computed distance below the true one: far more than the rounding of its sum.
 constexpr double outward = 1.0 - 1e-9;
 // A split that leaves less than this part of the rows on one side is made at the median instead.
@@ -19,15 +20,17 @@ struct Node {
   std::size_t begin, end;        // in the order
   std::int32_t left, right;      // -1 for a leaf
   std::int32_t leaf;             // number of the first leaf below
+  std::int32_t feature;          // to split by, -1 where all rows are equal
   bool is_one_component = true;  // once known, for good
 };
 
 class BoxTree {
  public:
-  explicit BoxTree(const Points& points) : points_(points), d_(points.n_features) {
+  BoxTree(const Points& points, int n_threads)
+      : points_(points), d_(points.n_features), n_threads_(n_threads) {
     order_.resize(points.n_samples);
     std::iota(order_.begin(), order_.end(), 0);
-    add(0, order_.size());
+    add(0, order_.size(), -1);
   }
 
   // The tree below the root.
@@ -37,8 +40,8 @@ class BoxTree {
       const std::size_t middle =
           end - begin > leaf_rows ? split(static_cast<std::int32_t>(at)) : end;
       if (middle == end) continue;
-      nodes_[at].left = add(begin, middle);
-      nodes_[at].right = add(middle, end);
+      nodes_[at].left = add(begin, middle, static_cast<std::int32_t>(at));
+      nodes_[at].right = add(middle, end, static_cast<std::int32_t>(at));
     }
     for (std::size_t at = nodes_.size(); at-- > 0;) {
       Node& node = nodes_[at];
@@ -86,50 +89,90 @@ class BoxTree {
     return points_.dense + static_cast<std::size_t>(order_[place]) * d_;
   }
 
-  // A node with its box and, for the split, the mean and the variance of each feature.
-  std::int32_t add(std::size_t begin, std::size_t end) {
-    nodes_.push_back({begin, end, -1, -1, -1});
-    boxes_.resize(nodes_.size() * 2 * d_);
-    float* lowest = boxes_.data() + (nodes_.size() - 1) * 2 * d_;
-    float* highest = lowest + d_;
-    std::fill_n(lowest, d_, std::numeric_limits<float>::infinity());
-    std::fill_n(highest, d_, -std::numeric_limits<float>::infinity());
-    for (std::size_t i = begin; i < end; ++i) {
-      const float* x = row(i);
-      for (std::size_t k = 0; k < d_; ++k) {
-        lowest[k] = std::min(lowest[k], x[k]);
-        highest[k] = std::max(highest[k], x[k]);
+  // Lowest, highest, sum and sum of squares of some features over some rows.
+  struct Extent {
+    explicit Extent(std::size_t d)
+        : low(d, std::numeric_limits<float>::infinity()),
+          high(d, -std::numeric_limits<float>::infinity()),
+          sum(d, 0.0),
+          squares(d, 0.0) {}
+    void include(const float* row, const std::vector<std::size_t>& features) {
+      for (std::size_t k = 0; k < low.size(); ++k) {
+        const float x = row[features[k]];
+        low[k] = std::min(low[k], x);
+        high[k] = std::max(high[k], x);
+        sum[k] += x;
+        squares[k] += static_cast<double>(x) * x;
       }
     }
+    void include(const Extent& other) {
+      for (std::size_t k = 0; k < low.size(); ++k) {
+        low[k] = std::min(low[k], other.low[k]);
+        high[k] = std::max(high[k], other.high[k]);
+        sum[k] += other.sum[k];
+        squares[k] += other.squares[k];
+      }
+    }
+    std::vector<float> low, high;
+    std::vector<double> sum, squares;
+  };
+
+  // In as many parts whatever the number of threads, so that sums are the same.
+  Extent extent_of(std::size_t begin, std::size_t end,
+                   const std::vector<std::size_t>& features) const {
+    const std::size_t n_parts = end - begin < worth_threads ? 1 : 16;
+    std::vector<Extent> parts(n_parts, Extent(features.size()));
+#pragma omp parallel for num_threads(n_threads_) if (n_threads_ > 1 && n_parts > 1)
+    for (std::int64_t p = 0; p < static_cast<std::int64_t>(n_parts); ++p) {
+      const auto part = static_cast<std::size_t>(p);
+      const std::size_t first = begin + (end - begin) * part / n_parts,
+                        last = begin + (end - begin) * (part + 1) / n_parts;
+      for (std::size_t i = first; i < last; ++i) parts[part].include(row(i), features);
+    }
+    for (std::size_t part = 1; part < n_parts; ++part) parts[0].include(parts[part]);
+    return parts[0];
+  }
+
+  // A node with its box and the feature to split it by: that of the largest extent, of equal ones
+  // that of the largest variance, so two-valued features go first.
+  // Features that are constant in the node above, the `parent`, are so here (-1: none above).
+  std::int32_t add(std::size_t begin, std::size_t end, std::int32_t parent) {
+    std::vector<std::size_t> features;
+    for (std::size_t k = 0; k < d_; ++k) {
+      if (parent < 0 || high(parent)[k] > low(parent)[k]) features.push_back(k);
+    }
+    const Extent extent = extent_of(begin, end, features);
+    std::vector<float> box(2 * d_, 0.0f);
+    if (parent >= 0) std::copy_n(low(parent), 2 * d_, box.begin());
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      box[features[k]] = extent.low[k];
+      box[d_ + features[k]] = extent.high[k];
+    }
+    boxes_.insert(boxes_.end(), box.begin(), box.end());
+    const double n = static_cast<double>(end - begin);
+    float largest = 0;
+    double largest_variance = -1;
+    std::int32_t feature = -1;
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      const float size = extent.high[k] - extent.low[k];
+      const double mean = extent.sum[k] / n, variance = extent.squares[k] / n - mean * mean;
+      if (size > largest || (size == largest && size > 0 && variance > largest_variance)) {
+        largest = size;
+        largest_variance = variance;
+        feature = static_cast<std::int32_t>(features[k]);
+      }
+    }
+    nodes_.push_back({begin, end, -1, -1, -1, feature});
     return static_cast<std::int32_t>(nodes_.size() - 1);
   }
 
-  // Sorts a node's rows into two parts by the feature of the largest extent, of equal ones that of
-  // the largest spread (so two-valued features go first), at the middle of the extent. Returns
-  // where the second part begins, or the end when all rows are equal.
+  // Sorts a node's rows into two parts at the middle of the extent of its feature. Returns where
+  // the second part begins, or the end when all rows are equal.
   std::size_t split(std::int32_t node) {
-    const std::size_t begin = nodes_[static_cast<std::size_t>(node)].begin,
-                      end = nodes_[static_cast<std::size_t>(node)].end;
-    float largest = 0;
-    for (std::size_t k = 0; k < d_; ++k) largest = std::max(largest, high(node)[k] - low(node)[k]);
-    if (!(largest > 0)) return end;
-    std::size_t best = 0;
-    double best_spread = -1;
-    for (std::size_t k = 0; k < d_; ++k) {
-      if (high(node)[k] - low(node)[k] < largest) continue;
-      const double middle = 0.5 * (static_cast<double>(high(node)[k]) + low(node)[k]);
-      double sum = 0, squares = 0;
-      for (std::size_t i = begin; i < end; ++i) {
-        const double x = row(i)[k] - middle;
-        sum += x;
-        squares += x * x;
-      }
-      const double n = static_cast<double>(end - begin), spread = squares / n - sum * sum / (n * n);
-      if (spread > best_spread) {
-        best_spread = spread;
-        best = k;
-      }
-    }
+    const Node& whole = nodes_[static_cast<std::size_t>(node)];
+    const std::size_t begin = whole.begin, end = whole.end;
+    if (whole.feature < 0) return end;
+    const auto best = static_cast<std::size_t>(whole.feature);
     const auto part = [this, best](std::size_t first, std::size_t last, double at) {
       const auto place = std::partition(
           order_.begin() + static_cast<std::ptrdiff_t>(first),
@@ -152,6 +195,7 @@ class BoxTree {
 
   const Points& points_;
   std::size_t d_;
+  int n_threads_;
   std::vector<float> boxes_;  // lowest and highest of every node
 };
 
@@ -216,9 +260,10 @@ class Components {
 
 }  // namespace
 
-Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group) {
+Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
+                   int n_threads) {
   Groups groups;
-  BoxTree tree(points);
+  BoxTree tree(points, n_threads);
   groups.start.push_back(0);
   if (tree.squared_extent(0) < squared_distance) {
     groups.order.resize(points.n_samples);

@@ -22,10 +22,10 @@ namespace {
 constexpr std::size_t smallest_working_set = 512;
 constexpr std::size_t largest_working_set = 1024;
 constexpr int steps_compared = 8;
-constexpr double too_dear = 2.0;  // times the other cost
-constexpr double selection_cost = 10.0;  // nanoseconds, fixed, for an active variable
-constexpr std::size_t complete_set = 1024;     // a problem of at most this many is one working set
-constexpr double inner_reduction = 0.2;        // of the working set's own violation
+constexpr double too_dear = 2.0;            // times the other cost
+constexpr double selection_cost = 10.0;     // nanoseconds, fixed, for an active variable
+constexpr std::size_t complete_set = 1024;  // a problem of at most this many is one working set
+constexpr double inner_reduction = 0.2;     // of the working set's own violation
 // Nanoseconds, fixed: kernel rows are cached where a value costs more than this. Memory that is
 // touched for the first time costs about as much a value.
 constexpr double caching_pays_above = 2.0;

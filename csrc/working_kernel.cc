@@ -7,6 +7,9 @@
 namespace dcsvm {
 
 namespace {
+// Members from which on threads share the copying.
+constexpr std::size_t worth_threads = 256;
+
 std::size_t padded(std::size_t n) { return (n + panel_rows - 1) / panel_rows * panel_rows; }
 }  // namespace
 
@@ -35,11 +38,16 @@ std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
   size_ = n;
   stride_ = padded(n);
   kernel_.resize(n * stride_);
-  std::size_t next_fresh = 0;
-  for (std::size_t w = 0; w < n; ++w) {
+  std::vector<std::size_t> place_in_fresh(n, 0);
+  for (std::size_t f = 0; f < fresh.size(); ++f)
+    place_in_fresh[static_cast<std::size_t>(fresh[f])] = f;
+  const bool parallel = n_threads > 1 && n >= worth_threads;
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (parallel)
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(n); ++i) {
+    const auto w = static_cast<std::size_t>(i);
     float* row = kernel_.data() + w * stride_;
     if (from[w] < 0) {
-      std::copy_n(computed_.data() + next_fresh++ * n, n, row);
+      std::copy_n(computed_.data() + place_in_fresh[w] * n, n, row);
     } else {
       const float* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
       for (const std::int32_t place : old)

@@ -80,7 +80,7 @@ cdef extern from "locality.h" namespace "dcsvm" nogil:
         vector[int32_t] order
         vector[int64_t] start
 
-    Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t) except +
+    Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, int) except +
 
 
 cdef extern from "kernel_product.h" namespace "dcsvm" nogil:

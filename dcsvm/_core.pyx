@@ -274,7 +274,7 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
     return result
 
 
-def find_groups(Points points, double squared_distance, size_t smallest_group):
+def find_groups(Points points, double squared_distance, size_t smallest_group, int threads):
     """(order, start): rows int32 group by group, and where each group starts, int64, with the end.
 
     |x - z|^2 >= squared_distance for dense rows of different groups; groups of fewer than
@@ -284,7 +284,7 @@ def find_groups(Points points, double squared_distance, size_t smallest_group):
     if points.points.dense == NULL or points.points.n_codes > 0 or points.points.n_samples == 0:
         raise ValueError("groups are found in dense rows as they are")
     with nogil:
-        groups = c_find_groups(points.points, squared_distance, smallest_group)
+        groups = c_find_groups(points.points, squared_distance, smallest_group, threads)
     return np.array(groups.order, dtype=np.int32), np.array(groups.start, dtype=np.int64)
 
 

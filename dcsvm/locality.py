@@ -56,7 +56,7 @@ def find_locality(
     largest_value = NEGLIGIBLE * tolerance / weight
     squared_distance = -math.log(largest_value) / kernel.gamma if kernel.gamma > 0 else math.inf
     points = _core.Points(rows, threads)
-    order, start = _core.find_groups(points, squared_distance, SMALLEST_GROUP)
+    order, start = _core.find_groups(points, squared_distance, SMALLEST_GROUP, threads)
     if len(start) == 2:
         return whole
     return Locality(order, start, largest_value)

@@ -23,7 +23,7 @@ from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
-EARLY_TOLERANCE = 1e-3
+EARLY_TOLERANCE = 1e-2  # predicts as well as a smaller one
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
@@ -171,6 +171,7 @@ class _Run:
     """One training run: its fixed inputs, and the state that goes from level to level."""
 
     def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
+        self.start = time.perf_counter()
         self.options, self.progress = options, progress
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
@@ -207,9 +208,22 @@ class _Run:
         )
         self.rng = np.random.default_rng(options.seed)
         self.alpha = np.zeros(self.problem.size)
-        self.gradient = np.empty(self.problem.size)
+        self.group = np.repeat(np.arange(self.locality.n_groups), np.diff(self.locality.start))
+        self.whole_tolerance = np.full(self.locality.n_groups, np.inf)  # a level solved it to
+        self.gradient = np.zeros(self.problem.size)
         self.report = TrainReport(threads=self.threads)
         self.iterations_left = options.max_iterations
+
+    @property
+    def is_whole(self) -> np.ndarray:
+        """Rows of groups that a level solved as a whole: their gradient is the problem's."""
+        return np.isfinite(self.whole_tolerance)[self.group]
+
+    def objective_of_whole(self, tolerance: float) -> float:
+        """Objective of the groups that were solved as a whole to a tolerance."""
+        rows = self.whole_tolerance[self.group] <= tolerance
+        alpha, gradient = self.alpha[rows], self.gradient[rows]
+        return float(0.5 * np.dot(alpha, gradient - self.problem.linear[rows]))
 
     def describe_groups(self) -> str:
         sizes = np.diff(self.locality.start)
@@ -218,7 +232,6 @@ class _Run:
         return f", {len(sizes)} independent groups of up to {sizes.max()} rows"
 
     def run(self) -> tuple[Model, TrainReport]:
-        start = time.perf_counter()
         early = None
         for level in self.plan.levels:
             partition, cluster = self.divide(level)
@@ -232,7 +245,7 @@ class _Run:
             if known:
                 self.extend_gradient(self.refine())
             self.conquer(gradient_given=known)
-        self.report.seconds_train = time.perf_counter() - start
+        self.report.seconds_train = time.perf_counter() - self.start
         self.count_support_vectors()
         exact = None if self.options.early else self.exact_model()
         return Model(self.data.kernel, self.label_order, exact, early, self.report), self.report
@@ -254,21 +267,25 @@ class _Run:
         cluster = partition.assign(self.data.rows, self.threads)
         clustered = time.perf_counter()
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
+        tolerance = max(self.options.tolerance, wanted)
         # the parts of a cluster in different groups are independent
-        group = np.repeat(np.arange(self.locality.n_groups), np.diff(self.locality.start))
-        part = group * partition.n_clusters + cluster
-        members = np.argsort(part, kind="stable").astype(np.int32)
-        sizes = np.unique(part, return_counts=True)[1]
+        part = self.group * partition.n_clusters + cluster
+        open_ = np.flatnonzero(self.whole_tolerance[self.group] > tolerance)
+        members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
+        parts, sizes = np.unique(part[open_], return_counts=True)
         self.progress.begin(f"level {level}", self.problem.size)
-        solved = self.solve(members, sizes, max(self.options.tolerance, wanted))
+        solved = self.solve(members, sizes, tolerance)
+        objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
+        groups, n_parts = np.unique(parts // partition.n_clusters, return_counts=True)
+        self.whole_tolerance[groups[n_parts == 1]] = tolerance
         level_report = LevelReport(
             level=level,
             n_clusters=partition.n_clusters,
-            largest_cluster=int(sizes.max()),
+            largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
             seconds_clustering=clustered - start,
             seconds_training=time.perf_counter() - clustered,
             n_sv=int(np.count_nonzero(self.alpha)),
-            objective=float(sum(one["objective"] for one in solved)),
+            objective=objective,
         )
         self.report.levels.append(level_report)
         self.report.support_by_level.append(
@@ -279,9 +296,12 @@ class _Run:
         return partition, cluster
 
     def refine(self) -> np.ndarray:
-        """Solve the problem of the support vectors of level 1 alone; returns them."""
+        """Solve the problem of the support vectors of level 1 alone; returns them.
+
+        Groups that a level solved as a whole are left out.
+        """
         start = time.perf_counter()
-        members = np.flatnonzero(self.alpha).astype(np.int32)
+        members = np.flatnonzero((self.alpha != 0) & ~self.is_whole).astype(np.int32)
         self.progress.begin("refine", len(members))
         sizes = self.locality.sizes_of(members)
         self.solve(members, sizes, max(self.options.tolerance, LEVEL_TOLERANCE))
@@ -292,7 +312,7 @@ class _Run:
     def extend_gradient(self, known: np.ndarray) -> None:
         """The gradient of all variables from that of `known`, which hold all support vectors."""
         start = time.perf_counter()
-        others = np.setdiff1d(np.arange(self.problem.size), known, assume_unique=True)
+        others = np.setdiff1d(np.flatnonzero(~self.is_whole), known, assume_unique=True)
         self.gradient[others] = gradient_of(
             self.data,
             self.problem,
