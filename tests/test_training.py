@@ -18,7 +18,14 @@ import dcsvm
 from dcsvm.dataset import Rows
 from dcsvm.formulation import c_svc
 from dcsvm.model import Model
-from dcsvm.training import EARLY_TOLERANCE, LevelReport, Progress, TrainOptions, report_dict, train_rows
+from dcsvm.training import (
+    EARLY_TOLERANCE,
+    LevelReport,
+    Progress,
+    TrainOptions,
+    report_dict,
+    train_rows,
+)
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
 
