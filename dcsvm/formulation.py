@@ -30,13 +30,14 @@ class BoxProblem:
         return len(self.linear)
 
 
-def c_svc(sign: np.ndarray, C: float) -> BoxProblem:
-    """Equation (1) of the paper in signed alpha (y_i alpha_i): `sign` is +1.0 or -1.0 per row."""
+def c_svc(sign: np.ndarray, C: float, copies: np.ndarray | int = 1) -> BoxProblem:
+    """Equation (1) of the paper in signed alpha (y_i alpha_i): `sign` is +1.0 or -1.0 per variable,
+    `copies` the number of equal rows it stands for."""
     if not 0 < C < float("inf"):
         raise ValueError(f"C must be positive and finite, not {C:g}")
     sign = np.ascontiguousarray(sign, dtype=np.float64)
     return BoxProblem(
         linear=sign,
-        lower=np.where(sign > 0, 0.0, -C),
-        upper=np.where(sign > 0, C, 0.0),
+        lower=np.where(sign > 0, 0.0, -C * copies),
+        upper=np.where(sign > 0, C * copies, 0.0),
     )

@@ -19,6 +19,7 @@ from dcsvm.kernels import Kernel
 
 NEGLIGIBLE = 1e-6  # of the tolerance: what all neglected kernel values together may add
 SMALLEST_GROUP = 1000  # rows; smaller groups are solved together
+SAMPLE = 2048  # rows; where these are one group, all are taken to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,10 @@ def find_locality(
     weight = float(np.maximum(np.abs(problem.lower), np.abs(problem.upper)).sum())
     largest_value = NEGLIGIBLE * tolerance / weight
     squared_distance = -math.log(largest_value) / kernel.gamma if kernel.gamma > 0 else math.inf
-    points = _core.Points(rows, threads)
-    order, start = _core.find_groups(points, squared_distance, SMALLEST_GROUP, threads)
-    if len(start) == 2:
-        return whole
+    some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // SAMPLE)))
+    for tried, smallest in ((some, 1), (rows, SMALLEST_GROUP)):
+        points = _core.Points(tried, threads)
+        order, start = _core.find_groups(points, squared_distance, smallest, threads)
+        if len(start) == 2:
+            return whole
     return Locality(order, start, largest_value)

@@ -15,6 +15,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.certificate import Certificate, check, gradient_of
 from dcsvm.dataset import Rows, encode_labels
+from dcsvm.duplicates import find_duplicates
 from dcsvm.formulation import BoxProblem, c_svc
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.locality import find_locality
@@ -181,13 +182,16 @@ class _Run:
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
         if options.gap is not None and not kernel.is_positive_semidefinite:
             raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-        problem = c_svc(sign, options.C)
+        n_rows = rows.n_samples
+        self.duplicates = find_duplicates(rows, sign)
+        sign, copies = sign[self.duplicates.first], self.duplicates.counts
+        if len(sign) < n_rows:
+            rows = rows.take(self.duplicates.first)
+        problem = c_svc(sign, options.C, copies)
         self.locality = find_locality(rows, kernel, problem, options.tolerance, self.threads)
         if self.locality.n_groups > 1:
-            rows, problem = (
-                rows.take(self.locality.order),
-                c_svc(sign[self.locality.order], options.C),
-            )
+            order = self.locality.order
+            rows, problem = rows.take(order), c_svc(sign[order], options.C, copies[order])
         self.problem: BoxProblem = problem
         self.data = KernelRows(rows, kernel, self.threads, coded=True)
         self.plan: Plan = make_plan(
@@ -202,7 +206,8 @@ class _Run:
         cache_mb = options.cache_mb or default_cache_mb()
         self.cache_bytes = cache_mb * 1_000_000
         progress.plan(
-            f"{rows.n_samples} rows of {rows.n_features} features, {kernel.describe()}, "
+            f"{n_rows} rows of {rows.n_features} features{self.describe_duplicates()}, "
+            f"{kernel.describe()}, "
             f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
             f"{cache_mb} MB for kernel values{self.describe_groups()}"
         )
@@ -224,6 +229,10 @@ class _Run:
         rows = self.whole_tolerance[self.group] <= tolerance
         alpha, gradient = self.alpha[rows], self.gradient[rows]
         return float(0.5 * np.dot(alpha, gradient - self.problem.linear[rows]))
+
+    def describe_duplicates(self) -> str:
+        merged = len(self.duplicates.rows) - len(self.duplicates.first)
+        return f" ({merged} repeat others)" if merged else ""
 
     def describe_groups(self) -> str:
         sizes = np.diff(self.locality.start)
@@ -278,19 +287,18 @@ class _Run:
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         groups, n_parts = np.unique(parts // partition.n_clusters, return_counts=True)
         self.whole_tolerance[groups[n_parts == 1]] = tolerance
+        support = self.support()[1]
         level_report = LevelReport(
             level=level,
             n_clusters=partition.n_clusters,
             largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
             seconds_clustering=clustered - start,
             seconds_training=time.perf_counter() - clustered,
-            n_sv=int(np.count_nonzero(self.alpha)),
+            n_sv=len(support),
             objective=objective,
         )
         self.report.levels.append(level_report)
-        self.report.support_by_level.append(
-            np.sort(self.locality.order[np.flatnonzero(self.alpha)])
-        )
+        self.report.support_by_level.append(np.sort(support))
         self.report.converged = all(one["converged"] for one in solved)
         self.progress.end_level(level_report)
         return partition, cluster
@@ -424,34 +432,37 @@ class _Run:
         self.report.kernel_error = certificate.kernel_error
         self.report.converged = self.is_reached(certificate)
 
-    def count_support_vectors(self) -> None:
-        bounded = (self.alpha != 0) & (
-            (self.alpha == self.problem.lower) | (self.alpha == self.problem.upper)
+    def support(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(variable, row, alpha of the row) of all support vectors, rows as they were given."""
+        variables = np.flatnonzero(self.alpha)
+        place, row, alpha = self.duplicates.split(
+            self.locality.order[variables], self.alpha[variables], self.options.C
         )
-        self.report.n_sv = int(np.count_nonzero(self.alpha))
-        self.report.n_bsv = int(np.count_nonzero(bounded))
+        return variables[place], row, alpha
+
+    def count_support_vectors(self) -> None:
+        alpha = self.support()[2]
+        self.report.n_sv = len(alpha)
+        self.report.n_bsv = int(np.count_nonzero(np.abs(alpha) == self.options.C))
 
     def exact_model(self) -> ExactModel:
-        support = np.flatnonzero(self.alpha)
-        row_numbers = self.locality.order[support].astype(np.int64)
+        variable, row, alpha = self.support()
         # as LIBSVM writes them: the first label's, then the second's, each in the file's order
-        support = support[np.lexsort((row_numbers, self.alpha[support] < 0))]
+        order = np.lexsort((row, alpha < 0))
         return ExactModel(
-            rows=self.data.rows.take(support),
-            alpha=self.alpha[support],
-            row_numbers=self.locality.order[support].astype(np.int64),
+            rows=self.data.rows.take(variable[order]), alpha=alpha[order], row_numbers=row[order]
         )
 
     def early_model(self, level: int, partition: Partition, cluster: np.ndarray) -> EarlyModel:
-        support = np.flatnonzero(self.alpha)
-        support = support[np.lexsort((self.locality.order[support], cluster[support]))]
+        variable, row, alpha = self.support()
+        order = np.lexsort((row, cluster[variable]))
         return EarlyModel(
             level=level,
             partition=partition,
-            cluster=cluster[support],
-            rows=self.data.rows.take(support),
-            alpha=self.alpha[support],
-            row_numbers=self.locality.order[support].astype(np.int64),
+            cluster=cluster[variable[order]],
+            rows=self.data.rows.take(variable[order]),
+            alpha=alpha[order],
+            row_numbers=row[order],
         )
 
 

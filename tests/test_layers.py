@@ -23,14 +23,14 @@ MODULES = {
     "plan": set(),
     "kernels": {"dataset", "_core"},
     "partition": {"kernels", "dataset", "_core"},
+    "duplicates": {"dataset"},
     "locality": {"formulation", "kernels", "dataset", "_core"},
     "certificate": {"formulation", "kernels", "locality", "_core"},
     "model": {"partition", "kernels", "dataset"},
     "model_file": {"model", "partition", "kernels", "dataset", "_svmlight"},
     "predict": {"model", "kernels", "dataset", "_core"},
-    "training": {"plan", "partition", "formulation", "certificate", "locality", "model", "kernels",
-                 "dataset",
-                 "_core"},
+    "training": {"plan", "partition", "formulation", "certificate", "duplicates", "locality",
+                 "model", "kernels", "dataset", "_core"},
 }  # fmt: skip
 # inside a function only: what would be a circle at the top of the file
 LAZY = {"model": {"plan", "predict", "model_file"}}

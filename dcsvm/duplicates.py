@@ -1,0 +1,78 @@
+"""Equal rows of one label as one variable: their alphas count only through their sum.
+
+The variable's bound is the sum of theirs. Equal rows of different labels stay two variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm.dataset import Rows
+
+WORTH_MERGING = 0.02  # part of the rows that has to go
+HASHED_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """Which rows share a variable: `first` is the first row of each variable, ascending; `rows`
+    lists all rows variable by variable, ascending within one, and `start` where each begins."""
+
+    first: np.ndarray
+    rows: np.ndarray
+    start: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        return np.diff(self.start)
+
+    def split(
+        self, variables: np.ndarray, alpha: np.ndarray, C: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(place in `variables`, row, alpha of the row) for every row whose alpha is not zero: each
+        is filled to its bound C before the next gets any."""
+        counts = self.counts[variables]
+        place = np.repeat(np.arange(len(variables)), counts)
+        number = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
+        total = alpha[place]
+        share = np.copysign(np.clip(np.abs(total) - number * C, 0.0, C), total)
+        kept = share != 0
+        row = self.rows[self.start[variables][place] + number]
+        return place[kept], row[kept], share[kept]
+
+
+def find_duplicates(rows: Rows, sign: np.ndarray) -> Duplicates:
+    """The variables of a problem; one for each row where few rows are equal. CSR rows are taken to
+    be different."""
+    n = rows.n_samples
+    single = Duplicates(np.arange(n), np.arange(n), np.arange(n + 1))
+    if not rows.is_dense:
+        return single
+    key = _hash(rows.dense) * np.uint64(2) + (sign > 0).astype(np.uint64)
+    _, first, variable = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > (1 - WORTH_MERGING) * n:
+        return single
+    for begin in range(0, n, HASHED_AT_ONCE):  # a hash proves nothing
+        part = slice(begin, begin + HASHED_AT_ONCE)
+        if not np.array_equal(rows.dense[part], rows.dense[first[variable[part]]]):
+            return single
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    variable = rank[variable]
+    start = np.concatenate(([0], np.cumsum(np.bincount(variable))))
+    return Duplicates(first[order], np.argsort(variable, kind="stable"), start)
+
+
+def _hash(dense: np.ndarray) -> np.ndarray:
+    """A 64-bit number for each row, equal for equal rows."""
+    factors = np.random.default_rng(0).integers(2**63, size=dense.shape[1], dtype=np.uint64)
+    bits = np.ascontiguousarray(dense).view(np.uint32)
+    result = np.empty(len(dense), np.uint64)
+    for begin in range(0, len(dense), HASHED_AT_ONCE):
+        part = bits[begin : begin + HASHED_AT_ONCE].astype(np.uint64)
+        part ^= part >> np.uint64(15)
+        result[begin : begin + HASHED_AT_ONCE] = (part * (factors | np.uint64(1))).sum(axis=1)
+    return result ^ (result >> np.uint64(32))
