@@ -24,7 +24,7 @@ from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
-EARLY_TOLERANCE = 1e-2  # predicts as well as a smaller one
+EARLY_TOLERANCE = 1e-3
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
