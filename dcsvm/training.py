@@ -188,7 +188,8 @@ class _Run:
         if len(sign) < n_rows:
             rows = rows.take(self.duplicates.first)
         problem = c_svc(sign, options.C, copies)
-        self.locality = find_locality(rows, kernel, problem, options.tolerance, self.threads)
+        budget = min(options.tolerance, options.gap or options.tolerance)
+        self.locality = find_locality(rows, kernel, problem, budget, self.threads)
         if self.locality.n_groups > 1:
             order = self.locality.order
             rows, problem = rows.take(order), c_svc(sign[order], options.C, copies[order])
@@ -286,7 +287,7 @@ class _Run:
         solved = self.solve(members, sizes, tolerance)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         groups, n_parts = np.unique(parts // partition.n_clusters, return_counts=True)
-        self.whole_tolerance[groups[n_parts == 1]] = tolerance
+        self.whole_tolerance[groups] = np.where(n_parts == 1, tolerance, np.inf)
         support = self.support()[1]
         level_report = LevelReport(
             level=level,

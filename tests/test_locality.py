@@ -5,7 +5,7 @@ import pytest
 from reference import certificate, kernel_values, objective
 from scipy.spatial.distance import cdist
 
-from dcsvm import _core, locality
+from dcsvm import _core, locality, training
 from dcsvm.dataset import Rows
 from dcsvm.formulation import c_svc
 from dcsvm.kernels import Kernel
@@ -115,6 +115,22 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
         assert np.mean(model.predict(X, method="early") == model.predict(X)) > 0.98
         assert np.array_equal(model.early.rows.dense, X[model.early.row_numbers])
     assert np.array_equal(model.exact.rows.dense, X[model.exact.row_numbers])
+
+
+def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
+    """A coarser early level is solved further than the finer ones and may cut their groups."""
+    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    X, y = far_problem()
+    options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=1, threads=1, tolerance=1e-4)
+    run = training._Run(Rows.from_array(X), y, options, training.Progress())
+    for level in run.plan.levels:
+        run.divide(level)
+        whole = np.flatnonzero(run.is_whole)
+        known = run.gradient[whole]
+        exact = training.gradient_of(
+            run.data, run.problem, run.alpha, whole, run.locality, 1, float64=True
+        )
+        assert np.allclose(known, exact, atol=1e-4)
 
 
 def test_what_is_neglected_is_within_the_budget():
