@@ -118,15 +118,15 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
 
 
 def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
-    """A coarser early level is solved further than the finer ones and may cut their groups."""
+    """The early level is solved further than the others and may cut what they left whole."""
     monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
     X, y = far_problem()
-    options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=1, threads=1, tolerance=1e-4)
+    options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
     run = training._Run(Rows.from_array(X), y, options, training.Progress())
     sizes = np.diff(run.locality.start)
     run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.whole_tolerance[:] = 0.1
-    run.divide(1)
+    run.divide(2)
     whole = np.flatnonzero(run.is_whole)
     exact = training.gradient_of(
         run.data, run.problem, run.alpha, whole, run.locality, 1, float64=True
