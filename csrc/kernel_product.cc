@@ -26,73 +26,177 @@ RowList slice(const std::vector<std::int32_t>& numbers, const Points* points, st
   return {points, numbers.data() + begin, std::min(end, numbers.size()) - begin};
 }
 
-template <class Real>
-void add_weighted(const SourceWeights& weights, std::size_t first, std::size_t n,
-                  std::size_t n_lanes, const Real* tile, double* sums) {
-  const Real* rows[source_block];
-  for (std::size_t j = 0; j < n; ++j) rows[j] = tile + j * n_lanes;
-  const auto add = [n_lanes](const Real* const* r, const double* w, std::size_t count,
-                             double* sum) {
-    if constexpr (sizeof(Real) == sizeof(float)) {
-      isa().weighted_sum_f32(r, w, count, n_lanes, sum);
-    } else {
-      isa().weighted_sum_f64(r, w, count, n_lanes, sum);
-    }
-  };
-  if (!weights.indptr) {
-    add(rows, weights.values + first, n, sums);
-    return;
-  }
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::int64_t k = weights.indptr[first + j]; k < weights.indptr[first + j + 1]; ++k) {
-      add(rows + j, weights.values + k, 1,
-          sums + static_cast<std::size_t>(weights.columns[k]) * n_lanes);
-    }
-  }
+bool can_skip(const KernelSetup& setup, const Reach& reach) {
+  return reach.is_finite() && setup.form == Form::difference;
 }
 
+// Rows with their boxes, 64 at a time, and their weights.
+struct Sources {
+  Sources(const KernelSetup& setup, const RowList& list, const SourceWeights& w, const Reach& r)
+      : points(*list.points), rows(row_numbers(list)), weights(w), reach(r) {
+    if (can_skip(setup, reach)) boxes = Boxes(points, rows.data(), rows.size(), source_block);
+  }
+
+  const Points& points;
+  std::vector<std::int32_t> rows;
+  SourceWeights weights;
+  Reach reach;
+  Boxes boxes;  // empty: none are left out
+};
+
+// Per-thread state of a product: one block of lanes against all sources.
 template <class Real>
-void product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-             const SourceWeights& weights, int n_threads, double* out) {
-  const std::vector<std::int32_t> target_rows = row_numbers(targets),
-                                  source_rows = row_numbers(sources);
-  const std::size_t n_panels = panels_per_block(setup), block = n_panels * panel_rows;
+class LaneProduct {
+ public:
+  LaneProduct(const KernelSetup& setup, const Sources& sources)
+      : setup_(setup),
+        sources_(sources),
+        tile_(source_block * panels_per_block(setup) * panel_rows) {}
+
+  // sums[column * n_lanes + lane] += the product, for lanes of whole panels.
+  void add(const RowPanels& lanes, std::size_t first_panel, std::size_t n_panels,
+           const Boxes& boxes, std::size_t box, double* sums) {
+    scratch_.select(setup_, lanes, first_panel, n_panels);
+    n_lanes_ = n_panels * panel_rows;
+    const std::size_t n_rows = std::min(lanes.size() - first_panel * panel_rows, n_lanes_);
+    for (std::size_t first = 0; first < sources_.rows.size(); first += source_block) {
+      const std::size_t n = std::min(source_block, sources_.rows.size() - first);
+      find_near(boxes, box, first, n);
+      count_.evaluated += static_cast<std::int64_t>(near_.size() * n_rows);
+      count_.skipped += static_cast<std::int64_t>((n - near_.size()) * n_rows);
+      if (near_.empty()) continue;
+      scratch_.rows(sources_.points, queries_.data(), queries_.size(), tile_.data(), n_lanes_);
+      add_weighted(sums);
+    }
+  }
+
+  const ProductCount& count() const { return count_; }
+
+ private:
+  void find_near(const Boxes& boxes, std::size_t box, std::size_t first, std::size_t n) {
+    near_.clear();
+    queries_.clear();
+    bool all = sources_.boxes.empty() || boxes.empty();
+    if (!all) {
+      const std::size_t block = first / source_block;
+      const double distance = sources_.reach.squared_distance;
+      if (boxes.are_apart(box, sources_.boxes, block, distance)) return;
+      all = boxes.are_near(box, sources_.boxes, block, distance);
+    }
+    for (std::size_t j = first; j < first + n; ++j) {
+      const std::int32_t row = sources_.rows[j];
+      const float* x =
+          all ? nullptr
+              : sources_.points.dense + static_cast<std::size_t>(row) * sources_.points.n_features;
+      if (!all && boxes.is_apart(box, x, sources_.reach.squared_distance)) continue;
+      near_.push_back(j);
+      queries_.push_back(row);
+    }
+  }
+
+  void sum(const Real* const* rows, const double* weights, std::size_t n, double* sums) const {
+    if constexpr (sizeof(Real) == sizeof(float)) {
+      isa().weighted_sum_f32(rows, weights, n, n_lanes_, sums);
+    } else {
+      isa().weighted_sum_f64(rows, weights, n, n_lanes_, sums);
+    }
+  }
+
+  void add_weighted(double* sums) const {
+    const SourceWeights& w = sources_.weights;
+    const Real* rows[source_block];
+    double values[source_block];
+    for (std::size_t k = 0; k < near_.size(); ++k) {
+      rows[k] = tile_.data() + k * n_lanes_;
+      if (!w.indptr) values[k] = w.values[near_[k]];
+    }
+    if (!w.indptr) return sum(rows, values, near_.size(), sums);
+    for (std::size_t k = 0; k < near_.size(); ++k) {
+      for (std::int64_t at = w.indptr[near_[k]]; at < w.indptr[near_[k] + 1]; ++at)
+        sum(rows + k, w.values + at, 1, sums + static_cast<std::size_t>(w.columns[at]) * n_lanes_);
+    }
+  }
+
+  const KernelSetup& setup_;
+  const Sources& sources_;
+  TileScratch scratch_;
+  std::vector<Real> tile_;
+  std::size_t n_lanes_ = 0;
+  std::vector<std::size_t> near_;      // places in the sources
+  std::vector<std::int32_t> queries_;  // their rows
+  ProductCount count_;
+};
+
+template <class Real>
+ProductCount product(const KernelSetup& setup, const RowList& targets, const RowList& source_list,
+                     const SourceWeights& weights, const Reach& reach, int n_threads, double* out) {
+  const std::vector<std::int32_t> target_rows = row_numbers(targets);
+  const Sources sources(setup, source_list, weights, reach);
+  const std::size_t block = panels_per_block(setup) * panel_rows;
   const std::size_t n_columns = weights.n_columns;
   const auto n_blocks = static_cast<std::int64_t>((targets.size + block - 1) / block);
-#pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
+  ProductCount count;
+#pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, source_list))
   {
-    TileScratch scratch;
-    std::vector<Real> tile(source_block * block);
-    std::vector<double> sums;  // column by column
+    LaneProduct<Real> one(setup, sources);
+    std::vector<double> sums;
 #pragma omp for schedule(dynamic)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
       const std::size_t begin = static_cast<std::size_t>(b) * block;
       const RowPanels lanes(slice(target_rows, targets.points, begin, begin + block));
       const std::size_t n_lanes = lanes.n_panels() * panel_rows;
-      scratch.select(setup, lanes, 0, lanes.n_panels());
+      Boxes box;
+      if (!sources.boxes.empty())
+        box = Boxes(*targets.points, target_rows.data() + begin, lanes.size(), block);
       sums.assign(n_columns * n_lanes, 0.0);
-      for (std::size_t first = 0; first < sources.size; first += source_block) {
-        const std::size_t n = std::min(source_block, sources.size - first);
-        scratch.rows(*sources.points, source_rows.data() + first, n, tile.data(), n_lanes);
-        add_weighted(weights, first, n, n_lanes, tile.data(), sums.data());
-      }
+      one.add(lanes, 0, lanes.n_panels(), box, 0, sums.data());
       for (std::size_t i = 0; i < lanes.size(); ++i) {
         for (std::size_t c = 0; c < n_columns; ++c)
           out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
       }
     }
+#pragma omp critical(dcsvm_product_count)
+    count.add(one.count());
   }
+  return count;
 }
 
 }  // namespace
 
-void kernel_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                    const SourceWeights& weights, Precision precision, int n_threads, double* out) {
-  if (precision == Precision::single_tiles) {
-    product<float>(setup, targets, sources, weights, n_threads, out);
-  } else {
-    product<double>(setup, targets, sources, weights, n_threads, out);
+ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
+                            const RowList& sources, const SourceWeights& weights,
+                            Precision precision, const Reach& reach, int n_threads, double* out) {
+  return precision == Precision::single_tiles
+             ? product<float>(setup, targets, sources, weights, reach, n_threads, out)
+             : product<double>(setup, targets, sources, weights, reach, n_threads, out);
+}
+
+Boxes lane_boxes(const KernelSetup& setup, const Points& points,
+                 const std::vector<std::int32_t>& rows, const Reach& reach) {
+  if (!can_skip(setup, reach)) return {};
+  return {points, rows.data(), rows.size(), panels_per_block(setup) * panel_rows};
+}
+
+ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
+                         const RowList& source_list, const double* weights, const Reach& reach,
+                         int n_threads, double* sums) {
+  const Sources sources(setup, source_list, {1, nullptr, nullptr, weights}, reach);
+  const std::size_t panels = panels_per_block(setup);
+  const auto n_blocks = static_cast<std::int64_t>((lanes.n_panels() + panels - 1) / panels);
+  ProductCount count;
+#pragma omp parallel num_threads(n_threads) if (n_threads > 1)
+  {
+    LaneProduct<float> one(setup, sources);
+#pragma omp for schedule(dynamic, 4)
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+      const std::size_t first = static_cast<std::size_t>(b) * panels;
+      one.add(lanes, first, std::min(panels, lanes.n_panels() - first), boxes,
+              static_cast<std::size_t>(b), sums + first * panel_rows);
+    }
+#pragma omp critical(dcsvm_product_count)
+    count.add(one.count());
   }
+  return count;
 }
 
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,

@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "kernel_tile.h"
+#include "reach.h"
 
 namespace dcsvm {
 
@@ -23,9 +25,33 @@ struct SourceWeights {
 
 enum class Precision { single_tiles, double_tiles };
 
-// out is n_targets x n_columns, overwritten.
-void kernel_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                    const SourceWeights& weights, Precision precision, int n_threads, double* out);
+// Kernel values computed, and those left out because their rows are out of reach.
+struct ProductCount {
+  std::int64_t evaluated = 0;
+  std::int64_t skipped = 0;
+
+  void add(const ProductCount& other) {
+    evaluated += other.evaluated;
+    skipped += other.skipped;
+  }
+};
+
+// out is n_targets x n_columns, overwritten. What is left out changes no entry by more than
+// reach.value times the sum of its column's |weights|. Only the difference form leaves anything
+// out; it finds most to leave out where neighbours in both lists are near.
+ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
+                            const RowList& sources, const SourceWeights& weights,
+                            Precision precision, const Reach& reach, int n_threads, double* out);
+
+// The same for lanes that are packed already, one weight a source: sums[lane] += the product.
+// `boxes` are those of the lanes' blocks, see lane_boxes(); empty where the reach is infinite.
+ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
+                         const RowList& sources, const double* weights, const Reach& reach,
+                         int n_threads, double* sums);
+
+// Boxes of the blocks of lanes that add_product() takes together, of rows of points.
+Boxes lane_boxes(const KernelSetup& setup, const Points& points,
+                 const std::vector<std::int32_t>& rows, const Reach& reach);
 
 // out is n_targets x n_sources, float32 values of K.
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,

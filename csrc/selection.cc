@@ -31,16 +31,17 @@ void keep_largest(std::vector<Candidate>& candidates, std::size_t count) {
   candidates.resize(count);
 }
 
-bool violates(const SelectionView& view, std::size_t p, bool grows) {
-  return view.violation[p] > 0 && (view.grows[p] != 0) == grows;
+bool is_free(const SelectionView& view, std::size_t p) {
+  return view.alpha[p] > view.lower[p] && view.alpha[p] < view.upper[p];
 }
 
 // Violations of one side by their leading bits: sign, exponent and one bit of the mantissa.
 class Histogram {
  public:
   Histogram(const SelectionView& view, bool grows) : count_(std::size_t{1} << (64 - shift), 0) {
-    for (std::size_t p = 0; p < view.size; ++p) {
-      if (!violates(view, p, grows)) continue;
+    for (const std::int32_t position : view.violators) {
+      const auto p = static_cast<std::size_t>(position);
+      if ((view.grows[p] != 0) != grows) continue;
       ++count_[leading_bits(view.violation[p])];
       ++total_;
     }
@@ -79,8 +80,7 @@ void select_working_set(const SelectionView& view, std::size_t target,
   std::vector<Candidate> candidates;
   for (const std::int32_t position : working) {
     const auto p = static_cast<std::size_t>(position);
-    if (view.alpha[p] > view.lower[p] && view.alpha[p] < view.upper[p])
-      candidates.push_back(candidate(view, p));
+    if (is_free(view, p)) candidates.push_back(candidate(view, p));
   }
   keep_largest(candidates, target * 3 / 4);
   working.clear();
@@ -98,13 +98,43 @@ void select_working_set(const SelectionView& view, std::size_t target,
     // the carried ones may be among the largest
     const double floor = (grows ? growing : shrinking).floor_of_largest(wanted + carried);
     candidates.clear();
-    for (std::size_t p = 0; p < view.size; ++p) {
-      if (violates(view, p, grows) && view.violation[p] >= floor && !chosen[p])
+    for (const std::int32_t position : view.violators) {
+      const auto p = static_cast<std::size_t>(position);
+      if ((view.grows[p] != 0) == grows && view.violation[p] >= floor && !chosen[p])
         candidates.push_back(candidate(view, p));
     }
     keep_largest(candidates, wanted);
     for (const Candidate& c : candidates) working.push_back(c.position);
   }
+  std::sort(working.begin(), working.end());
+}
+
+std::int32_t most_violating(const SelectionView& view) {
+  return *std::max_element(
+      view.violators.begin(), view.violators.end(),
+      [&view](std::int32_t p, std::int32_t q) { return view.violation[p] < view.violation[q]; });
+}
+
+void select_neighbourhood(const SelectionView& view, const std::vector<float>& values,
+                          double negligible, std::size_t target,
+                          std::vector<std::int32_t>& working) {
+  struct Neighbour {
+    float value;
+    std::int32_t position;
+  };
+  std::vector<Neighbour> neighbours;
+  for (const std::int32_t position : view.violators) {
+    const auto p = static_cast<std::size_t>(position);
+    if (view.violation[p] > negligible || is_free(view, p))
+      neighbours.push_back({values[p], position});
+  }
+  const std::size_t n = std::min(target, neighbours.size());
+  std::nth_element(neighbours.begin(), neighbours.begin() + static_cast<std::ptrdiff_t>(n),
+                   neighbours.end(), [](const Neighbour& a, const Neighbour& b) {
+                     return a.value != b.value ? a.value > b.value : a.position < b.position;
+                   });
+  working.clear();
+  for (std::size_t k = 0; k < n; ++k) working.push_back(neighbours[k].position);
   std::sort(working.begin(), working.end());
 }
 

@@ -8,6 +8,7 @@
 namespace dcsvm {
 
 struct SelectionView {
+  const std::vector<std::int32_t>& violators;  // positions with a violation, ascending
   std::size_t size = 0;
   const double* violation = nullptr;
   const std::uint8_t* grows = nullptr;  // whether a violating variable should grow
@@ -24,5 +25,16 @@ struct SelectionView {
 // constant only both together get anywhere.
 void select_working_set(const SelectionView& view, std::size_t target,
                         std::vector<std::int32_t>& working);
+
+// Position of the most violating variable.
+std::int32_t most_violating(const SelectionView& view);
+
+// Replaces a working set by the at most `target` variables that are coupled most to the most
+// violating one, whose kernel `values` these are, among those that are free or violate by more than
+// `negligible`. Together they reach their optimum in one step, while the most violating ones of
+// everywhere only start their neighbours moving.
+void select_neighbourhood(const SelectionView& view, const std::vector<float>& values,
+                          double negligible, std::size_t target,
+                          std::vector<std::int32_t>& working);
 
 }  // namespace dcsvm

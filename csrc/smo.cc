@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "active_kernel.h"
 #include "kernel_product.h"
-#include "row_cache.h"
 #include "selection.h"
 #include "working_kernel.h"
 #include "working_set.h"
@@ -26,11 +26,8 @@ constexpr double too_dear = 2.0;            // times the other cost
 constexpr double selection_cost = 10.0;     // nanoseconds, fixed, for an active variable
 constexpr std::size_t complete_set = 1024;  // a problem of at most this many is one working set
 constexpr double inner_reduction = 0.2;     // of the working set's own violation
-// Nanoseconds, fixed: kernel rows are cached where a value costs more than this. Memory that is
-// touched for the first time costs about as much a value.
-constexpr double caching_pays_above = 2.0;
-constexpr std::size_t query_block = 64;
-constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
+constexpr double inner_share = 0.3;         // of the tolerance: no need to be better than that
+constexpr int quiet_steps = 3;              // outer steps at a bound before a variable is shrunk
 constexpr double largest_shrink_margin = 0.2;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
@@ -55,7 +52,8 @@ class Solver {
         qp_(qp),
         alpha_(alpha),
         gradient_(gradient),
-        options_(options) {}
+        options_(options),
+        kernel_(setup, points, options.reach, options.cache_bytes, options.n_threads) {}
 
   SolveReport run();
 
@@ -64,14 +62,17 @@ class Solver {
   void start();
   void synchronise();
   void rebuild();
-  void add_product(const std::vector<std::int32_t>& variables, const std::vector<double>& since);
+  void add_change(const std::vector<std::int32_t>& variables, const std::vector<double>& since);
+  void neglect(const std::vector<double>& weights);
   void activate();
   void write_back();
   double everywhere_violation() const;
 
   // one outer step on the active variables
   double measure();
+  double largest_projected_gradient(std::size_t n);
   void select();
+  void choose_working_set();
   void balance();
   void solve_working_set();
   void update_gradient(const std::vector<std::int32_t>& changed, const std::vector<double>& step);
@@ -107,11 +108,10 @@ class Solver {
   std::vector<double> a_, g_, lower_, upper_, violation_;
   std::vector<std::int8_t> group_;
   std::vector<std::uint8_t> quiet_, grows_;
+  std::vector<std::int32_t> violators_;  // positions, ascending
+  double largest_violation_ = 0;
   std::vector<double> multipliers_;
-  RowPanels lanes_;
-  RowCache cache_;
-  double tile_cost_ = 0;  // nanoseconds a kernel value, from the fixed model
-  bool caching_ = false;
+  ActiveKernel kernel_;
   std::int64_t rows_since_rebuild_ = 0;
   int stalls_ = 0;  // outer steps in a row that changed nothing
   std::size_t working_set_size_ = smallest_working_set;
@@ -125,8 +125,6 @@ class Solver {
 };
 
 SolveReport Solver::run() {
-  tile_cost_ = tile_cost(setup_, points_);
-  caching_ = tile_cost_ > caching_pays_above;
   start();
   for (;;) {
     const double violation = measure();
@@ -151,6 +149,11 @@ SolveReport Solver::run() {
     ++report_.outer_steps;
     balance();
   }
+  const ActiveKernel::Count& count = kernel_.count();
+  report_.kernel_evaluations += count.evaluated;
+  report_.pairs_skipped += count.skipped;
+  report_.rows_computed = count.rows_computed;
+  report_.rows_reused = count.rows_reused;
   const Optimality result = optimality(qp_, alpha_, gradient_);
   report_.violation = result.violation;
   report_.objective = result.objective;
@@ -199,7 +202,7 @@ void Solver::synchronise() {
         inactive.push_back(static_cast<std::int32_t>(i));
       }
     }
-    add_product(inactive, base_alpha_);
+    add_change(inactive, base_alpha_);
   }
   base_alpha_.assign(alpha_, alpha_ + qp_.size);
   rows_since_rebuild_ = 0;
@@ -208,8 +211,9 @@ void Solver::synchronise() {
 // The gradient of all variables from nothing; where all of them are active, with the rows that are
 // cached.
 void Solver::rebuild() {
+  report_.neglected = 0;
   for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
-  if (caching_ && n_active() == qp_.size) {
+  if (kernel_.has_cache() && n_active() == qp_.size) {
     Timer timer(report_.seconds_rebuild);
     std::vector<std::int32_t> support;
     std::vector<double> weights;
@@ -225,14 +229,14 @@ void Solver::rebuild() {
   } else {
     std::vector<std::int32_t> everything(qp_.size);
     std::iota(everything.begin(), everything.end(), 0);
-    add_product(everything, std::vector<double>(qp_.size, 0.0));
+    add_change(everything, std::vector<double>(qp_.size, 0.0));
   }
   base_alpha_.assign(alpha_, alpha_ + qp_.size);
 }
 
 // gradient_ of some variables += K (alpha_ - since).
-void Solver::add_product(const std::vector<std::int32_t>& variables,
-                         const std::vector<double>& since) {
+void Solver::add_change(const std::vector<std::int32_t>& variables,
+                        const std::vector<double>& since) {
   Timer timer(report_.seconds_rebuild);
   std::vector<std::int32_t> sources, targets;
   std::vector<double> weights;
@@ -245,21 +249,27 @@ void Solver::add_product(const std::vector<std::int32_t>& variables,
   for (const std::int32_t i : variables)
     targets.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
   std::vector<double> sums(targets.size(), 0.0);
-  kernel_product(setup_, {&points_, targets.data(), targets.size()},
-                 {&points_, sources.data(), sources.size()}, {1, nullptr, nullptr, weights.data()},
-                 Precision::single_tiles, options_.n_threads, sums.data());
+  const ProductCount done = kernel_product(
+      setup_, {&points_, targets.data(), targets.size()},
+      {&points_, sources.data(), sources.size()}, {1, nullptr, nullptr, weights.data()},
+      Precision::single_tiles, options_.reach, options_.n_threads, sums.data());
   for (std::size_t k = 0; k < sums.size(); ++k) gradient_[variables[k]] += sums[k];
-  report_.kernel_evaluations += static_cast<std::int64_t>(sources.size() * targets.size());
+  report_.kernel_evaluations += done.evaluated;
+  report_.pairs_skipped += done.skipped;
+  if (done.skipped > 0) neglect(weights);
   ++report_.rebuilds;
+}
+
+// Kernel values out of reach were left out of a product with these weights.
+void Solver::neglect(const std::vector<double>& weights) {
+  for (const double w : weights) report_.neglected += options_.reach.value * std::fabs(w);
 }
 
 bool Solver::may_go_on() {
   if (stalls_ >= most_stalls) return false;
   if (options_.max_iterations >= 0 && report_.iterations >= options_.max_iterations) return false;
   if (!options_.progress) return true;
-  double largest = 0;
-  for (const double v : violation_) largest = std::max(largest, v);
-  return options_.progress({largest, n_active(), report_.outer_steps});
+  return options_.progress({largest_violation_, n_active(), report_.outer_steps});
 }
 
 double Solver::everywhere_violation() const { return optimality(qp_, alpha_, gradient_).violation; }
@@ -291,14 +301,15 @@ void Solver::load(const std::vector<std::int32_t>& variables) {
   std::vector<std::int32_t> rows(n);
   for (std::size_t p = 0; p < n; ++p)
     rows[p] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[p])));
-  lanes_ = n == 0 ? RowPanels() : RowPanels({&points_, rows.data(), n}, options_.n_threads);
-  const std::size_t n_lanes = lanes_.n_panels() * panel_rows;
+  kernel_.load(rows);
+  const std::size_t n_lanes = kernel_.n_lanes();
   a_.assign(n_lanes, 0.0);
   g_.assign(n_lanes, 0.0);
   lower_.assign(n_lanes, 0.0);
   upper_.assign(n_lanes, 0.0);
   violation_.assign(n_lanes, 0.0);
   quiet_.assign(n, 0);
+  grows_.assign(n, 0);
   group_.clear();
   if (qp_.group) group_.resize(n);
   for (std::size_t p = 0; p < n; ++p) {
@@ -309,7 +320,6 @@ void Solver::load(const std::vector<std::int32_t>& variables) {
     upper_[p] = qp_.upper[i];
     if (qp_.group) group_[p] = qp_.group[i];
   }
-  if (n > 0) cache_.reset(n, n_lanes, caching_ ? options_.cache_bytes : 0);
   working_.clear();
 }
 
@@ -322,32 +332,65 @@ double Solver::measure() {
   }
   double largest = 0;
   multipliers_.clear();
-  grows_.resize(n_active());
   for (const GroupRange& range : ranges) {
     multipliers_.push_back(range.multiplier());
     largest = std::max(largest, range.violation());
   }
-  for (std::size_t p = 0; p < n_active(); ++p) {
-    const double g = reduced_gradient(p);
-    violation_[p] = projected_gradient(a_[p], lower_[p], upper_[p], g);
-    grows_[p] = g < 0;
-    if (group_.empty() || group_[p] < 0) largest = std::max(largest, violation_[p]);
+  if (group_.empty()) {
+    largest = std::max(largest, largest_projected_gradient(n_active()));
+  } else {
+    for (std::size_t p = 0; p < n_active(); ++p) {
+      violation_[p] = projected_gradient(a_[p], lower_[p], upper_[p], reduced_gradient(p));
+      if (group_[p] < 0) largest = std::max(largest, violation_[p]);
+    }
   }
+  violators_.clear();
+  for (std::size_t p = 0; p < n_active(); ++p) {
+    if (violation_[p] > 0) violators_.push_back(static_cast<std::int32_t>(p));
+  }
+  for (const std::int32_t p : violators_)
+    grows_[static_cast<std::size_t>(p)] = reduced_gradient(static_cast<std::size_t>(p)) < 0;
+  largest_violation_ = largest;
+  return largest;
+}
+
+// Fills violation_ where there are no groups; plain arrays and no branches, for vectors.
+double Solver::largest_projected_gradient(std::size_t n) {
+  const double *a = a_.data(), *g = g_.data(), *lower = lower_.data(), *upper = upper_.data();
+  double* violation = violation_.data();
+  double largest = 0;
+  for (std::size_t p = 0; p < n; ++p) {
+    const double down = a[p] > lower[p] ? g[p] : 0.0, up = a[p] < upper[p] ? -g[p] : 0.0;
+    const double v = down > up ? down : up;
+    violation[p] = v > 0 ? v : 0.0;
+  }
+  for (std::size_t p = 0; p < n; ++p) largest = violation[p] > largest ? violation[p] : largest;
   return largest;
 }
 
 void Solver::select() {
-  Timer timer(report_.seconds_selection);
   const std::vector<std::int32_t> previous = working_;
+  {
+    Timer timer(report_.seconds_selection);
+    choose_working_set();
+  }
+  fill_working_kernel(previous);
+}
+
+void Solver::choose_working_set() {
   if (n_active() <= complete_set) {
     working_.resize(n_active());
     std::iota(working_.begin(), working_.end(), 0);
   } else {
-    select_working_set({n_active(), violation_.data(), grows_.data(), a_.data(), lower_.data(),
-                        upper_.data(), active_.data()},
-                       working_set_size_, working_);
+    const SelectionView view{violators_, n_active(),    violation_.data(), grows_.data(),
+                             a_.data(),  lower_.data(), upper_.data(),     active_.data()};
+    if (report_.outer_steps % 2 == 0 && setup_.kernel.type == KernelType::rbf) {
+      select_neighbourhood(view, kernel_.values_of(most_violating(view)),
+                           inner_share * options_.tolerance, working_set_size_, working_);
+    } else {
+      select_working_set(view, working_set_size_, working_);
+    }
   }
-  fill_working_kernel(previous);
 }
 
 // A larger working set does more with each outer step, and each of its updates costs more.
@@ -391,9 +434,9 @@ void Solver::solve_working_set() {
   }
   const bool complete = n == n_active();
   const double tolerance =
-      complete
-          ? 0.9 * options_.tolerance
-          : std::max(inner_reduction * largest, 0.3 * options_.tolerance) * std::pow(0.1, stalls_);
+      complete ? 0.9 * options_.tolerance
+               : std::max(inner_reduction * largest, inner_share * options_.tolerance) *
+                     std::pow(0.1, stalls_);
   const std::int64_t limit = options_.max_iterations < 0
                                  ? std::numeric_limits<std::int64_t>::max()
                                  : options_.max_iterations - report_.iterations;
@@ -422,7 +465,7 @@ void Solver::solve_working_set() {
   stalls_ = changed.empty() ? stalls_ + 1 : 0;
   inner_cost_ += inner.cost;
   outer_cost_ += static_cast<double>(n_active()) *
-                 (static_cast<double>(changed.size()) * tile_cost_ + selection_cost);
+                 (static_cast<double>(changed.size()) * kernel_.row_cost() + selection_cost);
   if (complete) {
     std::copy_n(g.begin(), n, g_.begin());
   } else {
@@ -430,74 +473,12 @@ void Solver::solve_working_set() {
   }
 }
 
-// g += K(active, changed) step, rows from the cache where they are there.
+// g += K(active, changed) step.
 void Solver::update_gradient(const std::vector<std::int32_t>& changed,
                              const std::vector<double>& step) {
   Timer timer(report_.seconds_tiles);
-  const std::size_t n = changed.size(), n_lanes = lanes_.n_panels() * panel_rows;
-  std::vector<float*> stored(n, nullptr);
-  std::vector<std::uint8_t> missing(n, 1);
-  if (caching_) {
-    cache_.begin_batch();
-    std::vector<std::int32_t> absent;
-    std::vector<std::size_t> absent_at;
-    for (std::size_t j = 0; j < n; ++j) {
-      stored[j] = cache_.find(changed[j]);
-      missing[j] = stored[j] == nullptr;
-      if (!missing[j]) continue;
-      absent.push_back(changed[j]);
-      absent_at.push_back(j);
-    }
-    std::vector<float*> rows;
-    cache_.insert(absent, rows);
-    for (std::size_t k = 0; k < absent.size(); ++k) stored[absent_at[k]] = rows[k];
-  }
-  std::vector<std::int32_t> row_number(n);
-  std::int64_t n_missing = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    row_number[j] = row_at(changed[j]);
-    n_missing += missing[j];
-  }
-  report_.rows_computed += n_missing;
-  rows_since_rebuild_ += static_cast<std::int64_t>(n);
-  report_.rows_reused += static_cast<std::int64_t>(n) - n_missing;
-  report_.kernel_evaluations += n_missing * static_cast<std::int64_t>(n_active());
-  const std::size_t panels = panels_per_block(setup_), block = panels * panel_rows;
-  const auto n_blocks = static_cast<std::int64_t>((n_lanes + block - 1) / block);
-#pragma omp parallel num_threads(options_.n_threads) if (options_.n_threads > 1)
-  {
-    TileScratch scratch;
-    std::vector<float> tile(query_block * block);
-    std::vector<const float*> rows(query_block);
-    std::vector<std::int32_t> queries;
-#pragma omp for schedule(dynamic, 4)
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      const std::size_t begin = static_cast<std::size_t>(b) * block,
-                        end = std::min(begin + block, n_lanes);
-      const std::size_t lanes = end - begin;
-      if (n_missing > 0) scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
-      for (std::size_t first = 0; first < n; first += query_block) {
-        const std::size_t last = std::min(first + query_block, n);
-        queries.clear();
-        for (std::size_t j = first; j < last; ++j) {
-          if (!missing[j]) {
-            rows[j - first] = stored[j] + begin;
-            continue;
-          }
-          rows[j - first] = tile.data() + queries.size() * lanes;
-          queries.push_back(row_number[j]);
-        }
-        if (!queries.empty()) {
-          scratch.rows(points_, queries.data(), queries.size(), tile.data(), lanes);
-          for (std::size_t j = first; j < last; ++j) {
-            if (missing[j] && stored[j]) std::copy_n(rows[j - first], lanes, stored[j] + begin);
-          }
-        }
-        isa().weighted_sum_f32(rows.data(), step.data() + first, last - first, lanes,
-                               g_.data() + begin);
-      }
-    }
-  }
+  rows_since_rebuild_ += static_cast<std::int64_t>(changed.size());
+  if (kernel_.add(changed, step, g_.data())) neglect(step);
 }
 
 // Drops variables that have been at a bound, pointing outwards, for some outer steps (the rule of
@@ -506,23 +487,21 @@ void Solver::shrink() {
   Timer timer(report_.seconds_selection);
   const std::size_t n = n_active();
   if (n <= complete_set) return;
-  double largest = 0;
-  for (std::size_t p = 0; p < n; ++p) largest = std::max(largest, violation_[p]);
-  const double margin = std::min(largest, largest_shrink_margin);
+  const double margin = std::min(largest_violation_, largest_shrink_margin);
   std::size_t n_quiet = 0;
   for (std::size_t p = 0; p < n; ++p) {
     const bool quiet = violation_[p] == 0.0 && std::fabs(reduced_gradient(p)) > margin;
-    quiet_[p] =
-        quiet ? static_cast<std::uint8_t>(std::min(quiet_[p] + 1, quiet_steps)) : std::uint8_t{0};
+    const int steps = quiet_[p] + (quiet_[p] < quiet_steps);
+    quiet_[p] = static_cast<std::uint8_t>(quiet ? steps : 0);
     n_quiet += quiet_[p] == quiet_steps;
   }
   if (n_quiet * 5 < n) return;
   // a lane that is dropped has to be rebuilt once, from all support vectors: not before the rows
   // used since the last rebuild have cost as much
-  const double row_cost = caching_ ? cached_entry_cost : tile_cost_;
+  const double row_cost = kernel_.has_cache() ? cached_entry_cost : kernel_.row_cost();
   const auto n_support = std::count_if(a_.begin(), a_.end(), [](double a) { return a != 0.0; });
   if (static_cast<double>(rows_since_rebuild_) * row_cost <
-      static_cast<double>(n_support) * tile_cost_)
+      static_cast<double>(n_support) * kernel_.row_cost())
     return;
   std::vector<std::int32_t> kept;
   for (std::size_t p = 0; p < n; ++p) {
@@ -545,17 +524,22 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
       values[k] = values[static_cast<std::size_t>(kept[k])];
     values.resize(size);
   };
-  lanes_ = kept.empty() ? RowPanels()
-                        : RowPanels({&points_, rows.data(), rows.size()}, options_.n_threads);
-  const std::size_t n_lanes = lanes_.n_panels() * panel_rows;
+  kernel_.compact(kept, rows);
+  const std::size_t n_lanes = kernel_.n_lanes();
   keep(active_, kept.size());
   keep(quiet_, kept.size());
+  keep(grows_, kept.size());
   if (!group_.empty()) keep(group_, kept.size());
   for (std::vector<double>* values : {&a_, &g_, &lower_, &upper_, &violation_}) {
     keep(*values, kept.size());
     values->resize(n_lanes, 0.0);
   }
-  cache_.compact(kept, n_lanes);
+  std::vector<std::int32_t> violating;
+  for (const std::int32_t p : violators_) {
+    if (position[static_cast<std::size_t>(p)] >= 0)
+      violating.push_back(position[static_cast<std::size_t>(p)]);
+  }
+  violators_ = violating;
   // members of the working set that stay are carried over with their kernel values
   std::vector<std::int32_t> carried, from;
   for (std::size_t w = 0; w < working_.size(); ++w) {

@@ -13,6 +13,7 @@
 
 #include "box_qp.h"
 #include "kernel_tile.h"
+#include "reach.h"
 
 namespace dcsvm {
 
@@ -29,6 +30,7 @@ struct SolveOptions {
   int n_threads = 1;
   bool gradient_given = false;  // `gradient` is exact on entry
   bool from_scratch = false;    // rebuild the gradient from nothing before declaring convergence
+  Reach reach;                  // kernel values that may be left out
   std::function<bool(const SolveProgress&)> progress;  // false: stop
 };
 
@@ -37,11 +39,13 @@ struct SolveReport {
   double violation = 0;
   double objective = 0;
   double gap = 0;
+  double neglected = 0;         // what was left out changes no entry of the gradient by more
   std::int64_t iterations = 0;  // coordinate updates
   std::int64_t outer_steps = 0;
   std::int64_t newton_steps = 0;
   std::int64_t rebuilds = 0;
   std::int64_t kernel_evaluations = 0;
+  std::int64_t pairs_skipped = 0;  // kernel values out of reach
   std::int64_t rows_computed = 0;
   std::int64_t rows_reused = 0;
   double seconds_tiles = 0;  // rows and gradient updates

@@ -83,6 +83,14 @@ cdef extern from "locality.h" namespace "dcsvm" nogil:
     Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, int) except +
 
 
+cdef extern from "reach.h" namespace "dcsvm" nogil:
+    cdef cppclass CReach "dcsvm::Reach":
+        double squared_distance
+        double value
+
+    double c_share_apart "dcsvm::share_apart"(const RowList&, double, size_t, int) except +
+
+
 cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
     cdef struct SourceWeights:
         size_t n_columns
@@ -95,8 +103,8 @@ cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
         double_tiles
 
     void c_kernel_product "dcsvm::kernel_product"(
-        const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision, int,
-        double*) except +
+        const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision,
+        const CReach&, int, double*) except +
     void c_kernel_matrix "dcsvm::kernel_matrix"(
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +
 
@@ -133,17 +141,20 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
         int n_threads
         cbool gradient_given
         cbool from_scratch
+        CReach reach
 
     cdef struct SolveReport:
         cbool converged
         double violation
         double objective
         double gap
+        double neglected
         int64_t iterations
         int64_t outer_steps
         int64_t newton_steps
         int64_t rebuilds
         int64_t kernel_evaluations
+        int64_t pairs_skipped
         int64_t rows_computed
         int64_t rows_reused
         double seconds_tiles

@@ -222,12 +222,22 @@ cdef RowList row_list(Points points, const int32_t[::1] index) except *:
     return rows
 
 
+cdef CReach as_reach(reach) except *:
+    cdef CReach result
+    if reach is not None:
+        result.squared_distance = reach.squared_distance
+        result.value = reach.value
+    return result
+
+
 def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
-                   cbool double_tiles, int threads):
+                   cbool double_tiles, int threads, reach=None):
     """K(targets, sources) W in float64, (n_targets, n_columns).
 
     `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
     form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
+    Kernel values of rows out of `reach` (None: there are none) may be left out, which changes no
+    entry by more than reach.value times the sum of its column's |weights|.
     """
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
@@ -256,8 +266,9 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     if a.size == 0 or b.size == 0:
         return result
     cdef Precision precision = Precision.double_tiles if double_tiles else Precision.single_tiles
+    cdef CReach limit = as_reach(reach)
     with nogil:
-        c_kernel_product(setup.setup, a, b, w, precision, threads, &out[0, 0])
+        c_kernel_product(setup.setup, a, b, w, precision, limit, threads, &out[0, 0])
     return result
 
 
@@ -286,6 +297,19 @@ def find_groups(Points points, double squared_distance, size_t smallest_group, i
     with nogil:
         groups = c_find_groups(points.points, squared_distance, smallest_group, threads)
     return np.array(groups.order, dtype=np.int32), np.array(groups.start, dtype=np.int64)
+
+
+def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,
+                int threads):
+    """Part of the pairs of n_tried rows and blocks of rows, both in an order, that are provably at
+    least that far from each other."""
+    cdef RowList rows = row_list(points, order)
+    cdef double share
+    if points.points.dense == NULL or rows.size == 0 or n_tried == 0:
+        raise ValueError("distances are bounded for dense rows")
+    with nogil:
+        share = c_share_apart(rows, squared_distance, n_tried, threads)
+    return share
 
 
 cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const double[::1] upper,
@@ -328,13 +352,15 @@ def optimality(problem, const double[::1] alpha, const double[::1] gradient):
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, double[::1] alpha, double[::1] gradient,
                    double tolerance, int64_t max_iterations, size_t cache_bytes, int threads,
-                   cbool gradient_given, cbool from_scratch, progress):
+                   cbool gradient_given, cbool from_scratch, progress, reach=None):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
     Cluster c has the variables members[start[c]:start[c + 1]]. `alpha` must be feasible; `gradient`
     receives, for every member, the gradient inside its cluster (and is trusted on entry when
-    `gradient_given`); `from_scratch` rebuilds it before convergence is declared. `progress` is None or an object with an attribute `error`, called with
-    (clusters done, variables done, violation, active variables, outer steps); false stops.
+    `gradient_given`); `from_scratch` rebuilds it before convergence is declared. Kernel values of
+    rows out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
+    `progress` is None or an object with an attribute `error`, called with (clusters done, variables
+    done, violation, active variables, outer steps); false stops.
     """
     cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
                            problem.n_groups, problem.row)
@@ -361,6 +387,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     options.solve.n_threads = threads
     options.solve.gradient_given = gradient_given
     options.solve.from_scratch = from_scratch
+    options.solve.reach = as_reach(reach)
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:

@@ -48,11 +48,13 @@ def check(
     gradient: np.ndarray,
     locality: Locality,
     *,
+    neglected: float,
     every_row: bool,
     seed: int,
     threads: int,
 ) -> Certificate:
     """Replace the checked entries of `gradient` by their float64 values and state the optimality.
+    `neglected` bounds what the solver left out of any entry.
 
     After it no row that could violate rests on float32 kernel values, nor does the objective where
     they would show in it, as far as the error seen on the random rows holds for the others. The gap
@@ -69,12 +71,12 @@ def check(
         gradient[checked] = exact
         remaining[checked] = False
         error = float(np.max(np.abs(difference)))
-        needed = np.abs(gradient) < SAFETY * error
+        needed = np.abs(gradient) < neglected + SAFETY * error
         if _doubt(problem, alpha, gradient, difference, remaining) > OBJECTIVE_ERROR:
             needed |= alpha != 0
         checked = np.flatnonzero(needed & remaining)
     objective, violation, gap, _ = _core.optimality(problem, alpha, gradient)
-    neglected = locality.neglected(alpha)
+    neglected = locality.neglected(alpha)  # of the checked rows; of the others only the sign counts
     room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
     gap += float(neglected * room)
     return Certificate(
@@ -97,7 +99,7 @@ def gradient_of(
     float64: bool,
 ) -> np.ndarray:
     """Gradient of some variables (ascending), from float64 or from float32 kernel values; those
-    between independent groups are left out."""
+    out of reach are left out."""
     row = np.arange(problem.size, dtype=np.int32) if problem.row is None else problem.row
     support = np.flatnonzero(alpha)
     gradient = np.empty(len(variables))
@@ -116,6 +118,7 @@ def gradient_of(
             alpha[sources],
             float64,
             threads,
+            locality.between if float64 else locality.within,
         )[:, 0]
     return gradient - problem.linear[variables]
 

@@ -2,7 +2,8 @@
 
 Where all kernel values between two groups of rows are so small that, summed with any weights the
 bounds allow, they change no gradient by more than a small part of the tolerance, the groups are
-problems of their own, and no kernel value between them is ever computed.
+problems of their own, and no kernel value between them is ever computed. Inside a group, kernel
+values of rows out of reach are left out of sums where boxes around neighbouring rows prove it.
 """
 
 from __future__ import annotations
@@ -17,49 +18,88 @@ from dcsvm.dataset import Rows
 from dcsvm.formulation import BoxProblem
 from dcsvm.kernels import Kernel
 
-NEGLIGIBLE = 1e-6  # of the tolerance: what all neglected kernel values together may add
+NEGLIGIBLE = 1e-6  # of the tolerance: what all kernel values between groups together may add
+LEFT_OUT = 0.05  # of the tolerance: the same for those the solver leaves out
 SMALLEST_GROUP = 1000  # rows; smaller groups are solved together
 SAMPLE = 2048  # rows; where these are one group, all are taken to be
+WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach
+WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach
+TRIED_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Kernel values of rows with |x - z|^2 >= squared_distance are at most `value`."""
+
+    squared_distance: float = math.inf
+    value: float = 0.0
+
+    @staticmethod
+    def of(kernel: Kernel, value: float) -> Reach:
+        """Where an RBF kernel falls to a value below 1."""
+        return Reach(-math.log(value) / kernel.gamma if kernel.gamma > 0 else math.inf, value)
 
 
 @dataclass(frozen=True, eq=False)
 class Locality:
     """Independent groups: `order` lists the rows group by group, `start` int64 where each begins in
-    it, and the end. A kernel value between groups is at most `largest_value`."""
+    it, and the end. Rows of different groups are out of the reach `between`; kernel values out of
+    the reach `within` may be left out by the solver."""
 
     order: np.ndarray
     start: np.ndarray
-    largest_value: float
+    between: Reach = Reach()
+    within: Reach = Reach()
 
     @property
     def n_groups(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether `order` is anything but the rows as they were given."""
+        return math.isfinite(self.between.squared_distance)
 
     def sizes_of(self, variables: np.ndarray) -> np.ndarray:
         """How many of these variables, ascending places in the order, are in each group."""
         return np.diff(np.searchsorted(variables, self.start))
 
     def neglected(self, alpha: np.ndarray) -> float:
-        """Bound of what the neglected kernel values add to any entry of the gradient."""
-        return self.largest_value * float(np.abs(alpha).sum())
+        """Bound of what kernel values out of the reach `between` add to an entry of the gradient."""
+        return self.between.value * float(np.abs(alpha).sum())
 
 
 def find_locality(
     rows: Rows, kernel: Kernel, problem: BoxProblem, tolerance: float, threads: int
 ) -> Locality:
-    """The independent groups of a problem; one group with all rows, in order, when nothing is
-    negligible. Only RBF kernels on dense rows have others."""
-    everything = np.arange(rows.n_samples, dtype=np.int32)
-    whole = Locality(everything, np.array([0, rows.n_samples], dtype=np.int64), 0.0)
-    if kernel.name != "rbf" or not rows.is_dense or rows.n_samples < 2 * SMALLEST_GROUP:
+    """The independent groups of a problem, and the reach inside them; one group with all rows, in
+    order, when nothing is negligible. Only RBF kernels on dense rows have others."""
+    n_rows = rows.n_samples
+    whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
+    if kernel.name != "rbf" or not rows.is_dense or n_rows < 2 * SMALLEST_GROUP:
         return whole
     weight = float(np.maximum(np.abs(problem.lower), np.abs(problem.upper)).sum())
-    largest_value = NEGLIGIBLE * tolerance / weight
-    squared_distance = -math.log(largest_value) / kernel.gamma if kernel.gamma > 0 else math.inf
-    some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // SAMPLE)))
-    for tried, smallest in ((some, 1), (rows, SMALLEST_GROUP)):
-        points = _core.Points(tried, threads)
-        order, start = _core.find_groups(points, squared_distance, smallest, threads)
+    between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
+    within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
+    some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+    points = _core.Points(some, threads)
+    start = _core.find_groups(points, between.squared_distance, 1, threads)[1]
+    if len(start) == 2 and _share_apart(some, within, threads) < WORTH_ORDERING:
+        return whole
+    points = _core.Points(rows, threads)
+    order, start = _core.find_groups(points, between.squared_distance, SMALLEST_GROUP, threads)
+    skipped = _core.share_apart(points, order, within.squared_distance, TRIED_ROWS, threads)
+    if skipped < WORTH_SKIPPING:
+        within = Reach()
         if len(start) == 2:
             return whole
-    return Locality(order, start, largest_value)
+    return Locality(order, start, between, within)
+
+
+def _share_apart(rows: Rows, reach: Reach, threads: int) -> float:
+    """Part of all pairs of rows that are out of reach."""
+    dense = rows.dense.astype(np.float64)
+    norms = np.einsum("ij,ij->i", dense, dense)
+    few = dense[:: max(1, len(dense) // 256)]
+    distances = norms + np.einsum("ij,ij->i", few, few)[:, None] - 2.0 * few @ dense.T
+    return float(np.mean(distances >= reach.squared_distance))

@@ -29,8 +29,8 @@ SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-EVALUATION_COUNTS = ("kernel_evaluations", "rows_computed", "rows_reused", "iterations",
-                     "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
+EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
+                     "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 
 
@@ -190,7 +190,7 @@ class _Run:
         problem = c_svc(sign, options.C, copies)
         budget = min(options.tolerance, options.gap or options.tolerance)
         self.locality = find_locality(rows, kernel, problem, budget, self.threads)
-        if self.locality.n_groups > 1:
+        if self.locality.is_ordered:
             order = self.locality.order
             rows, problem = rows.take(order), c_svc(sign[order], options.C, copies[order])
         self.problem: BoxProblem = problem
@@ -217,6 +217,7 @@ class _Run:
         self.group = np.repeat(np.arange(self.locality.n_groups), np.diff(self.locality.start))
         self.whole_tolerance = np.full(self.locality.n_groups, np.inf)  # a level solved it to
         self.gradient = np.zeros(self.problem.size)
+        self.neglected = 0.0  # bound of what the solver left out of any entry of the gradient
         self.report = TrainReport(threads=self.threads)
         self.iterations_left = options.max_iterations
 
@@ -348,13 +349,14 @@ class _Run:
         for attempt in range(LARGEST_REFINEMENTS):
             first = attempt == 0
             attainable = ROUNDING * float(np.abs(self.alpha).sum())
-            self.solve(
+            solved = self.solve(
                 everything,
                 sizes,
                 max(SOLVER_TOLERANCE * tolerance, attainable),
                 gradient_given=gradient_given or not first,
                 from_scratch=first,
             )
+            self.neglected += max(one["neglected"] for one in solved)
             certificate = self.verify(attempt)
             if (
                 self.is_reached(certificate)
@@ -385,6 +387,7 @@ class _Run:
             self.alpha,
             self.gradient,
             self.locality,
+            neglected=self.neglected,
             every_row=self.options.certify,
             seed=self.options.seed + attempt,
             threads=self.threads,
@@ -418,6 +421,7 @@ class _Run:
             gradient_given,
             from_scratch,
             _CoreProgress(self.progress),
+            self.locality.within,
         )
         self.report.add(solved)
         if self.iterations_left >= 0:

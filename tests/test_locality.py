@@ -142,7 +142,7 @@ def test_what_is_neglected_is_within_the_budget():
     K = kernel_values(("rbf", 8.0, 0, 0), X, X)[np.ix_(found.order, found.order)]
     group = np.repeat(np.arange(found.n_groups), np.diff(found.start))
     between = K[group[:, None] != group]
-    assert found.n_groups == 1 or between.max() <= found.largest_value
+    assert found.n_groups == 1 or between.max() <= found.between.value
     alpha = problem.upper + problem.lower
     assert found.neglected(alpha) <= 1e-9 * 1.001
 
