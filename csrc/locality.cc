@@ -10,7 +10,8 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t leaf_rows = 64;
-constexpr std::size_t worth_threads = 8192;  // rows of a node from which on threads share them
+constexpr std::size_t rows_of_node = 8;    // at least, on average, where smaller leaves are made
+constexpr std::size_t sampled_rows = 256;  // at most, to choose where a node is split
 // Keeps a computed distance below the true one: far more than the rounding of its sum.
 constexpr double outward = 1.0 - 1e-9;
 // A split that leaves less than this part of the rows on one side is made at the median instead.
@@ -30,18 +31,22 @@ class BoxTree {
       : points_(points), d_(points.n_features), n_threads_(n_threads) {
     order_.resize(points.n_samples);
     std::iota(order_.begin(), order_.end(), 0);
-    add(0, order_.size(), -1);
+    add(0, order_.size());
   }
 
-  // The tree below the root.
-  void grow() {
+  // The tree below the root. Small nodes are divided only where rows in them may be that far from
+  // each other, and not for ever.
+  void grow(double squared_distance) {
+    const std::size_t most_nodes = points_.n_samples / rows_of_node;
     for (std::size_t at = 0; at < nodes_.size(); ++at) {
       const std::size_t begin = nodes_[at].begin, end = nodes_[at].end;
+      const bool wide = nodes_.size() < most_nodes &&
+                        squared_extent(static_cast<std::int32_t>(at)) >= squared_distance;
       const std::size_t middle =
-          end - begin > leaf_rows ? split(static_cast<std::int32_t>(at)) : end;
+          end - begin > leaf_rows || wide ? split(static_cast<std::int32_t>(at)) : end;
       if (middle == end) continue;
-      nodes_[at].left = add(begin, middle, static_cast<std::int32_t>(at));
-      nodes_[at].right = add(middle, end, static_cast<std::int32_t>(at));
+      nodes_[at].left = add(begin, middle);
+      nodes_[at].right = add(middle, end);
     }
     for (std::size_t at = nodes_.size(); at-- > 0;) {
       Node& node = nodes_[at];
@@ -53,6 +58,7 @@ class BoxTree {
         node.is_one_component = false;
       }
     }
+    measure();
   }
 
   std::vector<std::int32_t> order_;
@@ -89,81 +95,84 @@ class BoxTree {
     return points_.dense + static_cast<std::size_t>(order_[place]) * d_;
   }
 
-  // Lowest, highest, sum and sum of squares of some features over some rows.
+  // Lowest and highest of every feature.
   struct Extent {
     explicit Extent(std::size_t d)
         : low(d, std::numeric_limits<float>::infinity()),
-          high(d, -std::numeric_limits<float>::infinity()),
-          sum(d, 0.0),
-          squares(d, 0.0) {}
-    void include(const float* row, const std::vector<std::size_t>& features) {
+          high(d, -std::numeric_limits<float>::infinity()) {}
+    void include(const float* lowest, const float* highest) {
       for (std::size_t k = 0; k < low.size(); ++k) {
-        const float x = row[features[k]];
-        low[k] = std::min(low[k], x);
-        high[k] = std::max(high[k], x);
-        sum[k] += x;
-        squares[k] += static_cast<double>(x) * x;
-      }
-    }
-    void include(const Extent& other) {
-      for (std::size_t k = 0; k < low.size(); ++k) {
-        low[k] = std::min(low[k], other.low[k]);
-        high[k] = std::max(high[k], other.high[k]);
-        sum[k] += other.sum[k];
-        squares[k] += other.squares[k];
+        low[k] = std::min(low[k], lowest[k]);
+        high[k] = std::max(high[k], highest[k]);
       }
     }
     std::vector<float> low, high;
-    std::vector<double> sum, squares;
   };
 
-  // In as many parts whatever the number of threads, so that sums are the same.
-  Extent extent_of(std::size_t begin, std::size_t end,
-                   const std::vector<std::size_t>& features) const {
-    const std::size_t n_parts = end - begin < worth_threads ? 1 : 16;
-    std::vector<Extent> parts(n_parts, Extent(features.size()));
-#pragma omp parallel for num_threads(n_threads_) if (n_threads_ > 1 && n_parts > 1)
-    for (std::int64_t p = 0; p < static_cast<std::int64_t>(n_parts); ++p) {
-      const auto part = static_cast<std::size_t>(p);
-      const std::size_t first = begin + (end - begin) * part / n_parts,
-                        last = begin + (end - begin) * (part + 1) / n_parts;
-      for (std::size_t i = first; i < last; ++i) parts[part].include(row(i), features);
-    }
-    for (std::size_t part = 1; part < n_parts; ++part) parts[0].include(parts[part]);
-    return parts[0];
+  Extent extent_of(std::size_t begin, std::size_t end, std::size_t step) const {
+    Extent extent(d_);
+    for (std::size_t i = begin; i < end; i += step) extent.include(row(i), row(i));
+    return extent;
   }
 
-  // A node with its box and the feature to split it by: that of the largest extent, of equal ones
-  // that of the largest variance, so two-valued features go first.
-  // Features that are constant in the node above, the `parent`, are so here (-1: none above).
-  std::int32_t add(std::size_t begin, std::size_t end, std::int32_t parent) {
-    std::vector<std::size_t> features;
-    for (std::size_t k = 0; k < d_; ++k) {
-      if (parent < 0 || high(parent)[k] > low(parent)[k]) features.push_back(k);
+  void set_box(std::size_t node, const Extent& extent) {
+    std::copy(extent.low.begin(), extent.low.end(), boxes_.data() + node * 2 * d_);
+    std::copy(extent.high.begin(), extent.high.end(), boxes_.data() + node * 2 * d_ + d_);
+  }
+
+  // The boxes of all rows: those of the leaves from their rows, the others from their children.
+  void measure() {
+    const auto n_leaves = static_cast<std::int64_t>(leaf_nodes_.size());
+#pragma omp parallel for num_threads(n_threads_) schedule(dynamic, 64) if (n_threads_ > 1)
+    for (std::int64_t leaf = 0; leaf < n_leaves; ++leaf) {
+      const auto at = static_cast<std::size_t>(leaf_nodes_[static_cast<std::size_t>(leaf)]);
+      set_box(at, extent_of(nodes_[at].begin, nodes_[at].end, 1));
     }
-    const Extent extent = extent_of(begin, end, features);
-    std::vector<float> box(2 * d_, 0.0f);
-    if (parent >= 0) std::copy_n(low(parent), 2 * d_, box.begin());
-    for (std::size_t k = 0; k < features.size(); ++k) {
-      box[features[k]] = extent.low[k];
-      box[d_ + features[k]] = extent.high[k];
+    for (std::size_t at = nodes_.size(); at-- > 0;) {
+      if (nodes_[at].left < 0) continue;
+      Extent extent(d_);
+      for (const std::int32_t child : {nodes_[at].left, nodes_[at].right})
+        extent.include(low(child), high(child));
+      set_box(at, extent);
     }
-    boxes_.insert(boxes_.end(), box.begin(), box.end());
-    const double n = static_cast<double>(end - begin);
+  }
+
+  // Variance of a feature over every step-th row.
+  double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature) const {
+    double n = 0, sum = 0, squares = 0;
+    for (std::size_t i = begin; i < end; i += step) {
+      const double x = row(i)[feature];
+      n += 1;
+      sum += x;
+      squares += x * x;
+    }
+    return squares / n - sum / n * (sum / n);
+  }
+
+  // A node with the box of some of its rows and the feature to split it by: that of the largest
+  // extent, of equal ones that of the largest variance, so two-valued features go first.
+  std::int32_t add(std::size_t begin, std::size_t end) {
+    std::size_t step = (end - begin + sampled_rows - 1) / sampled_rows;
+    Extent extent = extent_of(begin, end, step);
+    if (step > 1 && extent.low == extent.high) extent = extent_of(begin, end, step = 1);
+    const std::size_t at = nodes_.size();
+    boxes_.resize((at + 1) * 2 * d_);
+    set_box(at, extent);
     float largest = 0;
-    double largest_variance = -1;
+    for (std::size_t k = 0; k < d_; ++k)
+      largest = std::max(largest, extent.high[k] - extent.low[k]);
     std::int32_t feature = -1;
-    for (std::size_t k = 0; k < features.size(); ++k) {
-      const float size = extent.high[k] - extent.low[k];
-      const double mean = extent.sum[k] / n, variance = extent.squares[k] / n - mean * mean;
-      if (size > largest || (size == largest && size > 0 && variance > largest_variance)) {
-        largest = size;
-        largest_variance = variance;
-        feature = static_cast<std::int32_t>(features[k]);
+    double largest_variance = -1;
+    for (std::size_t k = 0; k < d_; ++k) {
+      if (!(largest > 0) || extent.high[k] - extent.low[k] < largest) continue;
+      const double spread = variance(begin, end, step, k);
+      if (spread > largest_variance) {
+        largest_variance = spread;
+        feature = static_cast<std::int32_t>(k);
       }
     }
     nodes_.push_back({begin, end, -1, -1, -1, feature});
-    return static_cast<std::int32_t>(nodes_.size() - 1);
+    return static_cast<std::int32_t>(at);
   }
 
   // Sorts a node's rows into two parts at the middle of the extent of its feature. Returns where
@@ -271,7 +280,7 @@ Groups find_groups(const Points& points, double squared_distance, std::size_t sm
     groups.start.push_back(static_cast<std::int64_t>(points.n_samples));
     return groups;
   }
-  tree.grow();
+  tree.grow(squared_distance);
   Components components(tree, squared_distance);
   // leaves in the order of their rows, component by component in the order of their first rows
   std::vector<std::int32_t> leaves(tree.leaf_nodes_.size());

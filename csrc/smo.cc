@@ -27,7 +27,10 @@ constexpr double selection_cost = 10.0;     // nanoseconds, fixed, for an active
 constexpr std::size_t complete_set = 1024;  // a problem of at most this many is one working set
 constexpr double inner_reduction = 0.2;     // of the working set's own violation
 constexpr double inner_share = 0.3;         // of the tolerance: no need to be better than that
-constexpr int quiet_steps = 3;              // outer steps at a bound before a variable is shrunk
+// Of the tolerance: where more than that may have been left out of the gradient on the way, it is
+// computed from nothing before convergence is declared.
+constexpr double largest_neglected = 0.1;
+constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
 constexpr double largest_shrink_margin = 0.2;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
@@ -130,7 +133,7 @@ SolveReport Solver::run() {
     const double violation = measure();
     if (violation <= options_.tolerance) {
       synchronise();
-      if (everywhere_violation() <= options_.tolerance && options_.from_scratch) rebuild();
+      if (report_.neglected > largest_neglected * options_.tolerance) rebuild();
       if (everywhere_violation() <= options_.tolerance || !may_go_on()) break;
       if (n_active() < qp_.size) {
         activate();
@@ -166,6 +169,7 @@ SolveReport Solver::run() {
 // computed once for the gradient and for the steps to come.
 void Solver::start() {
   if (options_.gradient_given) {
+    report_.neglected = options_.gradient_error;
     base_alpha_.assign(alpha_, alpha_ + qp_.size);
     activate();
     return;

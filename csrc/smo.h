@@ -28,8 +28,8 @@ struct SolveOptions {
   std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
   std::size_t cache_bytes = 0;
   int n_threads = 1;
-  bool gradient_given = false;  // `gradient` is exact on entry
-  bool from_scratch = false;    // rebuild the gradient from nothing before declaring convergence
+  bool gradient_given = false;  // `gradient` is that of alpha on entry
+  double gradient_error = 0;    // bound of what was left out of a given gradient
   Reach reach;                  // kernel values that may be left out
   std::function<bool(const SolveProgress&)> progress;  // false: stop
 };

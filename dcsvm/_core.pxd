@@ -140,7 +140,7 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
         size_t cache_bytes
         int n_threads
         cbool gradient_given
-        cbool from_scratch
+        double gradient_error
         CReach reach
 
     cdef struct SolveReport:

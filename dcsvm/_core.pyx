@@ -352,13 +352,13 @@ def optimality(problem, const double[::1] alpha, const double[::1] gradient):
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, double[::1] alpha, double[::1] gradient,
                    double tolerance, int64_t max_iterations, size_t cache_bytes, int threads,
-                   cbool gradient_given, cbool from_scratch, progress, reach=None):
+                   cbool gradient_given, progress, reach=None, double gradient_error=0.0):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
     Cluster c has the variables members[start[c]:start[c + 1]]. `alpha` must be feasible; `gradient`
     receives, for every member, the gradient inside its cluster (and is trusted on entry when
-    `gradient_given`); `from_scratch` rebuilds it before convergence is declared. Kernel values of
-    rows out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
+    `gradient_given`, with up to `gradient_error` left out of it). Kernel values of rows out of
+    `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
     `progress` is None or an object with an attribute `error`, called with (clusters done, variables
     done, violation, active variables, outer steps); false stops.
     """
@@ -386,7 +386,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     options.solve.cache_bytes = cache_bytes
     options.solve.n_threads = threads
     options.solve.gradient_given = gradient_given
-    options.solve.from_scratch = from_scratch
+    options.solve.gradient_error = gradient_error
     options.solve.reach = as_reach(reach)
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)

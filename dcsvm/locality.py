@@ -20,7 +20,8 @@ from dcsvm.kernels import Kernel
 
 NEGLIGIBLE = 1e-6  # of the tolerance: what all kernel values between groups together may add
 LEFT_OUT = 0.05  # of the tolerance: the same for those the solver leaves out
-SMALLEST_GROUP = 1000  # rows; smaller groups are solved together
+SMALLEST_GROUP = 250  # rows; smaller groups are solved together
+FEWEST_ROWS = 2000  # no groups are looked for in less
 SAMPLE = 2048  # rows; where these are one group, all are taken to be
 WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach
 WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach
@@ -65,7 +66,7 @@ class Locality:
         return np.diff(np.searchsorted(variables, self.start))
 
     def neglected(self, alpha: np.ndarray) -> float:
-        """Bound of what kernel values out of the reach `between` add to an entry of the gradient."""
+        """Bound of what kernel values out of the reach `between` add to a gradient."""
         return self.between.value * float(np.abs(alpha).sum())
 
 
@@ -76,7 +77,7 @@ def find_locality(
     order, when nothing is negligible. Only RBF kernels on dense rows have others."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.name != "rbf" or not rows.is_dense or n_rows < 2 * SMALLEST_GROUP:
+    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
         return whole
     weight = float(np.maximum(np.abs(problem.lower), np.abs(problem.upper)).sum())
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)

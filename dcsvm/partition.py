@@ -19,6 +19,8 @@ from dcsvm.kernels import Kernel, KernelRows, two_sides
 CLUSTERINGS = ("kernel", "kmeans")
 LARGEST_ITERATIONS = 20
 ROUTED_AT_ONCE = 65536
+KMEANS_SHARE = 0.75  # of the clusters; the others come from splitting
+TRIED_ROWS = 4096  # rows whose clusters stand for those of all
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
 
 
@@ -87,17 +89,76 @@ def two_step_kernel_kmeans(
     sample_size: int,
     rng: np.random.Generator,
     threads: int,
+    group: np.ndarray | None = None,
 ) -> Partition:
     """Centers of at most n_clusters clusters of `rows`, from a sample of the rows `sample_from`.
 
-    Fewer clusters come back when the sample has fewer distinct points in kernel space.
+    Part of the clusters come from k-means, the others from splitting those that would cost most to
+    solve, which is the sum of squares of the rows they share with each `group` (int, one a row;
+    None: all are one group), until there are n_clusters. Fewer come back when the sample has fewer
+    distinct points in kernel space.
     """
     size = min(sample_size, len(sample_from))
     chosen = np.sort(rng.choice(sample_from, size=size, replace=False))
     sample = rows.take(chosen)
     kernel = clustering_kernel(sample, kernel, threads)
-    cluster = _kernel_kmeans(KernelRows(sample, kernel, threads), n_clusters, rng, threads)
+    data = KernelRows(sample, kernel, threads)
+    matrix = _kernel_matrix(data, threads)
+    cluster = _kernel_kmeans(matrix, max(1, round(n_clusters * KMEANS_SHARE)), rng)
+    tried = np.sort(rng.choice(rows.n_samples, min(TRIED_ROWS, rows.n_samples), replace=False))
+    targets, sources = two_sides(rows.take(tried), sample, kernel, threads)
+    values = _core.kernel_matrix(sources.setup, targets.points, None, sources.points, None, threads)
+    tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
+    cluster = _split_dearest(matrix, cluster, values, tried_group, n_clusters, rng)
     return Partition(kernel, sample, cluster)
+
+
+def _split_dearest(
+    matrix: np.ndarray,
+    cluster: np.ndarray,
+    values: np.ndarray,
+    group: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Split clusters of the sample in two until there are n_clusters or none can be split.
+
+    `values` float32 (n, m) are the kernel values of rows that stand for all, `group` their groups.
+    """
+    count, n_groups = int(cluster.max()) + 1, int(group.max()) + 1
+    cluster = cluster.copy()
+    distances = np.full((len(values), max(n_clusters, count)), np.inf, np.float32)
+    for c in range(count):
+        distances[:, c] = _distances(matrix, values, cluster == c)
+    nearest = distances.argmin(axis=1)
+    final = np.zeros(n_clusters, bool)
+    while count < n_clusters:
+        sizes = np.bincount(nearest * n_groups + group, minlength=n_clusters * n_groups)
+        cost = (sizes.reshape(n_clusters, n_groups) ** 2).sum(axis=1)
+        cost[final] = 0
+        dearest = int(cost.argmax())
+        members = np.flatnonzero(cluster == dearest)
+        halves = _kernel_kmeans(matrix[np.ix_(members, members)], 2, rng)
+        if cost[dearest] == 0:
+            break
+        if halves.max() == 0:
+            final[dearest] = True
+            continue
+        cluster[members[halves == 1]] = count
+        for c in (dearest, count):
+            distances[:, c] = _distances(matrix, values, cluster == c)
+        moved = (nearest == dearest) | (
+            distances[:, [dearest, count]].min(axis=1) < distances[np.arange(len(nearest)), nearest]
+        )
+        nearest[moved] = distances[moved].argmin(axis=1)
+        count += 1
+    return _renumber(cluster)
+
+
+def _distances(matrix: np.ndarray, values: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Squared distances of rows to the mean of some of the sample, less their own norms."""
+    own = matrix[np.ix_(members, members)].mean()
+    return own - 2.0 * values[:, members].mean(axis=1)
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
@@ -122,11 +183,8 @@ def _kernel_matrix(sample: KernelRows, threads: int) -> np.ndarray:
     return _core.kernel_matrix(sample.setup, points, None, points, None, threads).astype(np.float64)
 
 
-def _kernel_kmeans(
-    sample: KernelRows, n_clusters: int, rng: np.random.Generator, threads: int
-) -> np.ndarray:
-    """Kernel k-means on a sample (m rows); returns cluster numbers int32 (m,), none empty."""
-    matrix = _kernel_matrix(sample, threads)
+def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Cluster numbers int32 (m,), none empty, by kernel k-means on a kernel matrix (m, m)."""
     seeds = _spread_seeds(matrix, n_clusters, rng)
     cluster = (np.diag(matrix)[seeds] - 2.0 * matrix[:, seeds]).argmin(axis=1)
     for _ in range(LARGEST_ITERATIONS):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-DEFAULT_MEAN_CLUSTER = 1000  # rows; the default number of levels goes no finer
+DEFAULT_MEAN_CLUSTER = 1000  # rows; by default no level is finer
+LEVEL_STEP = 2  # between the default levels from the early one to the finest
 SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 LARGEST_DEFAULT_CACHE = 8000  # MB
 
@@ -48,9 +49,9 @@ def make_plan(
 ) -> Plan:
     """Levels l..1 with branching**l clusters each; see the module constants for the rules.
 
-    `dear_rows` says that computing a kernel row costs many times reading it: a coarse level then
-    computes more rows than it saves, and only the finest level and the early one are run unless
-    the user gave `levels`.
+    Without `levels` those run that pay: the early one, every second finer one and level 1.
+    `dear_rows` says that computing a kernel row costs many times reading it: level 1 would compute
+    more rows than it saves.
     """
     if branching < 2:
         raise ValueError(f"branching must be at least 2, not {branching}")
@@ -69,8 +70,11 @@ def make_plan(
         raise ValueError(f"early level {early_level} does not exist: {known}")
     if early_level is None and kept:
         early_level = min(3, deepest)
-    if levels is None and dear_rows:
-        kept = tuple(level for level in kept if level in (deepest, early_level))
+    if levels is None and kept:
+        wanted_levels = {1, *range(early_level, deepest + 1, LEVEL_STEP)}
+        if dear_rows:
+            wanted_levels -= {1} - {early_level}
+        kept = tuple(level for level in kept if level in wanted_levels)
     return Plan(kept, skipped, early_level, branching)
 
 

@@ -274,6 +274,7 @@ class _Run:
             sample_size=max(self.options.sample, self.plan.branching**level),
             rng=self.rng,
             threads=self.threads,
+            group=self.group,
         )
         cluster = partition.assign(self.data.rows, self.threads)
         clustered = time.perf_counter()
@@ -332,6 +333,8 @@ class _Run:
             self.threads,
             float64=False,
         )
+        left_out = self.locality.within.value * float(np.abs(self.alpha).sum())
+        self.neglected = max(self.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
         self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
 
@@ -349,14 +352,12 @@ class _Run:
         for attempt in range(LARGEST_REFINEMENTS):
             first = attempt == 0
             attainable = ROUNDING * float(np.abs(self.alpha).sum())
-            solved = self.solve(
+            self.solve(
                 everything,
                 sizes,
                 max(SOLVER_TOLERANCE * tolerance, attainable),
                 gradient_given=gradient_given or not first,
-                from_scratch=first,
             )
-            self.neglected += max(one["neglected"] for one in solved)
             certificate = self.verify(attempt)
             if (
                 self.is_reached(certificate)
@@ -402,7 +403,6 @@ class _Run:
         tolerance: float,
         *,
         gradient_given: bool = False,
-        from_scratch: bool = False,
     ) -> list[dict]:
         if self.progress.stop:
             tolerance = float("inf")
@@ -419,10 +419,11 @@ class _Run:
             self.cache_bytes,
             self.threads,
             gradient_given,
-            from_scratch,
             _CoreProgress(self.progress),
             self.locality.within,
+            self.neglected,
         )
+        self.neglected = max([self.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
         if self.iterations_left >= 0:
             used = sum(one["iterations"] for one in solved)

@@ -10,10 +10,10 @@ from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 
 @pytest.mark.parametrize(
     ("n_samples", "levels"),
-    [(1, ()), (3999, ()), (4000, (1,)), (15999, (1,)), (16000, (2, 1)), (64000, (3, 2, 1)),
-     (464810, (4, 3, 2, 1))],
+    [(1, ()), (3999, ()), (4000, (1,)), (15999, (1,)), (16000, (2, 1)), (64000, (3, 1)),
+     (464810, (3, 1)), (1024000, (5, 3, 1))],
 )  # fmt: skip
-def test_by_default_the_finest_clusters_have_a_thousand_rows(n_samples, levels):
+def test_the_default_levels_are_the_early_one_every_second_finer_one_and_level_1(n_samples, levels):
     chosen = make_plan(n_samples, None, 4, None)
     assert chosen.levels == levels
     assert chosen.skipped == ()
@@ -121,8 +121,9 @@ def test_the_defaults_of_this_machine_are_usable(monkeypatch):
     assert 1 <= default_cache_mb() <= 8000
 
 
-def test_dear_kernel_rows_leave_the_finest_and_the_early_level_by_default():
+def test_dear_kernel_rows_leave_out_level_1_by_default():
     plan = make_plan(10**7, None, 4, None, dear_rows=True)
-    assert plan.levels == (6, 3)
+    assert plan.levels == (5, 3)
+    assert make_plan(5000, None, 4, None, dear_rows=True).levels == (1,)
     assert plan.early_level == 3
     assert make_plan(10**7, 6, 4, None, dear_rows=True).levels == (6, 5, 4, 3, 2, 1)

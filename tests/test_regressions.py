@@ -59,7 +59,7 @@ def solve(start=(0, 50), members=np.arange(50), row=None, threads=1, n=50, group
     p = dense()
     _core.solve_clusters(_core.Setup(2, 1.0, 0.0, 0, p), p, q, np.array(start, np.int64),
                          np.array(members, np.int32), np.zeros(n), np.zeros(n), 1e-3, -1, 10**6,
-                         threads, False, True, None)
+                         threads, False, None)
 
 try:
     {call}

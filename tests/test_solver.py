@@ -54,7 +54,7 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
     members = np.concatenate(clusters).astype(np.int32)
     reports = _core.solve_clusters(
         setup, points, problem, start, members, alpha, gradient, tolerance,
-        iterations, cache_bytes, threads, given, not given, progress,
+        iterations, cache_bytes, threads, given, progress,
     )  # fmt: skip
     return alpha, gradient, reports
 
