@@ -239,7 +239,7 @@ class _ModelReader:
         end = self.ends[self.line + n_lines - 1]
         part = memoryview(self.text)[begin:end]
         try:
-            parsed = _svmlight.parse(part, n_prefix, self.line + 1, self.threads, what)
+            parsed = _svmlight.Text(part, n_prefix, self.line + 1, self.threads, what).csr()
         except _svmlight.ParseError as error:
             raise ModelError(f"{self.name}:{error}") from None
         self.line += n_lines

@@ -16,7 +16,7 @@ HUGE = np.finfo(np.float32).max
 
 
 def parse(text, n_prefix=1, first_line=1, threads=1):
-    return _svmlight.parse(text, n_prefix, first_line, threads)
+    return _svmlight.Text(text, n_prefix, first_line, threads).csr()
 
 
 def parse_value(text):
@@ -215,7 +215,7 @@ def test_a_parse_error_carries_its_parts():
 )
 def test_missing_prefix_numbers_are_named(text, message):
     with pytest.raises(_svmlight.ParseError) as error:
-        _svmlight.parse(text, 3, 1, 1, b"coefficient")
+        _svmlight.Text(text, 3, 1, 1, b"coefficient").csr()
     assert str(error.value) == message
 
 
@@ -282,7 +282,7 @@ def test_a_decimal_comma_locale_changes_nothing():
         "from dcsvm import _svmlight\n"
         "locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8')\n"
         "text = b'0.1000000000000000055511151 1:0.5'\n"
-        "prefix, *csr, _ = _svmlight.parse(text, 1, 1, 1)\n"
+        "prefix, *csr, _ = _svmlight.Text(text).csr()\n"
         "print(prefix[0, 0], _svmlight.write_csr(prefix, *csr))\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -398,6 +398,44 @@ def test_lines_longer_than_a_chunk_are_parsed():
     assert (len(values), n_features) == (300001, 100000)
 
 
+def test_the_text_may_end_anywhere():
+    text = b"1 1:0.123456789 3:25\n-1\n2 2:1e5\n3 4:.5 7:12345678901\n4\n5 \n" * 2
+    for size in range(1, len(text) + 1):
+        lines = text[:size].split(b"\n")
+        lines = lines[:-1] if lines[-1] == b"" else lines
+        try:
+            whole = parse(text[:size])
+        except _svmlight.ParseError as error:
+            assert error.line == len(lines)
+            continue
+        for number, line in enumerate(lines):
+            _, _, indices, values, _ = parse(line)
+            begin, end = whole[1][number : number + 2]
+            assert whole[2][begin:end].tolist() == indices.tolist()
+            assert whole[3][begin:end].tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("zeros", [1, 20])
+def test_zeros_leave_no_gaps_between_chunks(zeros):
+    line = b"1 1:3" + b"".join(b" %d:0" % j for j in range(2, 2 + zeros)) + b" 99:0.5\n"
+    prefix, indptr, indices, values, n_features = parse(line * 40000, threads=2)
+    assert (indptr == 2 * np.arange(40001)).all()
+    assert (indices.reshape(-1, 2) == [0, 98]).all()
+    assert (values.reshape(-1, 2) == [3, 0.5]).all()
+    assert n_features == 99
+    assert parse_dataset(line * 40000, "zeros").rows.is_dense == (2 / 99 >= 0.05)
+
+
+def test_values_can_be_kept_in_float64():
+    prefix, indptr, indices, values, n_features = _svmlight.Text(b"1 1:0.1 2:0 3:1e300\n").csr(
+        float64=True
+    )
+    assert values.tolist() == [0.1, 1e300]
+    assert (indptr.tolist(), indices.tolist(), n_features) == ([0, 2], [0, 2], 3)
+    with pytest.raises(_svmlight.ParseError, match='^1:5: value "1e999" is too large$'):
+        _svmlight.Text(b"1 1:1e999").csr(float64=True)
+
+
 # ------------------------------------------------------------------------------------------ fuzz
 
 SEEDS = (
@@ -460,6 +498,13 @@ def test_random_damage_gives_rows_or_an_error_inside_the_text(n_prefix):
         assert len(prefix) == len(indptr) - 1 == text.count(b"\n") + (text[-1:] != b"\n")
         assert len(indices) == len(values) == indptr[-1]
         assert all(0 <= j < n_features for j in indices)
+        if n_features < 1000:
+            _, dense, n_stored = _svmlight.Text(text, n_prefix).dense()
+            assert (
+                dense.tobytes()
+                == _svmlight.densify(indptr, indices, values, n_features, 1).tobytes()
+            )
+            assert n_stored == len(values)
         back = parse(_svmlight.write_csr(prefix, indptr, indices, values), n_prefix)
         assert same_arrays(back[:4], (prefix, indptr, indices, values))
     assert min(outcomes.values()) > 100
