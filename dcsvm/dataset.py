@@ -144,21 +144,24 @@ class Dataset:
     labels: np.ndarray
 
 
-def read_dataset(path: str | os.PathLike[str], *, threads: int = 1) -> Dataset:
-    """Read a LIBSVM file; "-" and /dev/stdin are the standard input, which may be a pipe.
+def read_dataset(
+    path: str | os.PathLike[str], *, threads: int = 1, lenient: bool = False
+) -> Dataset:
+    """Read a LIBSVM file, compressed or not; "-" and /dev/stdin are the standard input, which may
+    be a pipe. `lenient` accepts what LIBSVM's reader drops or reads in its own way.
 
     Raises DataError for what cannot be opened or parsed.
     """
     name = os.fspath(path)
-    return parse_dataset(read_text(name), name, threads=threads)
+    return parse_dataset(read_text(name), name, threads=threads, lenient=lenient)
 
 
-def parse_dataset(text, name: str, *, threads: int = 1) -> Dataset:
+def parse_dataset(text, name: str, *, threads: int = 1, lenient: bool = False) -> Dataset:
     """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors."""
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
-        text = _svmlight.Text(text, threads=threads)
+        text = _svmlight.Text(text, threads=threads, lenient=lenient)
         if better_dense(text.n_rows, text.n_features, text.n_pairs):
             prefix, dense, n_values = text.dense()
             rows = Rows(text.n_rows, text.n_features, dense=dense)

@@ -193,3 +193,13 @@ def test_wrong_usage_exits_with_two(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert "Usage" in result.stderr
+
+
+def test_lenient_data_is_accepted_on_request(run, model, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1: 0.5 # a comment\n")
+    result = run(path, model, "out.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "rows.txt:1:3: no value after the colon" in result.stderr
+    assert run("--lenient", path, model, "out.txt").exit_code == 0
+    assert len(lines_of("out.txt")) == 1

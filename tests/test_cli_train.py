@@ -264,3 +264,13 @@ def test_help_states_the_rules_and_the_exit_status(run):
     for words in ("Levels of fewer than 100 rows a cluster", "3 a usable model that did not converge",  # noqa: E501
                   "branching^3", "Default 0.001"):  # fmt: skip
         assert words in text
+
+
+def test_lenient_data_is_accepted_on_request(run, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1: 0.5 # a comment\n-1 1:0x1p1\n" * 5)
+    result = run(*FAST, path, "a.model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "rows.txt:1:3: no value after the colon" in result.stderr
+    result = run(*FAST, "--lenient", path, "a.model")
+    assert result.exit_code == 0, result.stderr

@@ -1,5 +1,6 @@
 """dataset: each kind of malformed line, exact numbers, chunks and threads, forms of rows."""
 
+import contextlib
 import os
 import random
 import subprocess
@@ -222,6 +223,62 @@ def test_missing_prefix_numbers_are_named(text, message):
 def test_a_prefix_of_no_numbers_is_refused():
     with pytest.raises(ValueError, match="n_prefix"):
         parse(b"1:1", n_prefix=0)
+
+
+# --------------------------------------------------------------------------------------- lenient
+
+
+@pytest.mark.parametrize(
+    "text, plain",
+    [
+        (b"1 1:1 2:2 # a comment\n", b"1 1:1 2:2\n"),
+        (b"1 # none\n-1 2:1 x 7 -3\r\n1 nan inf", b"1\n-1 2:1\n1"),
+        (b"1 1: 0.5 3:\t  2\n", b"1 1:0.5 3:2\n"),
+        (b"0x10 1:0x1.8p3 2:-0XFF 3:0x0\n", b"16 1:12 2:-255 3:0\n"),
+        (b"+1 +1:+1. 02:2e0 \r\n-1", b"1 1:1 2:2\n-1\n"),
+    ],
+)
+def test_lenient_text_is_read_as_libsvm_reads_it(text, plain):
+    with pytest.raises(DataError) if b"+1 " not in text else contextlib.nullcontext():
+        parse_dataset(text, "strict")
+    lenient = parse_dataset(text, "lenient", lenient=True)
+    expected = parse_dataset(plain, "plain")
+    assert lenient.labels.tolist() == expected.labels.tolist()
+    assert lenient.rows.dense.tolist() == expected.rows.dense.tolist()
+
+
+STILL_MALFORMED = [kind for kind in MALFORMED if kind not in (
+    "no colon", "comment after features", "comment after label", "space after colon",
+    "hexadecimal", "label hexadecimal", "form feed",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STILL_MALFORMED)
+def test_lenient_reading_refuses_the_rest_with_the_same_words(kind):
+    text, message = MALFORMED[kind]
+    with pytest.raises(DataError) as error:
+        parse_dataset(text, "some.txt", lenient=True)
+    assert str(error.value) == f"some.txt:{message}"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (b"1 1:1 x 2:1", '1:7: no colon in "x", expected index:value'),
+        (b"1 1:1 # see a:b", '1:7: comments are not accepted: "# see a:b"'),
+        (b"1 1: nan", '1:6: value "nan" is not finite'),
+        (b"1 1: \n", '1:3: no value after the colon in "1: "'),
+        (b"1 1:0x", '1:5: value "0x" is not a decimal number'),
+        (b"1 1:0x1,8", '1:5: value "0x1,8" is not a decimal number'),
+        (b"1 1:0x1p999", '1:5: value "0x1p999" is too large for float32'),
+        (b"1 1:1 0:2", '1:7: feature indices start at 1, found "0:2"'),
+        (b"1 1:1 x\x00", "1:8: the line contains a NUL byte"),
+    ],
+)
+def test_lenient_reading_has_limits(text, message):
+    with pytest.raises(DataError) as error:
+        parse_dataset(text, "some.txt", lenient=True)
+    assert str(error.value) == f"some.txt:{message}"
 
 
 # --------------------------------------------------------------------------------- exact numbers

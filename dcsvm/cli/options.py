@@ -27,6 +27,12 @@ threads_option = click.option(
     metavar="N",
     help="Threads to use. Default: OMP_NUM_THREADS, else the cores this process may use.",
 )
+lenient_option = click.option(
+    "--lenient",
+    is_flag=True,
+    help="Accept data lines as svm-train does: blanks after a colon, words without a colon at the "
+    "end (dropped), hexadecimal numbers. nan, inf and index 0 stay errors.",
+)
 version_option = click.version_option(dcsvm.__version__, message="%(prog)s %(version)s")
 
 

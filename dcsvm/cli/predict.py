@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.options import CONTEXT, check_writable, guarded, threads_option, version_option
+from dcsvm.cli.options import (
+    CONTEXT,
+    check_writable,
+    guarded,
+    lenient_option,
+    threads_option,
+    version_option,
+)
 
 
 @click.command(context_settings=CONTEXT)
@@ -26,6 +33,7 @@ from dcsvm.cli.options import CONTEXT, check_writable, guarded, threads_option, 
     help="Write the label and the decision value, positive for the model's first label.",
 )
 @click.option("-q", "quiet", is_flag=True, help="Do not print the accuracy.")
+@lenient_option
 @threads_option
 @version_option
 def main(test_file, model_file, output_file, **options) -> None:
@@ -39,7 +47,7 @@ def main(test_file, model_file, output_file, **options) -> None:
 
 
 def predict_file(
-    test_file, model_file, output_file, *, method, decision_values, quiet, threads
+    test_file, model_file, output_file, *, method, decision_values, quiet, lenient, threads
 ) -> int:
     """Read, predict, write; returns the exit status."""
     import numpy as np
@@ -53,7 +61,7 @@ def predict_file(
     model = load_model(model_file, threads=threads)
     if method is not None and model.early is None:
         raise ValueError(f"{model_file}: the model has no early level, which --{method} needs")
-    data = read_dataset(test_file, threads=threads)
+    data = read_dataset(test_file, threads=threads, lenient=lenient)
     values = model.decision_function(data.rows, method=method, threads=threads)
     predicted = model.labels_of(values)
     names = [plain(label) for label in model.labels]

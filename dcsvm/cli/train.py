@@ -12,6 +12,7 @@ from dcsvm.cli.options import (
     NOT_CONVERGED,
     check_writable,
     guarded,
+    lenient_option,
     threads_option,
     version_option,
 )
@@ -92,6 +93,7 @@ from dcsvm.cli.options import (
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0."
 )
+@lenient_option
 @threads_option
 @click.option(
     "--max-iter",
@@ -118,7 +120,7 @@ def main(training_set_file: str, model_file: str | None, **options) -> None:
 
 
 def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads, quiet, report_file,
-               max_iterations, **options) -> int:  # fmt: skip
+               max_iterations, lenient, **options) -> int:  # fmt: skip
     """Read, train, write, report; returns the exit status."""
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
     from dcsvm.dataset import read_dataset
@@ -138,7 +140,7 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
     for path in (model_file, report_file):
         if path is not None:
             check_writable(path)
-    data = read_dataset(training_set_file, threads=options.threads)
+    data = read_dataset(training_set_file, threads=options.threads, lenient=lenient)
     read = time.perf_counter()
     progress = TerminalProgress(quiet)
     model, report = train_rows(data.rows, data.labels, options, progress)
