@@ -144,24 +144,32 @@ class Dataset:
     labels: np.ndarray
 
 
-def read_dataset(
-    path: str | os.PathLike[str], *, threads: int = 1, lenient: bool = False
-) -> Dataset:
-    """Read a LIBSVM file, compressed or not; "-" and /dev/stdin are the standard input, which may
-    be a pipe. `lenient` accepts what LIBSVM's reader drops or reads in its own way.
+def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
+    """Read a LIBSVM file, compressed or not, `how` as in `parse_dataset`; "-" and /dev/stdin are
+    the standard input, which may be a pipe.
 
     Raises DataError for what cannot be opened or parsed.
     """
     name = os.fspath(path)
-    return parse_dataset(read_text(name), name, threads=threads, lenient=lenient)
+    return parse_dataset(read_text(name), name, **how)
 
 
-def parse_dataset(text, name: str, *, threads: int = 1, lenient: bool = False) -> Dataset:
-    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors."""
+def parse_dataset(
+    text, name: str, *, threads: int = 1, lenient: bool = False, scaling=None
+) -> Dataset:
+    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
+
+    `lenient` accepts what LIBSVM's reader drops or reads in its own way; `scaling` (of module
+    scaling) is applied to the numbers in the text.
+    """
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
         text = _svmlight.Text(text, threads=threads, lenient=lenient)
+        if scaling is not None:
+            prefix, indptr, indices, values, _ = text.csr(float64=True)
+            rows = scaling.scaled_rows(indptr, indices, values)
+            return Dataset(rows, scaling.scaled_labels(prefix[:, 0]))
         if better_dense(text.n_rows, text.n_features, text.n_pairs):
             prefix, dense, n_values = text.dense()
             rows = Rows(text.n_rows, text.n_features, dense=dense)

@@ -203,3 +203,13 @@ def test_lenient_data_is_accepted_on_request(run, model, tmp_path):
     assert "rows.txt:1:3: no value after the colon" in result.stderr
     assert run("--lenient", path, model, "out.txt").exit_code == 0
     assert len(lines_of("out.txt")) == 1
+
+
+def test_the_data_is_scaled_by_a_range_file(run, model, wavy_test, write_libsvm, tmp_path):
+    X, y = wavy_test
+    (tmp_path / "half.range").write_text("x\n-1 1\n" + "".join(f"{j} -2 2\n" for j in range(1, 5)))
+    run("--decision-values", write_libsvm(X / 2, y, "half"), model, "half.out")
+    whole = write_libsvm(X, y, "whole")
+    result = run("--decision-values", "--scale", tmp_path / "half.range", whole, model, "whole.out")
+    assert result.exit_code == 0, result.stderr
+    assert lines_of("whole.out") == lines_of("half.out")

@@ -274,3 +274,22 @@ def test_lenient_data_is_accepted_on_request(run, tmp_path):
     assert "rows.txt:1:3: no value after the colon" in result.stderr
     result = run(*FAST, "--lenient", path, "a.model")
     assert result.exit_code == 0, result.stderr
+
+
+def test_the_data_is_scaled_by_a_range_file(run, wavy, write_libsvm, tmp_path):
+    X, y = wavy
+    X = np.where(X == 0, 0.5, X).astype(np.float32)
+    (tmp_path / "half.range").write_text("x\n-1 1\n1 -2 2\n2 -2 2\n4 -2 2\n")
+    halved = X[:, :4] / np.array([2, 2, 1, 2], np.float32) * np.array([1, 1, 0, 1], np.float32)
+    whole, half = write_libsvm(X[:, :4], y, "whole"), write_libsvm(halved, y, "half")
+    assert run(*FAST, half, "half.model").exit_code == 0
+    assert run(*FAST, "--scale", tmp_path / "half.range", whole, "whole.model").exit_code == 0
+    with open("half.model", "rb") as left, open("whole.model", "rb") as right:
+        assert left.read() == right.read()
+
+
+def test_a_range_file_that_is_none_is_named(run, training, tmp_path):
+    (tmp_path / "bad.range").write_text("x\n-1 1\n1 -2 two\n")
+    result = run(*FAST, "--scale", tmp_path / "bad.range", training, "a.model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "bad.range:3: expected a minimum and a maximum, found '-2 two'" in result.stderr

@@ -20,6 +20,7 @@ MODULES = {
     "_svmlight": set(),
     "input_file": set(),
     "dataset": {"input_file", "_svmlight"},
+    "scaling": {"dataset", "input_file"},
     "formulation": set(),
     "plan": set(),
     "kernels": {"dataset", "_core"},

@@ -13,6 +13,8 @@ from dcsvm.cli.options import (
     check_writable,
     guarded,
     lenient_option,
+    read_data,
+    scale_option,
     threads_option,
     version_option,
 )
@@ -93,6 +95,7 @@ from dcsvm.cli.options import (
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0."
 )
+@scale_option
 @lenient_option
 @threads_option
 @click.option(
@@ -120,10 +123,9 @@ def main(training_set_file: str, model_file: str | None, **options) -> None:
 
 
 def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads, quiet, report_file,
-               max_iterations, lenient, **options) -> int:  # fmt: skip
+               max_iterations, lenient, scale_file, **options) -> int:  # fmt: skip
     """Read, train, write, report; returns the exit status."""
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
-    from dcsvm.dataset import read_dataset
     from dcsvm.kernels import NAMES
     from dcsvm.model_file import save_model
     from dcsvm.plan import default_cache_mb, default_threads
@@ -140,7 +142,9 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
     for path in (model_file, report_file):
         if path is not None:
             check_writable(path)
-    data = read_dataset(training_set_file, threads=options.threads, lenient=lenient)
+    data = read_data(
+        training_set_file, lenient=lenient, scale_file=scale_file, threads=options.threads
+    )
     read = time.perf_counter()
     progress = TerminalProgress(quiet)
     model, report = train_rows(data.rows, data.labels, options, progress)
