@@ -293,3 +293,12 @@ def test_a_range_file_that_is_none_is_named(run, training, tmp_path):
     result = run(*FAST, "--scale", tmp_path / "bad.range", training, "a.model")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "bad.range:3: expected a minimum and a maximum, found '-2 two'" in result.stderr
+
+
+def test_warnings_about_the_data_come_first_and_not_when_quiet(run, wavy, write_libsvm):
+    X, y = wavy
+    path = write_libsvm(X * np.array([1, 1e5, 1, 1], np.float32), y, "raw")
+    result = run(*FAST, path, "a.model")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: feature 2 spans ")
+    assert "warning" not in run(*FAST, "-q", path, "a.model").stderr

@@ -21,6 +21,7 @@ MODULES = {
     "input_file": set(),
     "dataset": {"input_file", "_svmlight"},
     "scaling": {"dataset", "input_file"},
+    "advice": {"dataset"},
     "formulation": set(),
     "plan": set(),
     "kernels": {"dataset", "_core"},

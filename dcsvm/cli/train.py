@@ -53,7 +53,7 @@ from dcsvm.cli.options import (
     help="Memory for kernel values. Default: half of the memory this process may use, "
     "at most 8000.",
 )
-@click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and warnings.")
+@click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and what did not converge.")
 @click.option(
     "-l",
     "--levels",
@@ -125,6 +125,7 @@ def main(training_set_file: str, model_file: str | None, **options) -> None:
 def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads, quiet, report_file,
                max_iterations, lenient, scale_file, **options) -> int:  # fmt: skip
     """Read, train, write, report; returns the exit status."""
+    from dcsvm.advice import advice
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
     from dcsvm.kernels import NAMES
     from dcsvm.model_file import save_model
@@ -146,6 +147,8 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
         training_set_file, lenient=lenient, scale_file=scale_file, threads=options.threads
     )
     read = time.perf_counter()
+    for sentence in [] if quiet else advice(data.rows, data.labels):
+        click.echo(f"warning: {sentence}", err=True)
     progress = TerminalProgress(quiet)
     model, report = train_rows(data.rows, data.labels, options, progress)
     trained = time.perf_counter()
