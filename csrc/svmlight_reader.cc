@@ -18,7 +18,6 @@
 namespace dcsvm {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 constexpr std::size_t kMostChunks = 1024;
 
 inline const char* skip_blanks(const char* p) {
@@ -29,9 +28,10 @@ inline const char* skip_blanks(const char* p) {
 // ----------------------------------------------------------------------------------- scanning
 
 // Cuts lines into chunks; where it cuts depends on the text alone.
-void split(const char* begin, const char* end, std::vector<TextChunk>& chunks) {
+void split(const char* begin, const char* end, std::size_t chunk_bytes,
+           std::vector<TextChunk>& chunks) {
   const auto size = static_cast<std::size_t>(end - begin);
-  const std::size_t target = std::max(kChunkBytes, size / kMostChunks + 1);
+  const std::size_t target = std::max(chunk_bytes, size / kMostChunks + 1);
   while (begin != end) {
     const auto left = static_cast<std::size_t>(end - begin);
     const char* last = begin + std::min(target, left) - 1;
@@ -256,13 +256,13 @@ std::size_t parse_into(const Text& text, const TextFormat& format, double* prefi
 
 }  // namespace
 
-Text scan_text(const char* begin, const char* end, int threads) {
+Text scan_text(const char* begin, const char* end, int threads, std::size_t chunk_bytes) {
   Text text;
   const auto size = static_cast<std::size_t>(end - begin);
   const char* known = end - std::min(size, kReadAhead);
   const char* last =
       std::find(std::make_reverse_iterator(known), std::make_reverse_iterator(begin), '\n').base();
-  split(begin, last, text.chunks);
+  split(begin, last, chunk_bytes, text.chunks);
   const auto n_last = static_cast<std::size_t>(end - last);
   if (n_last != 0) {
     text.last_lines = std::make_unique<char[]>(n_last + 1 + kReadAhead);

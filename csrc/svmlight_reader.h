@@ -50,7 +50,11 @@ struct CsrTarget {
   Number* values;         // room for n_pairs: never zero
 };
 
-Text scan_text(const char* begin, const char* end, int threads);
+constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+
+// Chunks have about `chunk_bytes`, more where there would be too many.
+Text scan_text(const char* begin, const char* end, int threads,
+               std::size_t chunk_bytes = kChunkBytes);
 
 // Parse the text's lines: n_prefix finite numbers (the doubles nearest to their text) into `prefix`
 // (n_rows x n_prefix, row-major), then index:value pairs with ascending indices in

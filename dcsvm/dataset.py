@@ -17,6 +17,7 @@ from dcsvm.input_file import DataError, read_text
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
+LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 LARGEST_N_FEATURES = 2**31 - 2
 
 
@@ -72,11 +73,10 @@ class Rows:
         _check_finite(dense, lambda k: divmod(k, dense.shape[1]))
         n_samples, n_features = dense.shape
         rows = Rows(n_samples, n_features, dense=dense)
-        if better_dense(n_samples, n_features, 0):
+        if n_features <= DENSE_FEATURES:
             return rows
-        if better_dense(n_samples, n_features, np.count_nonzero(dense)):
-            return rows
-        return rows._as_csr()
+        is_better = better_dense(n_samples, n_features, np.count_nonzero(dense))
+        return rows if is_better else rows._as_csr()
 
     @property
     def is_dense(self) -> bool:
@@ -105,11 +105,16 @@ class Rows:
         )
 
     def with_features(self, n_features: int) -> Rows:
-        """The same rows with columns of zeros added at the end, up to `n_features`."""
+        """The same rows with columns of zeros added at the end, up to `n_features`.
+
+        Dense rows become CSR where they would have more than 64 features and twice as many as now.
+        """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
         if n_features == self.n_features or not self.is_dense:
             return replace(self, n_features=n_features)
+        if n_features > max(DENSE_FEATURES, 2 * self.n_features):
+            return replace(self._as_csr(), n_features=n_features)
         dense = np.zeros((self.n_samples, n_features), np.float32)
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
@@ -134,6 +139,23 @@ class Rows:
             indices=np.nonzero(stored)[1].astype(np.int32),
             values=self.dense[stored],
         )
+
+
+def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
+    """Rows with equal n_features; where that is huge for the values there are, CSR rows without the
+    columns that are zero in all sides. Inner products and distances remain, bit for bit."""
+    n_values = sum(0 if rows.is_dense else len(rows.values) for rows in sides)
+    if any(rows.is_dense or rows.n_features <= LARGE_N_FEATURES + n_values for rows in sides):
+        return sides
+    used = np.unique(np.concatenate([rows.indices for rows in sides]))
+    return tuple(
+        replace(
+            rows,
+            n_features=len(used),
+            indices=np.searchsorted(used, rows.indices).astype(np.int32),
+        )
+        for rows in sides
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -213,3 +213,13 @@ def test_the_data_is_scaled_by_a_range_file(run, model, wavy_test, write_libsvm,
     result = run("--decision-values", "--scale", tmp_path / "half.range", whole, model, "whole.out")
     assert result.exit_code == 0, result.stderr
     assert lines_of("whole.out") == lines_of("half.out")
+
+
+def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_file, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(test_file.read_bytes().splitlines()[0] + b"\n1 1:0.5 2147483646:1e-30\n")
+    for options in ([], ["--early"]):
+        assert run("--decision-values", *options, path, model, "wide.out").exit_code == 0
+        assert run("--decision-values", *options, test_file, model, "out").exit_code == 0
+        wide, plain = (float(lines_of(name)[0].split()[1]) for name in ("wide.out", "out"))
+        assert abs(wide - plain) < 1e-5

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from dcsvm import _svmlight
-from dcsvm.dataset import DataError, Dataset, Rows, encode_labels, parse_dataset, read_dataset
+from dcsvm.dataset import (
+    LARGEST_N_FEATURES,
+    DataError,
+    Dataset,
+    Rows,
+    encode_labels,
+    parse_dataset,
+    read_dataset,
+    without_empty_columns,
+)
 
 TINY = np.float32(1e-45)
 HUGE = np.finfo(np.float32).max
@@ -624,6 +633,28 @@ def test_more_features_are_columns_of_zeros():
     for rows in dense_and_csr():
         with pytest.raises(ValueError, match="rows of 5 features do not fit 4"):
             rows.with_features(4)
+
+
+def test_dense_rows_do_not_grow_without_bound():
+    dense, csr = dense_and_csr()
+    wide = dense.with_features(LARGEST_N_FEATURES)
+    assert (wide.is_dense, wide.n_features) == (False, LARGEST_N_FEATURES)
+    assert same_arrays(
+        (wide.indptr, wide.indices, wide.values), (csr.indptr, csr.indices, csr.values)
+    )
+    assert dense.with_features(64).is_dense
+
+
+def test_columns_without_values_are_left_out_where_there_are_far_too_many():
+    a = Rows.chosen(*parse(b"1 3:1 2147483646:2\n1\n")[1:])
+    b = Rows.chosen(*parse(b"1 1:4 3:5 2147483646:0\n")[1:])
+    left, right = without_empty_columns(a, b)
+    assert (left.n_features, left.indices.tolist()) == (3, [1, 2])
+    assert (right.n_features, right.indices.tolist()) == (3, [0, 1])
+    assert without_empty_columns(a)[0].n_features == 2
+    dense, csr = dense_and_csr()
+    for rows in (dense, csr):
+        assert without_empty_columns(rows) == (rows,)
 
 
 def test_bytes_are_those_of_the_arrays():
