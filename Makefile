@@ -96,5 +96,5 @@ dist: $(VENV)/ready
 	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(CURDIR)/examples/demo.sh
 
 clean:
-	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache .hypothesis
 	find dcsvm tests examples -name __pycache__ -exec rm -rf {} +
