@@ -1,9 +1,12 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
-# Variables: PYTHON, VENV, TESTS (arguments for pytest); for bench DATA, RAW, SUITE, BENCH.
+# Variables: PYTHON, VENV, TESTS (arguments for pytest); for fuzz CLANG, FUZZ (seconds a target);
+# for bench DATA, RAW, SUITE, BENCH.
 
 PYTHON = python3
 VENV = .venv
 CXX = g++
+CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call fuzzer_of,$(name)),$(name))))
+FUZZ = 4
 TESTS =
 DATA = bench-data
 RAW = $(DATA)/raw
@@ -13,10 +16,14 @@ BENCH =
 BIN = $(CURDIR)/$(VENV)/bin
 NATIVE = setup.py pyproject.toml $(wildcard csrc/*.cc csrc/*.h dcsvm/*.pyx dcsvm/*.pxd)
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
+READER = csrc/decimal.cc $(wildcard csrc/svmlight_*.cc)
+FUZZ_TARGETS = data model_rows decimal
 SANITIZED = $(CURDIR)/build/asan/site
 preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-name=$(name).so))
 
-.PHONY: demo test lint format asan bench check warnings dist clean
+fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
+
+.PHONY: demo test lint format asan fuzz bench check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -33,12 +40,12 @@ $(VENV)/ready: $(NATIVE)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.cc csrc/*.h
+	$(BIN)/clang-format --dry-run -Werror csrc/*.cc csrc/*.h tests/fuzz/*.cc tests/fuzz/*.h
 
 format: $(VENV)/ready
 	$(BIN)/ruff check -q --fix-only .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.cc csrc/*.h
+	$(BIN)/clang-format -i csrc/*.cc csrc/*.h tests/fuzz/*.cc tests/fuzz/*.h
 
 # The tests once more, with the extensions built under gcc's sanitizers (in build/asan).
 asan: $(VENV)/ready
@@ -46,6 +53,22 @@ asan: $(VENV)/ready
 	cd $(SANITIZED) && PYTHONPATH=$(SANITIZED) LD_PRELOAD="$(preload)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/pytest -q -p no:cacheprovider $(TESTS) $(CURDIR)/tests
+
+# Damaged input: the reader under libFuzzer (with what it finds in build/fuzz), then the parsers in
+# Python. CLANG is a clang++ that has libFuzzer.
+fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS)))
+	$(if $(CLANG),,@echo "fuzz: no clang++ with libFuzzer, the reader is not fuzzed")
+	FUZZ_EXAMPLES=300 $(BIN)/pytest -q tests/fuzz
+
+fuzz-%: build/fuzz/%
+	@mkdir -p build/fuzz/corpus/$*
+	cd build/fuzz && ./$* -max_total_time=$(FUZZ) -max_len=256 -dict=$(CURDIR)/tests/fuzz/tokens.dict \
+		-verbosity=0 corpus/$* $(CURDIR)/tests/fuzz/corpus/$*
+
+build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*.h) Makefile
+	@mkdir -p $(@D)
+	$(CLANG) -std=c++17 -O1 -g -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -Icsrc $< $(READER) -o $@
 
 bench: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -55,7 +78,7 @@ $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench]'
 	touch $@
 
-check: lint warnings dist
+check: lint warnings fuzz dist
 	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
 
 warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*.cc))
@@ -73,5 +96,5 @@ dist: $(VENV)/ready
 	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(CURDIR)/examples/demo.sh
 
 clean:
-	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache .hypothesis
 	find dcsvm tests examples -name __pycache__ -exec rm -rf {} +

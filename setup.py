@@ -70,13 +70,14 @@ def extension(name: str, sources: list[str]) -> Extension:
     )
 
 
-core_sources = sorted(path for path in glob("csrc/*.cc") if not path.endswith("svmlight.cc"))
+text_sources = ["csrc/decimal.cc", *sorted(glob("csrc/svmlight_*.cc"))]
+core_sources = sorted(set(glob("csrc/*.cc")) - set(text_sources))
 
 setup(
     cmdclass={"build_ext": BuildExtensions},
     options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
     ext_modules=cythonize(
-        [extension("_core", core_sources), extension("_svmlight", ["csrc/svmlight.cc"])],
+        [extension("_core", core_sources), extension("_svmlight", text_sources)],
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

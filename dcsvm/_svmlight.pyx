@@ -1,27 +1,37 @@
-"""Typed wrappers of csrc/svmlight: text to CSR arrays and back, and CSR to dense.
+"""Typed wrappers of csrc/svmlight_*: text to dense or CSR arrays and back, and CSR to dense.
 
-Checks shapes, releases the GIL, calls. Opens no files and decides nothing about the data.
+Checks shapes, allocates, releases the GIL, calls. Opens no files and decides nothing about the data.
 """
 
-from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
 from libcpp.utility cimport move
-from libcpp.vector cimport vector
 
 import numpy as np
 
 
-cdef extern from "svmlight.h" namespace "dcsvm" nogil:
-    cdef cppclass TextRows:
-        size_t n_prefix
-        vector[double] prefix
-        vector[int64_t] indptr
-        vector[int32_t] indices
-        vector[float] values
+cdef extern from "svmlight_reader.h" namespace "dcsvm" nogil:
+    cdef cppclass CText "dcsvm::Text":
+        size_t n_rows
+        size_t n_pairs
         int32_t n_features
 
+    cdef struct TextFormat:
+        size_t n_prefix
+        const char* prefix_name
+        size_t first_line
+        cbool lenient
+
+    cdef cppclass CsrTarget[Number]:
+        int64_t* indptr
+        int32_t* indices
+        Number* values
+
+    CText scan_text(const char*, const char*, int) except +
+
+
+cdef extern from "svmlight_writer.h" namespace "dcsvm" nogil:
     cdef struct TextDense:
         const float* values
         size_t n_rows
@@ -47,19 +57,21 @@ cdef extern from "svmlight.h" namespace "dcsvm" nogil:
 
 cdef extern from *:
     """
+    #include "svmlight_errors.h"
+
     // A C++ exception with fields does not pass Cython's "except +"; a struct does.
     struct ParseOutcome {
-      dcsvm::TextRows rows;
+      std::size_t n_stored = 0;
       bool failed = false;
       std::size_t line = 0, column = 0;
       std::string reason;
     };
 
-    static ParseOutcome parse_outcome(const char* begin, std::size_t size, std::size_t n_prefix,
-                                      std::size_t first_line, int threads, const char* name) {
+    template <class Parse>
+    ParseOutcome outcome_of(Parse parse) {
       ParseOutcome outcome;
       try {
-        outcome.rows = dcsvm::parse_rows(begin, begin + size, n_prefix, first_line, threads, name);
+        outcome.n_stored = parse();
       } catch (const dcsvm::ParseError& error) {
         outcome.failed = true;
         outcome.line = error.line;
@@ -68,15 +80,29 @@ cdef extern from *:
       }
       return outcome;
     }
+
+    static ParseOutcome dense_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
+                                      double* prefix, float* dense, int threads) {
+      return outcome_of([&] { return dcsvm::parse_dense(text, format, prefix, dense, threads); });
+    }
+
+    template <class Number>
+    ParseOutcome csr_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
+                             double* prefix, const dcsvm::CsrTarget<Number>& rows, int threads) {
+      return outcome_of([&] { return dcsvm::parse_csr(text, format, prefix, rows, threads); });
+    }
     """
     cdef cppclass ParseOutcome:
-        TextRows rows
+        size_t n_stored
         cbool failed
         size_t line
         size_t column
         string reason
 
-    ParseOutcome parse_outcome(const char*, size_t, size_t, size_t, int, const char*) except + nogil
+    ParseOutcome dense_outcome(const CText&, const TextFormat&, double*, float*,
+                               int) except + nogil
+    ParseOutcome csr_outcome[Number](const CText&, const TextFormat&, double*,
+                                     const CsrTarget[Number]&, int) except + nogil
 
 
 class ParseError(ValueError):
@@ -90,54 +116,99 @@ class ParseError(ValueError):
         return f"{self.line}:{self.column}: {self.reason}"
 
 
-cdef class _Loan:
-    """A C++ vector (one of the two) lent to NumPy without a copy; lives as long as its arrays."""
-
-    cdef vector[int32_t] indices
-    cdef vector[float] values
-    cdef void* data
-    cdef Py_ssize_t size
-
-    def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, self.data, self.size, False, flags)
-
-
-cdef _lend(_Loan loan, void* data, size_t n_bytes, dtype):
-    if n_bytes == 0:
-        return np.empty(0, dtype)
-    loan.data = data
-    loan.size = <Py_ssize_t>n_bytes
-    return np.frombuffer(loan, dtype)
-
-
-def parse(const unsigned char[::1] data not None, size_t n_prefix, size_t first_line, int threads,
-          bytes prefix_name=b"label"):
-    """Parse LIBSVM text from any contiguous buffer of bytes.
-
-    Returns (prefix float64 (n, n_prefix), indptr int64 (n + 1,), indices int32, values float32,
-    n_features). Raises ParseError for malformed text; lines are counted from `first_line`.
-    """
-    cdef const char* begin = <const char*>&data[0]
-    cdef const char* name = prefix_name
-    cdef size_t size = data.shape[0]
-    cdef ParseOutcome outcome
-    with nogil:
-        outcome = move(parse_outcome(begin, size, n_prefix, first_line, threads, name))
+cdef _check(const ParseOutcome& outcome):
     if outcome.failed:
         raise ParseError(outcome.line, outcome.column, outcome.reason.decode("ascii"))
-    cdef Py_ssize_t n_rows = outcome.rows.indptr.size() - 1
-    cdef _Loan indices = _Loan(), values = _Loan()
-    indices.indices.swap(outcome.rows.indices)
-    values.values.swap(outcome.rows.values)
-    prefix = np.array(<double[:n_rows, :n_prefix]>outcome.rows.prefix.data())
-    indptr = np.array(<int64_t[:n_rows + 1]>outcome.rows.indptr.data())
-    return (
-        prefix,
-        indptr,
-        _lend(indices, indices.indices.data(), indices.indices.size() * sizeof(int32_t), np.int32),
-        _lend(values, values.values.data(), values.values.size() * sizeof(float), np.float32),
-        outcome.rows.n_features,
-    )
+
+
+cdef class Text:
+    """LIBSVM text, in any contiguous buffer of bytes, of which only the extent is known so far.
+
+    `n_rows` rows, at most `n_pairs` values and, if the text is well formed, `n_features` features.
+    On each line stand `n_prefix` numbers, called `prefix_name` in errors, before the features.
+    Lines are counted from `first_line`. A `lenient` text may have what LIBSVM's reader drops or
+    reads in its own way. Its methods raise ParseError for malformed text.
+    """
+
+    cdef CText text
+    cdef TextFormat format
+    cdef bytes prefix_name
+    cdef int threads
+    cdef object data
+
+    def __init__(self, const unsigned char[::1] data not None, size_t n_prefix=1,
+                 size_t first_line=1, int threads=1, bytes prefix_name=b"label",
+                 cbool lenient=False):
+        if n_prefix == 0:
+            raise ValueError("n_prefix must be at least 1, got 0")
+        if data.shape[0] == 0:
+            raise ParseError(first_line, 1, "no rows")
+        cdef const char* begin = <const char*>&data[0]
+        cdef const char* end = begin + data.shape[0]
+        self.data, self.prefix_name, self.threads = data, prefix_name, threads
+        self.format = TextFormat(n_prefix, self.prefix_name, first_line, lenient)
+        with nogil:
+            self.text = move(scan_text(begin, end, threads))
+
+    @property
+    def n_rows(self):
+        return self.text.n_rows
+
+    @property
+    def n_pairs(self):
+        return self.text.n_pairs
+
+    @property
+    def n_features(self):
+        return self.text.n_features
+
+    def dense(self):
+        """Return (prefix float64 (n_rows, n_prefix), rows float32 (n_rows, n_features), the number
+        of values that are not zero)."""
+        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.n_prefix))
+        rows = np.zeros((self.n_rows, self.n_features), np.float32)
+        cdef float[:, ::1] view = rows
+        cdef float* out = &view[0, 0]
+        cdef ParseOutcome outcome
+        with nogil:
+            outcome = move(dense_outcome(self.text, self.format, &prefix[0, 0], out, self.threads))
+        _check(outcome)
+        return np.asarray(prefix), rows, outcome.n_stored
+
+    def csr(self, *, cbool float64=False):
+        """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,
+        n_features); values are beyond neither and never zero."""
+        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.n_prefix))
+        cdef int64_t[::1] indptr = np.empty(self.n_rows + 1, np.int64)
+        cdef int32_t[::1] indices = np.empty(self.n_pairs, np.int32)
+        cdef double[::1] doubles = np.empty(self.n_pairs if float64 else 0, np.float64)
+        cdef float[::1] floats = np.empty(0 if float64 else self.n_pairs, np.float32)
+        cdef double* out = &prefix[0, 0]
+        cdef CsrTarget[double] into_doubles
+        cdef CsrTarget[float] into_floats
+        cdef ParseOutcome outcome
+        into_doubles.indptr = into_floats.indptr = &indptr[0]
+        into_doubles.indices = into_floats.indices = &indices[0]
+        into_doubles.values, into_floats.values = &doubles[0], &floats[0]
+        with nogil:
+            if float64:
+                outcome = csr_outcome(self.text, self.format, out, into_doubles, self.threads)
+            else:
+                outcome = csr_outcome(self.text, self.format, out, into_floats, self.threads)
+        _check(outcome)
+        values = np.asarray(doubles) if float64 else np.asarray(floats)
+        return (
+            np.asarray(prefix),
+            np.asarray(indptr),
+            _first(np.asarray(indices), outcome.n_stored),
+            _first(values, outcome.n_stored),
+            self.n_features,
+        )
+
+
+def _first(array, n):
+    """The first n elements, without what lies behind them where that is much."""
+    return array[:n] if 2 * n >= len(array) else array[:n].copy()
 
 
 cdef TextCsr _csr(const int64_t[::1] indptr, const int32_t[::1] indices,

@@ -13,14 +13,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _svmlight
+from dcsvm.input_file import DataError, read_text
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
+LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 LARGEST_N_FEATURES = 2**31 - 2
 
 
-class DataError(ValueError):
-    """A data file that cannot be used: `file:line:column: reason`, or `file: reason`."""
+def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
+    """Whether rows are better dense than CSR: with at most 64 features, or at least one value in
+    twenty not zero.
+
+    Dense tiles are products of matrices, many times faster per entry than sparse ones, and by
+    this rule take at most 10 times the bytes of CSR (or 256 bytes a row). The choice depends
+    on the data alone, so the same rows get the same form from any source.
+    """
+    wanted = DENSE_DENSITY * n_samples * n_features
+    return n_features <= DENSE_FEATURES or n_values >= wanted > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +51,9 @@ class Rows:
 
     @staticmethod
     def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
-        """The better form of CSR rows: dense with at most 64 features or at least one value in
-        twenty stored, else CSR.
-
-        Dense tiles are products of matrices, many times faster per entry than sparse ones, and by
-        this rule take at most 10 times the bytes of CSR (or 256 bytes a row). The choice depends
-        on the data alone, so the same rows get the same form from any source.
-        """
+        """CSR rows in the better form, as `better_dense` says."""
         n_samples = len(indptr) - 1
-        wanted = DENSE_DENSITY * n_samples * n_features
-        if n_features <= DENSE_FEATURES or len(values) >= wanted > 0:
+        if better_dense(n_samples, n_features, len(values)):
             dense = _svmlight.densify(indptr, indices, values, n_features, threads)
             return Rows(n_samples, n_features, dense=dense)
         return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
@@ -69,13 +72,11 @@ class Rows:
         dense = _as_float32(dense)
         _check_finite(dense, lambda k: divmod(k, dense.shape[1]))
         n_samples, n_features = dense.shape
+        rows = Rows(n_samples, n_features, dense=dense)
         if n_features <= DENSE_FEATURES:
-            return Rows(n_samples, n_features, dense=dense)
-        stored = np.count_nonzero(dense, axis=1)
-        if stored.sum() >= DENSE_DENSITY * dense.size:
-            return Rows(n_samples, n_features, dense=dense)
-        indices = np.nonzero(dense)[1].astype(np.int32)
-        return Rows.chosen(_indptr(stored), indices, dense[dense != 0], n_features)
+            return rows
+        is_better = better_dense(n_samples, n_features, np.count_nonzero(dense))
+        return rows if is_better else rows._as_csr()
 
     @property
     def is_dense(self) -> bool:
@@ -104,11 +105,16 @@ class Rows:
         )
 
     def with_features(self, n_features: int) -> Rows:
-        """The same rows with columns of zeros added at the end, up to `n_features`."""
+        """The same rows with columns of zeros added at the end, up to `n_features`.
+
+        Dense rows become CSR where they would have more than 64 features and twice as many as now.
+        """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
         if n_features == self.n_features or not self.is_dense:
             return replace(self, n_features=n_features)
+        if n_features > max(DENSE_FEATURES, 2 * self.n_features):
+            return replace(self._as_csr(), n_features=n_features)
         dense = np.zeros((self.n_samples, n_features), np.float32)
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
@@ -122,6 +128,9 @@ class Rows:
                 self.indptr, self.indices, self.values, self.n_features, threads
             )
             return Rows(self.n_samples, self.n_features, dense=dense)
+        return self._as_csr()
+
+    def _as_csr(self) -> Rows:
         stored = self.dense != 0
         return Rows(
             self.n_samples,
@@ -132,6 +141,23 @@ class Rows:
         )
 
 
+def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
+    """Rows with equal n_features; where that is huge for the values there are, CSR rows without the
+    columns that are zero in all sides. Inner products and distances remain, bit for bit."""
+    n_values = sum(0 if rows.is_dense else len(rows.values) for rows in sides)
+    if any(rows.is_dense or rows.n_features <= LARGE_N_FEATURES + n_values for rows in sides):
+        return sides
+    used = np.unique(np.concatenate([rows.indices for rows in sides]))
+    return tuple(
+        replace(
+            rows,
+            n_features=len(used),
+            indices=np.searchsorted(used, rows.indices).astype(np.int32),
+        )
+        for rows in sides
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows and their labels, float64 (n_samples,)."""
@@ -140,36 +166,43 @@ class Dataset:
     labels: np.ndarray
 
 
-def read_dataset(path: str | os.PathLike[str], *, threads: int = 1) -> Dataset:
-    """Read a LIBSVM file; "-" and /dev/stdin are the standard input, which may be a pipe.
+def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
+    """Read a LIBSVM file, compressed or not, `how` as in `parse_dataset`; "-" and /dev/stdin are
+    the standard input, which may be a pipe.
 
     Raises DataError for what cannot be opened or parsed.
     """
     name = os.fspath(path)
-    standard_input = name in ("-", "/dev/stdin")
-    try:
-        with open(0 if standard_input else name, "rb", closefd=not standard_input) as file:
-            text = file.read()
-    except IsADirectoryError:
-        raise DataError(f"{name}: is a directory") from None
-    except FileNotFoundError:
-        raise DataError(f"{name}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{name}: {(error.strerror or str(error)).lower()}") from error
-    except ValueError as error:  # a NUL in the name
-        raise DataError(f"{name!r}: {error}") from None
-    return parse_dataset(text, name, threads=threads)
+    return parse_dataset(read_text(name), name, **how)
 
 
-def parse_dataset(text: bytes, name: str, *, threads: int = 1) -> Dataset:
-    """Parse the text of a LIBSVM file; `name` stands for the file in errors."""
-    if not text:
+def parse_dataset(
+    text, name: str, *, threads: int = 1, lenient: bool = False, scaling=None
+) -> Dataset:
+    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
+
+    `lenient` accepts what LIBSVM's reader drops or reads in its own way; `scaling` (of module
+    scaling) is applied to the numbers in the text.
+    """
+    if not len(text):
         raise DataError(f"{name}: no rows")
     try:
-        prefix, *csr = _svmlight.parse(text, 1, 1, threads)
+        text = _svmlight.Text(text, threads=threads, lenient=lenient)
+        if scaling is not None:
+            prefix, indptr, indices, values, _ = text.csr(float64=True)
+            rows = scaling.scaled_rows(indptr, indices, values)
+            return Dataset(rows, scaling.scaled_labels(prefix[:, 0]))
+        if better_dense(text.n_rows, text.n_features, text.n_pairs):
+            prefix, dense, n_values = text.dense()
+            rows = Rows(text.n_rows, text.n_features, dense=dense)
+            if not better_dense(text.n_rows, text.n_features, n_values):
+                rows = rows._as_csr()
+        else:
+            prefix, indptr, indices, values, n_features = text.csr()
+            rows = Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
-    return Dataset(Rows.chosen(*csr, threads=threads), prefix[:, 0])
+    return Dataset(rows, prefix[:, 0])
 
 
 def encode_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dcsvm import _core
-from dcsvm.dataset import Rows
+from dcsvm.dataset import Rows, without_empty_columns
 
 NAMES = ("linear", "polynomial", "rbf", "sigmoid")
 WORTH_CODING = 1.3  # times fewer operations
@@ -76,7 +76,7 @@ class KernelRows:
     ):
         self.rows = rows
         self.kernel = kernel
-        self.points = points or _core.Points(rows, threads)
+        self.points = points or _core.Points(*without_empty_columns(rows), threads)
         if coded:
             self.points.encode(WORTH_CODING, threads)
         self.setup = setup or _core.Setup(
@@ -95,7 +95,7 @@ def two_sides(
 ) -> tuple[KernelRows, KernelRows]:
     """Rows that meet others, evaluated in the form that is right for the sources: test rows meet
     support vectors in the arithmetic chosen for the support vectors."""
-    sides = _core.Points(targets, threads), _core.Points(sources, threads)
+    sides = [_core.Points(side, threads) for side in without_empty_columns(targets, sources)]
     if all(points.are_bytes(threads) for points in sides):
         for points in sides:
             points.encode_bytes(threads)

@@ -8,6 +8,7 @@ coefficients come back bit for bit.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from dataclasses import replace
@@ -23,6 +24,7 @@ from dcsvm.partition import Partition
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
 VERSION = "1"
+LONGEST_QUOTE = 40
 LARGEST_EXPANSION = 256  # bytes of dense rows for a byte of text
 
 
@@ -178,6 +180,12 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     return _ModelReader(text, name, threads).read()
 
 
+def _shown(words: list[str]) -> str:
+    """What stands in a file, for an error: not too long, and printable."""
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
+    return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+
+
 class _ModelReader:
     """Walks through the lines of a model file; every complaint names the line it is about."""
 
@@ -221,9 +229,9 @@ class _ModelReader:
         except KeyError:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
-            raise self.error(
-                f"{key} {' '.join(values[key])!r} is not one {kind.__name__}"
-            ) from None
+            raise self.error(f"{key} {_shown(values[key])!r} is not one {kind.__name__}") from None
+        if not math.isfinite(number):
+            raise self.error(f"{key} {number} is not finite")
         if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
             raise self.error(f"{key} {number} is not between 0 and {LARGEST_N_FEATURES}")
         return number
@@ -239,7 +247,7 @@ class _ModelReader:
         end = self.ends[self.line + n_lines - 1]
         part = memoryview(self.text)[begin:end]
         try:
-            parsed = _svmlight.parse(part, n_prefix, self.line + 1, self.threads, what)
+            parsed = _svmlight.Text(part, n_prefix, self.line + 1, self.threads, what).csr()
         except _svmlight.ParseError as error:
             raise ModelError(f"{self.name}:{error}") from None
         self.line += n_lines
@@ -261,7 +269,7 @@ class _ModelReader:
     def kernel(self, values: dict[str, list[str]], prefix: str = "") -> Kernel:
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
         if name not in NAMES:
-            raise self.error(f"kernel_type {name} is not supported")
+            raise self.error(f"kernel_type {_shown([name])} is not supported")
         used = {
             key: self.number(values, prefix + key, int if key == "degree" else float)
             for key in Kernel(name).parameters
@@ -276,6 +284,8 @@ class _ModelReader:
             labels = np.array([float(word) for word in values["label"]])
         except (KeyError, ValueError):
             raise self.error("the key label is missing or not a list of numbers") from None
+        if not np.all(np.isfinite(labels)):
+            raise self.error("the labels are not finite numbers")
         if len(labels) != 2:
             raise self.error(f"found {len(labels)} labels; only two are supported")
         return labels
@@ -293,9 +303,8 @@ class _ModelReader:
         self.line = 0
         values = self.header("SV")
         if values.get("svm_type") != ["c_svc"]:
-            raise self.error(
-                f"svm_type {' '.join(values.get('svm_type', ['missing']))} is not supported"
-            )
+            svm_type = _shown(values.get("svm_type", ["missing"]))
+            raise self.error(f"svm_type {svm_type} is not supported")
         labels, kernel = self.labels(values), self.kernel(values)
         bias = -self.number(values, "rho", float)
         n_sv = self.number(values, "total_sv", int)
@@ -312,7 +321,7 @@ class _ModelReader:
     def check_version(self, words: list[str]) -> None:
         if words[1:] != [VERSION]:
             raise self.error(
-                f"version {' '.join(words[1:])} is not {VERSION}; a newer dcsvm wrote it"
+                f"version {_shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it"
             )
 
     def section(self, n_sv: int) -> dict[str, list[str]] | None:
@@ -333,7 +342,7 @@ class _ModelReader:
     def form(self, values: dict[str, list[str]]) -> str:
         form = " ".join(values.get("rows", ["missing"]))
         if form not in ("dense", "sparse"):
-            raise self.error(f"rows {form} is neither dense nor sparse")
+            raise self.error(f"rows {_shown([form])} is neither dense nor sparse")
         return form
 
     def early(self, values: dict[str, list[str]], exact: ExactModel | None) -> EarlyModel:

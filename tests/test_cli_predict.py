@@ -193,3 +193,33 @@ def test_wrong_usage_exits_with_two(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert "Usage" in result.stderr
+
+
+def test_lenient_data_is_accepted_on_request(run, model, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1: 0.5 # a comment\n")
+    result = run(path, model, "out.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "rows.txt:1:3: no value after the colon" in result.stderr
+    assert run("--lenient", path, model, "out.txt").exit_code == 0
+    assert len(lines_of("out.txt")) == 1
+
+
+def test_the_data_is_scaled_by_a_range_file(run, model, wavy_test, write_libsvm, tmp_path):
+    X, y = wavy_test
+    (tmp_path / "half.range").write_text("x\n-1 1\n" + "".join(f"{j} -2 2\n" for j in range(1, 5)))
+    run("--decision-values", write_libsvm(X / 2, y, "half"), model, "half.out")
+    whole = write_libsvm(X, y, "whole")
+    result = run("--decision-values", "--scale", tmp_path / "half.range", whole, model, "whole.out")
+    assert result.exit_code == 0, result.stderr
+    assert lines_of("whole.out") == lines_of("half.out")
+
+
+def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_file, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(test_file.read_bytes().splitlines()[0] + b"\n1 1:0.5 2147483646:1e-30\n")
+    for options in ([], ["--early"]):
+        assert run("--decision-values", *options, path, model, "wide.out").exit_code == 0
+        assert run("--decision-values", *options, test_file, model, "out").exit_code == 0
+        wide, plain = (float(lines_of(name)[0].split()[1]) for name in ("wide.out", "out"))
+        assert abs(wide - plain) < 1e-5

@@ -264,3 +264,41 @@ def test_help_states_the_rules_and_the_exit_status(run):
     for words in ("Levels of fewer than 100 rows a cluster", "3 a usable model that did not converge",  # noqa: E501
                   "branching^3", "Default 0.001"):  # fmt: skip
         assert words in text
+
+
+def test_lenient_data_is_accepted_on_request(run, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1: 0.5 # a comment\n-1 1:0x1p1\n" * 5)
+    result = run(*FAST, path, "a.model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "rows.txt:1:3: no value after the colon" in result.stderr
+    result = run(*FAST, "--lenient", path, "a.model")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_data_is_scaled_by_a_range_file(run, wavy, write_libsvm, tmp_path):
+    X, y = wavy
+    X = np.where(X == 0, 0.5, X).astype(np.float32)
+    (tmp_path / "half.range").write_text("x\n-1 1\n1 -2 2\n2 -2 2\n4 -2 2\n")
+    halved = X[:, :4] / np.array([2, 2, 1, 2], np.float32) * np.array([1, 1, 0, 1], np.float32)
+    whole, half = write_libsvm(X[:, :4], y, "whole"), write_libsvm(halved, y, "half")
+    assert run(*FAST, half, "half.model").exit_code == 0
+    assert run(*FAST, "--scale", tmp_path / "half.range", whole, "whole.model").exit_code == 0
+    with open("half.model", "rb") as left, open("whole.model", "rb") as right:
+        assert left.read() == right.read()
+
+
+def test_a_range_file_that_is_none_is_named(run, training, tmp_path):
+    (tmp_path / "bad.range").write_text("x\n-1 1\n1 -2 two\n")
+    result = run(*FAST, "--scale", tmp_path / "bad.range", training, "a.model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "bad.range:3: expected a minimum and a maximum, found '-2 two'" in result.stderr
+
+
+def test_warnings_about_the_data_come_first_and_not_when_quiet(run, wavy, write_libsvm):
+    X, y = wavy
+    path = write_libsvm(X * np.array([1, 1e5, 1, 1], np.float32), y, "raw")
+    result = run(*FAST, path, "a.model")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: feature 2 spans ")
+    assert "warning" not in run(*FAST, "-q", path, "a.model").stderr

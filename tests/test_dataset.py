@@ -1,5 +1,6 @@
 """dataset: each kind of malformed line, exact numbers, chunks and threads, forms of rows."""
 
+import contextlib
 import os
 import random
 import subprocess
@@ -9,14 +10,23 @@ import numpy as np
 import pytest
 
 from dcsvm import _svmlight
-from dcsvm.dataset import DataError, Dataset, Rows, encode_labels, parse_dataset, read_dataset
+from dcsvm.dataset import (
+    LARGEST_N_FEATURES,
+    DataError,
+    Dataset,
+    Rows,
+    encode_labels,
+    parse_dataset,
+    read_dataset,
+    without_empty_columns,
+)
 
 TINY = np.float32(1e-45)
 HUGE = np.finfo(np.float32).max
 
 
 def parse(text, n_prefix=1, first_line=1, threads=1):
-    return _svmlight.parse(text, n_prefix, first_line, threads)
+    return _svmlight.Text(text, n_prefix, first_line, threads).csr()
 
 
 def parse_value(text):
@@ -215,13 +225,69 @@ def test_a_parse_error_carries_its_parts():
 )
 def test_missing_prefix_numbers_are_named(text, message):
     with pytest.raises(_svmlight.ParseError) as error:
-        _svmlight.parse(text, 3, 1, 1, b"coefficient")
+        _svmlight.Text(text, 3, 1, 1, b"coefficient").csr()
     assert str(error.value) == message
 
 
 def test_a_prefix_of_no_numbers_is_refused():
     with pytest.raises(ValueError, match="n_prefix"):
         parse(b"1:1", n_prefix=0)
+
+
+# --------------------------------------------------------------------------------------- lenient
+
+
+@pytest.mark.parametrize(
+    "text, plain",
+    [
+        (b"1 1:1 2:2 # a comment\n", b"1 1:1 2:2\n"),
+        (b"1 # none\n-1 2:1 x 7 -3\r\n1 nan inf", b"1\n-1 2:1\n1"),
+        (b"1 1: 0.5 3:\t  2\n", b"1 1:0.5 3:2\n"),
+        (b"0x10 1:0x1.8p3 2:-0XFF 3:0x0\n", b"16 1:12 2:-255 3:0\n"),
+        (b"+1 +1:+1. 02:2e0 \r\n-1", b"1 1:1 2:2\n-1\n"),
+    ],
+)
+def test_lenient_text_is_read_as_libsvm_reads_it(text, plain):
+    with pytest.raises(DataError) if b"+1 " not in text else contextlib.nullcontext():
+        parse_dataset(text, "strict")
+    lenient = parse_dataset(text, "lenient", lenient=True)
+    expected = parse_dataset(plain, "plain")
+    assert lenient.labels.tolist() == expected.labels.tolist()
+    assert lenient.rows.dense.tolist() == expected.rows.dense.tolist()
+
+
+STILL_MALFORMED = [kind for kind in MALFORMED if kind not in (
+    "no colon", "comment after features", "comment after label", "space after colon",
+    "hexadecimal", "label hexadecimal", "form feed",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STILL_MALFORMED)
+def test_lenient_reading_refuses_the_rest_with_the_same_words(kind):
+    text, message = MALFORMED[kind]
+    with pytest.raises(DataError) as error:
+        parse_dataset(text, "some.txt", lenient=True)
+    assert str(error.value) == f"some.txt:{message}"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (b"1 1:1 x 2:1", '1:7: no colon in "x", expected index:value'),
+        (b"1 1:1 # see a:b", '1:7: comments are not accepted: "# see a:b"'),
+        (b"1 1: nan", '1:6: value "nan" is not finite'),
+        (b"1 1: \n", '1:3: no value after the colon in "1: "'),
+        (b"1 1:0x", '1:5: value "0x" is not a decimal number'),
+        (b"1 1:0x1,8", '1:5: value "0x1,8" is not a decimal number'),
+        (b"1 1:0x1p999", '1:5: value "0x1p999" is too large for float32'),
+        (b"1 1:1 0:2", '1:7: feature indices start at 1, found "0:2"'),
+        (b"1 1:1 x\x00", "1:8: the line contains a NUL byte"),
+    ],
+)
+def test_lenient_reading_has_limits(text, message):
+    with pytest.raises(DataError) as error:
+        parse_dataset(text, "some.txt", lenient=True)
+    assert str(error.value) == f"some.txt:{message}"
 
 
 # --------------------------------------------------------------------------------- exact numbers
@@ -282,7 +348,7 @@ def test_a_decimal_comma_locale_changes_nothing():
         "from dcsvm import _svmlight\n"
         "locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8')\n"
         "text = b'0.1000000000000000055511151 1:0.5'\n"
-        "prefix, *csr, _ = _svmlight.parse(text, 1, 1, 1)\n"
+        "prefix, *csr, _ = _svmlight.Text(text).csr()\n"
         "print(prefix[0, 0], _svmlight.write_csr(prefix, *csr))\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -398,6 +464,44 @@ def test_lines_longer_than_a_chunk_are_parsed():
     assert (len(values), n_features) == (300001, 100000)
 
 
+def test_the_text_may_end_anywhere():
+    text = b"1 1:0.123456789 3:25\n-1\n2 2:1e5\n3 4:.5 7:12345678901\n4\n5 \n" * 2
+    for size in range(1, len(text) + 1):
+        lines = text[:size].split(b"\n")
+        lines = lines[:-1] if lines[-1] == b"" else lines
+        try:
+            whole = parse(text[:size])
+        except _svmlight.ParseError as error:
+            assert error.line == len(lines)
+            continue
+        for number, line in enumerate(lines):
+            _, _, indices, values, _ = parse(line)
+            begin, end = whole[1][number : number + 2]
+            assert whole[2][begin:end].tolist() == indices.tolist()
+            assert whole[3][begin:end].tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("zeros", [1, 20])
+def test_zeros_leave_no_gaps_between_chunks(zeros):
+    line = b"1 1:3" + b"".join(b" %d:0" % j for j in range(2, 2 + zeros)) + b" 99:0.5\n"
+    prefix, indptr, indices, values, n_features = parse(line * 40000, threads=2)
+    assert (indptr == 2 * np.arange(40001)).all()
+    assert (indices.reshape(-1, 2) == [0, 98]).all()
+    assert (values.reshape(-1, 2) == [3, 0.5]).all()
+    assert n_features == 99
+    assert parse_dataset(line * 40000, "zeros").rows.is_dense == (2 / 99 >= 0.05)
+
+
+def test_values_can_be_kept_in_float64():
+    prefix, indptr, indices, values, n_features = _svmlight.Text(b"1 1:0.1 2:0 3:1e300\n").csr(
+        float64=True
+    )
+    assert values.tolist() == [0.1, 1e300]
+    assert (indptr.tolist(), indices.tolist(), n_features) == ([0, 2], [0, 2], 3)
+    with pytest.raises(_svmlight.ParseError, match='^1:5: value "1e999" is too large$'):
+        _svmlight.Text(b"1 1:1e999").csr(float64=True)
+
+
 # ------------------------------------------------------------------------------------------ fuzz
 
 SEEDS = (
@@ -460,6 +564,13 @@ def test_random_damage_gives_rows_or_an_error_inside_the_text(n_prefix):
         assert len(prefix) == len(indptr) - 1 == text.count(b"\n") + (text[-1:] != b"\n")
         assert len(indices) == len(values) == indptr[-1]
         assert all(0 <= j < n_features for j in indices)
+        if n_features < 1000:
+            _, dense, n_stored = _svmlight.Text(text, n_prefix).dense()
+            assert (
+                dense.tobytes()
+                == _svmlight.densify(indptr, indices, values, n_features, 1).tobytes()
+            )
+            assert n_stored == len(values)
         back = parse(_svmlight.write_csr(prefix, indptr, indices, values), n_prefix)
         assert same_arrays(back[:4], (prefix, indptr, indices, values))
     assert min(outcomes.values()) > 100
@@ -522,6 +633,28 @@ def test_more_features_are_columns_of_zeros():
     for rows in dense_and_csr():
         with pytest.raises(ValueError, match="rows of 5 features do not fit 4"):
             rows.with_features(4)
+
+
+def test_dense_rows_do_not_grow_without_bound():
+    dense, csr = dense_and_csr()
+    wide = dense.with_features(LARGEST_N_FEATURES)
+    assert (wide.is_dense, wide.n_features) == (False, LARGEST_N_FEATURES)
+    assert same_arrays(
+        (wide.indptr, wide.indices, wide.values), (csr.indptr, csr.indices, csr.values)
+    )
+    assert dense.with_features(64).is_dense
+
+
+def test_columns_without_values_are_left_out_where_there_are_far_too_many():
+    a = Rows.chosen(*parse(b"1 3:1 2147483646:2\n1\n")[1:])
+    b = Rows.chosen(*parse(b"1 1:4 3:5 2147483646:0\n")[1:])
+    left, right = without_empty_columns(a, b)
+    assert (left.n_features, left.indices.tolist()) == (3, [1, 2])
+    assert (right.n_features, right.indices.tolist()) == (3, [0, 1])
+    assert without_empty_columns(a)[0].n_features == 2
+    dense, csr = dense_and_csr()
+    for rows in (dense, csr):
+        assert without_empty_columns(rows) == (rows,)
 
 
 def test_bytes_are_those_of_the_arrays():

@@ -18,7 +18,10 @@ MODULES = {
     "__init__": {"dataset", "model", "model_file", "training"},
     "_core": set(),
     "_svmlight": set(),
-    "dataset": {"_svmlight"},
+    "input_file": set(),
+    "dataset": {"input_file", "_svmlight"},
+    "scaling": {"dataset", "input_file"},
+    "advice": {"dataset"},
     "formulation": set(),
     "plan": set(),
     "kernels": {"dataset", "_core"},
@@ -67,7 +70,10 @@ INCLUDES = {
         "box_qp",
     },
     "cluster_solver": {"smo"},
-    "svmlight": set(),
+    "decimal": set(),
+    "svmlight_errors": {"decimal"},
+    "svmlight_reader": {"decimal", "svmlight_errors"},
+    "svmlight_writer": set(),
 }
 
 

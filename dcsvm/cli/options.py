@@ -27,6 +27,18 @@ threads_option = click.option(
     metavar="N",
     help="Threads to use. Default: OMP_NUM_THREADS, else the cores this process may use.",
 )
+lenient_option = click.option(
+    "--lenient",
+    is_flag=True,
+    help="Accept data lines as svm-train does: blanks after a colon, words without a colon at the "
+    "end (dropped), hexadecimal numbers. nan, inf and index 0 stay errors.",
+)
+scale_option = click.option(
+    "--scale",
+    "scale_file",
+    metavar="FILE",
+    help="Scale the data by a range file that svm-scale -s saved.",
+)
 version_option = click.version_option(dcsvm.__version__, message="%(prog)s %(version)s")
 
 
@@ -54,6 +66,15 @@ def guarded(command: Callable[[], int]) -> None:
         click.echo(f"error: {error}", err=True)
         status = FAILED
     sys.exit(status)
+
+
+def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int):
+    """The data set that the options describe."""
+    from dcsvm.dataset import read_dataset
+    from dcsvm.scaling import load_scaling
+
+    scaling = None if scale_file is None else load_scaling(scale_file)
+    return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling)
 
 
 def check_writable(path: str) -> None:

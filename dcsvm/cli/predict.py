@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.options import CONTEXT, check_writable, guarded, threads_option, version_option
+from dcsvm.cli.options import (
+    CONTEXT,
+    check_writable,
+    guarded,
+    lenient_option,
+    read_data,
+    scale_option,
+    threads_option,
+    version_option,
+)
 
 
 @click.command(context_settings=CONTEXT)
@@ -26,6 +35,8 @@ from dcsvm.cli.options import CONTEXT, check_writable, guarded, threads_option, 
     help="Write the label and the decision value, positive for the model's first label.",
 )
 @click.option("-q", "quiet", is_flag=True, help="Do not print the accuracy.")
+@scale_option
+@lenient_option
 @threads_option
 @version_option
 def main(test_file, model_file, output_file, **options) -> None:
@@ -39,12 +50,20 @@ def main(test_file, model_file, output_file, **options) -> None:
 
 
 def predict_file(
-    test_file, model_file, output_file, *, method, decision_values, quiet, threads
+    test_file,
+    model_file,
+    output_file,
+    *,
+    method,
+    decision_values,
+    quiet,
+    lenient,
+    scale_file,
+    threads,
 ) -> int:
     """Read, predict, write; returns the exit status."""
     import numpy as np
 
-    from dcsvm.dataset import read_dataset
     from dcsvm.model_file import load_model, plain, write_beside
     from dcsvm.plan import default_threads
 
@@ -53,7 +72,7 @@ def predict_file(
     model = load_model(model_file, threads=threads)
     if method is not None and model.early is None:
         raise ValueError(f"{model_file}: the model has no early level, which --{method} needs")
-    data = read_dataset(test_file, threads=threads)
+    data = read_data(test_file, lenient=lenient, scale_file=scale_file, threads=threads)
     values = model.decision_function(data.rows, method=method, threads=threads)
     predicted = model.labels_of(values)
     names = [plain(label) for label in model.labels]

@@ -12,6 +12,9 @@ from dcsvm.cli.options import (
     NOT_CONVERGED,
     check_writable,
     guarded,
+    lenient_option,
+    read_data,
+    scale_option,
     threads_option,
     version_option,
 )
@@ -50,7 +53,7 @@ from dcsvm.cli.options import (
     help="Memory for kernel values. Default: half of the memory this process may use, "
     "at most 8000.",
 )
-@click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and warnings.")
+@click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and what did not converge.")
 @click.option(
     "-l",
     "--levels",
@@ -92,6 +95,8 @@ from dcsvm.cli.options import (
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0."
 )
+@scale_option
+@lenient_option
 @threads_option
 @click.option(
     "--max-iter",
@@ -118,10 +123,10 @@ def main(training_set_file: str, model_file: str | None, **options) -> None:
 
 
 def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads, quiet, report_file,
-               max_iterations, **options) -> int:  # fmt: skip
+               max_iterations, lenient, scale_file, **options) -> int:  # fmt: skip
     """Read, train, write, report; returns the exit status."""
+    from dcsvm.advice import advice
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
-    from dcsvm.dataset import read_dataset
     from dcsvm.kernels import NAMES
     from dcsvm.model_file import save_model
     from dcsvm.plan import default_cache_mb, default_threads
@@ -138,8 +143,12 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
     for path in (model_file, report_file):
         if path is not None:
             check_writable(path)
-    data = read_dataset(training_set_file, threads=options.threads)
+    data = read_data(
+        training_set_file, lenient=lenient, scale_file=scale_file, threads=options.threads
+    )
     read = time.perf_counter()
+    for sentence in [] if quiet else advice(data.rows, data.labels):
+        click.echo(f"warning: {sentence}", err=True)
     progress = TerminalProgress(quiet)
     model, report = train_rows(data.rows, data.labels, options, progress)
     trained = time.perf_counter()

@@ -1,0 +1,44 @@
+// What is wrong with a line of LIBSVM text, in a sentence. Only lines that end in '\n'.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace dcsvm {
+
+constexpr std::int64_t kLargestIndex = 2147483646;  // 2^31 - 2
+
+struct ParseError : std::runtime_error {
+  ParseError(std::size_t line_number, std::size_t column_number, const std::string& reason)
+      : std::runtime_error(reason), line(line_number), column(column_number) {}
+  std::size_t line;
+  std::size_t column;
+};
+
+struct Line {
+  const char* begin;
+  std::size_t number;
+};
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+inline bool ends_line(const char* p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
+inline bool ends_token(const char* p) { return is_blank(*p) || ends_line(p); }
+
+inline const char* token_end(const char* p) {
+  while (!ends_token(p)) ++p;
+  return p;
+}
+
+// Throw a ParseError at `at` or `token`, which lies in the line.
+[[noreturn]] void fail(const Line& line, const char* at, const std::string& reason);
+[[noreturn]] void fail_number(const Line& line, const char* token, const std::string& name);
+[[noreturn]] void fail_prefix(const Line& line, const char* token, std::size_t position,
+                              std::size_t n_prefix, const std::string& name);
+[[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous);
+
+// The text between quotation marks, cut when it is long; bytes that are not printable as \x41.
+std::string quoted(const char* begin, const char* end);
+
+}  // namespace dcsvm

@@ -1,0 +1,28 @@
+// Any bytes as a data file: rows or an error, the same whatever the chunks, dense as CSR, and
+// lenient as strict where strict finds no fault.
+#include "parsed.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  if (size == 0) return 0;
+  const char* begin = reinterpret_cast<const char*>(data);
+  const char* end = begin + size;
+  const Parsed rows = parse(begin, end, format(1, false));
+  require(same(rows, parse(begin, end, format(1, false), 1 + size % 61)));
+  const Parsed lenient = parse(begin, end, format(1, true), 1 + size % 61);
+  if (!lenient.failed) require_sound(lenient);
+  if (rows.failed) {
+    require(rows.line >= 1 && rows.column >= 1 && rows.column <= size + 1);
+    return 0;
+  }
+  require(same(rows, lenient));
+  require_sound(rows);
+  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1);
+  if (text.n_features > 1000) return 0;
+  std::vector<double> prefix(text.n_rows);
+  std::vector<float> dense(text.n_rows * rows.n_features), scattered(dense.size());
+  const std::size_t n = dcsvm::parse_dense(text, format(1, false), prefix.data(), dense.data(), 1);
+  dcsvm::densify(rows.csr(), rows.n_features, scattered.data(), 1);
+  require(n == rows.values.size() && same_bytes(prefix, rows.prefix));
+  require(same_bytes(dense, scattered));
+  return 0;
+}

@@ -1,0 +1,153 @@
+"""Random damage to model files and range files: they load, or one sentence says why not.
+
+FUZZ_EXAMPLES is the number of examples of each test.
+"""
+
+import os
+import resource
+
+import numpy as np
+import pytest
+
+from dcsvm.dataset import DataError, Rows
+from dcsvm.model_file import ModelError, load_model, save_model
+from dcsvm.scaling import load_scaling
+from dcsvm.training import TrainOptions, train_rows
+
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+often = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", 100)), deadline=None)
+
+WORDS = [b"nan", b"inf", b"-1", b"0", b"1000000000000", b"2147483646", b"1e999", b"SV", b"x", b"y"]
+WORDS += [b"", b"9" * 5000, b"\xff", b"\x00", b"1_0", b"0x10", b"CENTERS", b"EARLY_SV", b"sparse"]
+WORDS += [b"dense", b"rbf", b"linear", b"2147483646:1", b"1:nan"]
+
+# whether in a line of features, a place as a fraction of those lines, what is done there, a word,
+# how many words or lines go
+edits = st.lists(
+    st.tuples(
+        st.booleans(),
+        st.floats(0, 1, exclude_max=True),
+        st.sampled_from(["replace", "insert", "drop", "drop line", "repeat line", "cut"]),
+        st.sampled_from(WORDS) | st.binary(max_size=4),
+        st.integers(1, 3),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def damaged(text, changes):
+    """The text with words and lines replaced, inserted, dropped, repeated, or cut off."""
+    for in_features, place, action, word, count in changes:
+        lines = [line.split(b" ") for line in text.split(b"\n")]
+        numbers = [k for k, line in enumerate(lines) if (b":" in b"".join(line)) == in_features]
+        number = numbers[int(place * len(numbers))] if numbers else 0
+        line = lines[number]
+        at = int(place * len(lines) * len(line)) % len(line)
+        if action == "replace":
+            line[at : at + 1] = [word]
+        elif action == "insert":
+            line[at:at] = [word]
+        elif action == "drop":
+            del line[at : at + count]
+        elif action == "drop line":
+            del lines[number : number + count]
+        elif action == "repeat line":
+            lines[number:number] = [line] * count
+        text = b"\n".join(b" ".join(line) for line in lines)
+        if action == "cut":
+            text = text[: int(place * len(text))]
+    return text
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Texts of an exact, an early and a sparse model."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (240, 2)).astype(np.float32)
+    y = np.where(np.hypot(*X.T) < 0.7, 1.0, -1.0)
+    wide = np.zeros((240, 100), np.float32)
+    wide[:, [3, 90]] = X
+    path = tmp_path_factory.mktemp("models") / "model"
+    texts = []
+    for rows, more in ((X, {}), (X, {"early": True}), (wide, {})):
+        options = TrainOptions(
+            C=4.0, gamma=2.0, levels=1, branching=2, threads=1, cache_mb=20, **more
+        )
+        save_model(train_rows(Rows.from_array(rows), y, options)[0], path)
+        texts.append(path.read_bytes())
+    return path, texts
+
+
+def peak_mb():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def check_model(path, text):
+    path.write_bytes(text)
+    before = peak_mb()
+    try:
+        model = load_model(path)
+    except ModelError as error:
+        assert "\n" not in str(error) and len(str(error)) < 500
+    else:
+        values = model.decision_function(np.ones((2, 2), np.float32), threads=1)
+        assert np.isfinite([*model.labels, *model.kernel.parameters.values()]).all()
+        assert len(values) == 2
+    assert peak_mb() < before + 1000
+
+
+@often
+@given(which=st.integers(0, 2), changes=edits)
+def test_damaged_models_load_or_say_why_not(models, which, changes):
+    path, texts = models
+    check_model(path, damaged(texts[which], changes))
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_every_header_value_may_be_anything(models, which):
+    path, texts = models
+    lines = texts[which].split(b"\n")
+    for number, line in enumerate(lines):
+        for at in range(len(line.split()[:3]) if line[:1].isalpha() else 0):
+            for word in WORDS:
+                words = line.split()
+                words[at] = word
+                changed = [*lines[:number], b" ".join(words), *lines[number + 1 :]]
+                check_model(path, b"\n".join(changed))
+
+
+@often
+@given(text=st.binary(max_size=200))
+def test_other_bytes_are_no_model(models, text):
+    path, _ = models
+    path.write_bytes(text)
+    with pytest.raises(ModelError):
+        load_model(path)
+
+
+RANGES = (b"x\n-1 1\n1 0 10\n3 -2.5 1e3\n", b"y\n0 1\n-5 5\nx\n0 1\n1 0 1\n2147483646 0 1\n")
+
+
+@often
+@given(text=st.sampled_from(RANGES), changes=edits)
+def test_damaged_range_files_load_or_say_why_not(tmp_path_factory, text, changes):
+    path = tmp_path_factory.getbasetemp() / "damaged.range"
+    path.write_bytes(damaged(text, changes))
+    try:
+        scaling = load_scaling(path)
+    except DataError as error:
+        assert "\n" not in str(error) and len(str(error)) < 500
+        return
+    assert (np.diff(scaling.columns) > 0).all()
+    assert (scaling.features.minimum < scaling.features.maximum).all()
+    indptr, indices = np.array([0, 2, 2]), np.array([0, 2], np.int32)
+    try:
+        rows = scaling.scaled_rows(indptr, indices, np.array([1.0, 1e300]))
+    except DataError as error:
+        assert "too large" in str(error)
+        return
+    assert np.isfinite(rows.dense if rows.is_dense else rows.values).all()
