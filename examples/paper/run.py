@@ -67,17 +67,21 @@ def main(experiments, scale, data, results, threads, timeout, only) -> None:
     if missing:
         about = machine.describe(str(Path(sys.executable).with_name("dcsvm-train")))
         write(folder / "machine.json", {**about, "threads": threads})
+    failed = 0
     bar = tqdm(missing, unit="cell", disable=not sys.stderr.isatty())
     for number, cell in enumerate(bar, start=1):
         label = f"{cell.experiment}/{cell.name}"
         bar.set_description(label)
         record = run_cell(cell, data, timeout)
         cell.save(folder, record)
+        failed += record["status"] == "failed"
         outcome = record.get("message", record["status"])
         if bar.disable:
             click.echo(f"{number}/{len(missing)} {label}: {outcome}", err=True)
         elif record["status"] == "failed":
             bar.write(f"{label}: {outcome}", file=sys.stderr)
+    if failed:
+        click.echo(f"{failed} cells failed; they are tried again next time", err=True)
 
 
 if __name__ == "__main__":
