@@ -51,7 +51,7 @@ SCALES = {
             support_rows=20_000,
             convergence_rows=5_000,
             polynomial_rows=3_000,
-            grid_rows=1_000,
+            grid_rows=2_000,
             grid_test_rows=5_000,
             timeout=60,
         ),

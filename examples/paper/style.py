@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 
 from paper.baselines import TITLES  # noqa: E402
 
@@ -87,11 +88,15 @@ def legend_below(figure: Figure, axes: list[Axes]) -> None:
 
 def logarithmic(axes: Axes, x: float | None = None, y: float | None = None) -> None:
     """Logarithmic axes to the bases x and y, unless there is nothing to show."""
-    if any(value > 0 for line in axes.get_lines() for value in line.get_ydata()):
-        if x:
-            axes.set_xscale("log", base=x)
-        if y:
-            axes.set_yscale("log", base=y)
+    for base, axis, name in ((x, axes.xaxis, "x"), (y, axes.yaxis, "y")):
+        values = [v for line in axes.get_lines() for v in line.get_data()[name == "y"] if v > 0]
+        if not base or not values:
+            continue
+        (axes.set_xscale if name == "x" else axes.set_yscale)("log", base=base)
+        if base == 10 and max(values) < 100 * min(values):
+            axis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def percent_axis(axes: Axes, span: float) -> None:

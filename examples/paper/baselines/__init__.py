@@ -3,7 +3,8 @@
     fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, **options) -> Fitted
 
 X is float32 (n, d), y (n,) of +1.0 and -1.0, kernel a `dcsvm.kernels.Kernel`. `evaluate`, if given,
-turns a decision function into an accuracy for the history. None of them has a bias term but LIBSVM.
+turns a decision function into an accuracy for the history. None of them has a bias term but LIBSVM,
+whose svm-train cannot leave it out: beside it stands this project's solver, run directly.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from importlib import import_module
 METHODS = {  # name: (title, module, function)
     "early": ("DC-SVM (early)", "dc_svm", "fit_early"),
     "dcsvm": ("DC-SVM", "dc_svm", "fit"),
-    "libsvm": ("LIBSVM", "libsvm", "fit"),
+    "libsvm": ("LIBSVM, with bias", "libsvm", "fit"),
     "direct": ("direct, no bias", "dc_svm", "fit_direct"),
     "lasvm": ("LaSVM", "lasvm", "fit"),
     "cascade": ("CascadeSVM", "cascade", "fit"),

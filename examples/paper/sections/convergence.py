@@ -77,7 +77,6 @@ def numbers(points: dict[str, list[dict]], best: float | None) -> str:
 def plot(page: Page, file: str, points: dict[str, list[dict]], best: float | None) -> None:
     figure, ((objective, accuracy),) = style.panels(1, 2)
     for method, own in points.items():
-        own = sorted(own, key=lambda point: point["seconds"])
         seconds = [max(point["seconds"], 1e-3) for point in own]
         accuracy.plot(seconds, [100 * point["accuracy"] for point in own], **style.look(method))
         if method in EXACT:
