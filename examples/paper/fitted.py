@@ -85,22 +85,27 @@ def part_objective(kernel: Kernel, part: ExactModel | EarlyModel, threads: int) 
     return float(0.5 * part.alpha @ values - np.abs(part.alpha).sum())
 
 
+def in_blocks(function: Decide, rows: np.ndarray) -> np.ndarray:
+    """A function of rows, called with a few thousand of them at a time."""
+    blocks = range(0, len(rows), ROWS_AT_ONCE)
+    return np.concatenate([function(rows[i : i + ROWS_AT_ONCE]) for i in blocks])
+
+
 def linear(features: Decide, weights: np.ndarray) -> Decide:
-    """The decision function of a linear model on features of rows, computed in blocks."""
-
-    def decide(rows: np.ndarray) -> np.ndarray:
-        blocks = range(0, len(rows), ROWS_AT_ONCE)
-        return np.concatenate([features(rows[i : i + ROWS_AT_ONCE]) @ weights for i in blocks])
-
-    return decide
+    """The decision function of a linear model on features of rows."""
+    return lambda rows: in_blocks(lambda block: features(block) @ weights, rows)
 
 
 def kernel_matrix(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """K(A, B), shape (len(A), len(B)), in the precision of A and B."""
     products = A @ B.T
     if kernel.name == "rbf":
-        squares = (A * A).sum(1)[:, None] + (B * B).sum(1) - 2 * products
+        squares = squared_norms(A)[:, None] + squared_norms(B) - 2 * products
         return np.exp(-kernel.gamma * np.maximum(squares, 0))
     if kernel.name == "polynomial":
         return (kernel.gamma * products + kernel.coef0) ** kernel.degree
     raise ValueError(f"no baseline has a {kernel.name} kernel")
+
+
+def squared_norms(A: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", A, A)

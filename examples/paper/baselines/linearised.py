@@ -19,7 +19,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.svm import LinearSVC
 
 from dcsvm.kernels import Kernel
-from paper.fitted import Decide, Fitted, Watch, kernel_matrix, linear
+from paper.fitted import Decide, Fitted, Watch, in_blocks, kernel_matrix, linear
 
 FEATURES = 3000
 TOLERANCE = 0.1
@@ -131,7 +131,7 @@ def fit_linear(
     memory = MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     n_features = min(n_features, int(memory / (BYTES_PER_VALUE * len(y))))
     transform = prepare(n_features)
-    mapped = transform(X)
+    mapped = in_blocks(transform, X)
     svm = LinearSVC(
         loss="hinge", dual=True, fit_intercept=False, C=C, tol=TOLERANCE, random_state=seed
     )
