@@ -32,7 +32,12 @@ def run_cell(cell: Cell, data: Path, timeout: float) -> dict:
     """The record to save: `status` is ok, timeout or failed."""
     command = [sys.executable, "-m", "paper.measure", cell.experiment, data.resolve()]
     finished = process.run([*command, json.dumps(cell.settings)], timeout, cell.settings["threads"])
-    record = {"timeout": timeout, "wall_seconds": finished.wall, "peak_mb": finished.peak_mb}
+    record = {
+        "timeout": timeout,
+        "wall_seconds": finished.wall,
+        "processor_seconds": finished.processor,
+        "peak_mb": finished.peak_mb,
+    }
     if finished.timed_out:
         return {"status": "timeout", **record}
     if finished.code != 0:

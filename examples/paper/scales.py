@@ -53,7 +53,7 @@ SCALES = {
             polynomial_rows=3_000,
             grid_rows=2_000,
             grid_test_rows=5_000,
-            timeout=60,
+            timeout=120,
         ),
         Scale(
             "medium",
