@@ -94,10 +94,12 @@ def plot(page: Page, name: str) -> None:
 
 
 def draw(axes, page: Page, name: str, parameter: str, fixed: int) -> None:
-    for method in reversed(methods(name)):
+    """Smaller markers over larger ones, so that equal accuracies all show; direct has DC-SVM's."""
+    shown = [method for method in methods(name) if method in IN_PAPER]
+    for number, method in reversed(list(enumerate(shown))):
         points = []
         for e in EXPONENTS:
             c, g = (fixed, e) if parameter == "C" else (e, fixed)
             result = page.results.of(cell_of(page, name, c, g, method))
             points.append(100 * result["accuracy"] if result else float("nan"))
-        axes.plot(EXPONENTS, points, **style.look(method))
+        axes.plot(EXPONENTS, points, **style.look(method), markersize=4 + 2.5 * number)
