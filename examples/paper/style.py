@@ -99,13 +99,16 @@ def logarithmic(axes: Axes, x: float | None = None, y: float | None = None) -> N
         axis.set_minor_formatter(NullFormatter())
 
 
-def percent_axis(axes: Axes, span: float) -> None:
-    """Show the best value and `span` percent below it at most."""
-    values = [y for line in axes.get_lines() for y in line.get_ydata() if y == y]
-    if values:
-        low, high = max(min(values), max(values) - span), max(values)
-        margin = 0.06 * max(high - low, 1.0)
-        axes.set_ylim(low - margin, high + margin)
+def percent_axis(axes: list[Axes], span: float = 100) -> None:
+    """Show, the same in all panels, the best value and `span` percent below it at most."""
+    lines = [line for one in axes for line in one.get_lines()]
+    values = [y for line in lines for y in line.get_ydata() if y == y]
+    if not values:
+        return
+    low, high = max(min(values), max(values) - span), max(values)
+    margin = 0.06 * max(high - low, 1.0)
+    for one in axes:
+        one.set_ylim(low - margin, high + margin)
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -40,7 +40,8 @@ def steps(scale: Scale, method: str) -> list[dict]:
         plan = make_plan(scale.convergence_rows, LEVELS, BRANCHING, None)
         return [{"early_level": level} for level in plan.levels]
     if method in ("dcsvm", "direct", "libsvm", "cascade"):
-        return [{"tolerance": tolerance} for tolerance in TOLERANCES]
+        first = method == "cascade"  # to a tolerance of 1 alpha = 0 is a solution of every part
+        return [{"tolerance": tolerance} for tolerance in TOLERANCES[first:]]
     if method == "lasvm":
         return [{"passes": passes} for passes in PASSES]
     if method == "spsvm":

@@ -88,6 +88,6 @@ def plot(page: Page, file: str, points: dict[str, list[dict]], best: float | Non
     style.logarithmic(accuracy, x=10)
     objective.set(xlabel="seconds", ylabel="(f − f*) / |f*|", title="objective")
     accuracy.set(xlabel="seconds", ylabel="test accuracy, %", title="accuracy")
-    style.percent_axis(accuracy, ACCURACY_SPAN)
+    style.percent_axis([accuracy], ACCURACY_SPAN)
     style.legend_below(figure, [objective, accuracy])
     style.save(figure, page.path(file))

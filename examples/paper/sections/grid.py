@@ -84,12 +84,9 @@ def plot(page: Page, name: str) -> None:
                 ylabel="test accuracy, %" if column == 0 else "",
                 xticks=EXPONENTS,
             )
-    low = min(one.get_ylim()[0] for line in axes for one in line)
-    high = max(one.get_ylim()[1] for line in axes for one in line)
-    for line in axes:
-        for one in line:
-            one.set_ylim(low, high)
-    style.legend_below(figure, [one for line in axes for one in line])
+    everyone = [one for line in axes for one in line]
+    style.percent_axis(everyone)
+    style.legend_below(figure, everyone)
     style.save(figure, page.path(f"grid-{name}"))
 
 
