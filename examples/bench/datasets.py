@@ -3,10 +3,14 @@
     python datasets.py --raw DIR --out DIR [NAME ...]
 
 DIR of --raw holds them under their published names, plain or packed as .bz2, .xz or .gz: ijcnn1,
-ijcnn1.t, a9a, a9a.t, covtype.libsvm.binary.scale, letter.scale, letter.scale.t (LIBSVM data page),
-census-income.data, kddcup.data_10_percent, corrected (UCI), MNIST's train-* and t10k-* IDX files.
+ijcnn1.t, a9a, a9a.t, covtype.libsvm.binary.scale, letter.scale, letter.scale.t,
+webspam_wc_normalized_unigram.svm, mnist8m (LIBSVM data page), census-income.data, kddcup.data,
+kddcup.data_10_percent, corrected (UCI), MNIST's train-* and t10k-* IDX files, cifar-10-python.tar.
 A set whose files are absent is skipped with a line on stderr; what is there is not made again;
 files are written beside their names and renamed. Labels are +1 and -1, for letter 1 to 26.
+
+Features are in [0, 1] but for pixels, 0 to 255, and ijcnn1, which stays as LIBSVM publishes it:
+with every feature scaled to [0, 1] the paper's C and gamma give 96.7 %, as published its 98.7 %.
 """
 
 import argparse
@@ -15,10 +19,12 @@ import errno
 import gzip
 import lzma
 import os
+import pickle
 import sys
+import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +33,9 @@ OPENERS = {"": open, ".bz2": bz2.open, ".xz": lzma.open, ".gz": gzip.open}
 CENSUS_NUMERIC = {0, 5, 16, 17, 18, 30, 39}
 CENSUS_WEIGHT = 24  # UCI: "should *not* be used in the classifiers"
 KDD_CATEGORIES = {1, 2, 3}  # protocol, service, flag; the 0/1 attributes stay one feature each
-MNIST_ROUND_DIGITS = (0, 3, 6, 8, 9)
+ROUND_DIGITS = (0, 3, 6, 8, 9)
+CIFAR_ANIMALS = (2, 3, 4, 5, 6, 7)  # bird, cat, deer, dog, frog, horse
+MNIST8M_ROWS, MNIST8M_TEST_ROWS = 8_100_000, 100_000
 COVTYPE_FILES = {"covtype.tr": None} | {f"covtype.{n}0000.tr": n * 10_000 for n in (1, 2, 5, 10)}
 
 Files = Iterator[tuple[str, Iterable[bytes]]]  # name and lines of each
@@ -94,14 +102,71 @@ def make_mnist(raw: Path) -> Files:
             digits = np.frombuffer(stream.read(), np.uint8, offset=8)
         with open_raw(raw / f"{part}-images-idx3-ubyte") as stream:
             images = np.frombuffer(stream.read(), np.uint8, offset=16).reshape(len(digits), -1)
-        yield output, map(mnist_line, np.isin(digits, MNIST_ROUND_DIGITS), images)
+        yield output, map(sparse_line, np.isin(digits, ROUND_DIGITS), images)
 
 
-def mnist_line(is_round: bool, pixels: np.ndarray) -> bytes:
+def make_mnist8m(raw: Path) -> Files:
+    """Raw pixels 0..255, round digits against the rest; 100,000 random rows are for testing."""
+    chosen = np.random.default_rng(0).permutation(MNIST8M_ROWS)[:MNIST8M_TEST_ROWS]
+    is_test = np.zeros(MNIST8M_ROWS, bool)
+    is_test[chosen] = True
+    for output, wanted in (("mnist8m.tr", False), ("mnist8m.te", True)):
+        with open_raw(raw / "mnist8m") as stream:
+            numbered = zip(is_test, stream, strict=True)
+            yield output, (round_digit(line) for test, line in numbered if test == wanted)
+
+
+def round_digit(line: bytes) -> bytes:
+    digit, _, pixels = line.partition(b" ")
+    return (b"+1 " if int(digit) in ROUND_DIGITS else b"-1 ") + pixels
+
+
+def make_cifar(raw: Path) -> Files:
+    """CIFAR-10, Python version: raw pixels 0..255; animals (+1) against the rest."""
+    parts = {"cifar.tr": [f"data_batch_{i}" for i in range(1, 6)], "cifar.te": ["test_batch"]}
+    with open_raw(raw / "cifar-10-python.tar") as stream, tarfile.open(fileobj=stream) as archive:
+        for output, names in parts.items():
+            yield output, chain.from_iterable(cifar_lines(archive, name) for name in names)
+
+
+def cifar_lines(archive: tarfile.TarFile, name: str) -> Iterator[bytes]:
+    member = archive.extractfile(f"cifar-10-batches-py/{name}")
+    batch = pickle.load(member, encoding="bytes")
+    return map(sparse_line, np.isin(batch[b"labels"], CIFAR_ANIMALS), batch[b"data"])
+
+
+def make_webspam(raw: Path) -> Files:
+    """Unigrams, each scaled to [0, 1] by its largest training value; absent ones are 0."""
+    with open_raw(raw / "webspam_wc_normalized_unigram.svm") as stream:
+        rows = [parse_line(line) for line in stream]
+    train, test = split(len(rows))
+    largest = np.zeros(1 + max(int(indices.max(initial=0)) for _, indices, _ in rows))
+    for i in train:
+        _, indices, values = rows[i]
+        np.maximum.at(largest, indices, values)
+    scale = 1 / np.where(largest > 0, largest, np.inf)
+    for output, part in (("webspam.tr", train), ("webspam.te", test)):
+        yield output, (scaled_line(*rows[i], scale) for i in part)
+
+
+def parse_line(line: bytes) -> tuple[bool, np.ndarray, np.ndarray]:
+    """Whether the label is positive, feature numbers and values of a row of LIBSVM text."""
+    label, *pairs = line.replace(b":", b" ").split()
+    numbers = np.array(pairs, dtype=np.float64)
+    return float(label) > 0, numbers[::2].astype(np.int32), numbers[1::2].astype(np.float32)
+
+
+def scaled_line(positive: bool, indices: np.ndarray, values: np.ndarray, scale) -> bytes:
+    pairs = zip(indices.tolist(), (values * scale[indices]).tolist(), strict=True)
+    text = " ".join(f"{index}:{value:.9g}" for index, value in pairs if value)
+    return f"{'+1' if positive else '-1'} {text}\n".encode()
+
+
+def sparse_line(positive: bool, pixels: np.ndarray) -> bytes:
     places = np.flatnonzero(pixels)
     pairs = zip((places + 1).tolist(), pixels[places].tolist(), strict=True)
     text = " ".join(f"{index}:{value}" for index, value in pairs)
-    return f"{'+1' if is_round else '-1'} {text}\n".encode()
+    return f"{'+1' if positive else '-1'} {text}\n".encode()
 
 
 def make_census(raw: Path) -> Files:
@@ -115,20 +180,25 @@ def make_census(raw: Path) -> Files:
         yield output, encode(labels[part], [columns[i][part] for i in kept], encoders)
 
 
-def make_kdd10(raw: Path) -> Files:
-    """KDD Cup 1999, the 10 % training file and the labelled test file: normal (+1) or attack."""
-    encoders = None
-    for output, source in (("kdd10.tr", "kddcup.data_10_percent"), ("kdd10.te", "corrected")):
-        columns = read_columns(raw / source)
-        labels = np.where(columns.pop() == "normal.", "+1", "-1")
-        encoders = encoders or [(i not in KDD_CATEGORIES, c) for i, c in enumerate(columns)]
-        yield output, encode(labels, columns, encoders)
+def make_kddcup(name: str, training: str) -> Recipe:
+    """KDD Cup 1999, a training file and the labelled test file: normal (+1) or attack."""
+    sources = {f"{name}.tr": training, f"{name}.te": "corrected"}
+
+    def make(raw: Path) -> Files:
+        encoders = None
+        for output, source in sources.items():
+            columns = read_columns(raw / source)
+            labels = np.where(columns.pop() == "normal.", "+1", "-1")
+            encoders = encoders or [(i not in KDD_CATEGORIES, c) for i, c in enumerate(columns)]
+            yield output, encode(labels, columns, encoders)
+
+    return Recipe(tuple(sources), make)
 
 
 def read_columns(path: Path) -> list[np.ndarray]:
     """A comma-separated table as one array of strings per column; `?` is a value like any other."""
     with open_raw(path) as stream:
-        rows = [line.decode("ascii").strip().split(",") for line in stream]
+        rows = [[*map(sys.intern, line.decode("ascii").strip().split(","))] for line in stream]
     return [np.char.strip(np.array(column)) for column in zip(*rows, strict=True)]
 
 
@@ -170,7 +240,11 @@ RECIPES = {
     "mnist": Recipe(("mnist.tr", "mnist.te"), make_mnist),
     "letter": unpack({"letter": "letter.scale", "letter.t": "letter.scale.t"}),
     "census": Recipe(("census.tr", "census.te"), make_census),
-    "kdd10": Recipe(("kdd10.tr", "kdd10.te"), make_kdd10),
+    "kdd10": make_kddcup("kdd10", "kddcup.data_10_percent"),
+    "kddcup99": make_kddcup("kddcup99", "kddcup.data"),
+    "cifar": Recipe(("cifar.tr", "cifar.te"), make_cifar),
+    "webspam": Recipe(("webspam.tr", "webspam.te"), make_webspam),
+    "mnist8m": Recipe(("mnist8m.tr", "mnist8m.te"), make_mnist8m),
 }
 
 

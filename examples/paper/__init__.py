@@ -1,0 +1,26 @@
+"""The experiments of Hsieh, Si and Dhillon (2014): every table and figure, and the competitors.
+
+    problems     data sets with the paper's C and gamma; loading a sample of one
+    fetch        the published files, downloaded and checked
+    scales       small, medium, full: rows, time limits
+    baselines/   every competitor as fit(X, y, C, kernel, ...) -> Fitted
+    experiments/ a file per table or figure: its cells, how one is measured, how all are shown
+    cells        a measured cell is a JSON file; what exists and matches is not measured again
+    run          measures the cells that are missing, each in a process of its own
+    published    the paper's numbers
+    report       RESULTS.md from the cells, findings.md and published
+
+Run from the folder examples/: `python -m paper.run --help`, or through its Makefile.
+"""
+
+EXPERIMENTS = (
+    "data_sets",
+    "comparison",
+    "prediction",
+    "level_times",
+    "grid",
+    "bound",
+    "support_vectors",
+    "convergence",
+    "polynomial",
+)

@@ -1,0 +1,32 @@
+"""The paper's competitors behind one interface.
+
+    fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, **options) -> Fitted
+
+X is float32 (n, d), y (n,) of +1.0 and -1.0, kernel a `dcsvm.kernels.Kernel`. `evaluate`, if given,
+turns a decision function into an accuracy for the history. None of them has a bias term but LIBSVM,
+whose svm-train cannot leave it out: beside it stands this project's solver, run directly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+METHODS = {  # name: (title, module, function)
+    "early": ("DC-SVM (early)", "dc_svm", "fit_early"),
+    "dcsvm": ("DC-SVM", "dc_svm", "fit"),
+    "libsvm": ("LIBSVM, with bias", "libsvm", "fit"),
+    "direct": ("direct, no bias", "dc_svm", "fit_direct"),
+    "lasvm": ("LaSVM", "lasvm", "fit"),
+    "cascade": ("CascadeSVM", "cascade", "fit"),
+    "llsvm": ("LLSVM", "linearised", "fit_llsvm"),
+    "fastfood": ("FastFood", "linearised", "fit_fastfood"),
+    "spsvm": ("SpSVM", "spsvm", "fit"),
+    "ltpu": ("LTPU", "linearised", "fit_ltpu"),
+}
+TITLES = {name: title for name, (title, _, _) in METHODS.items()}
+
+
+def fitter(name: str):
+    """The fit function of a method; only its own module is imported."""
+    _, module, function = METHODS[name]
+    return getattr(import_module(f"paper.baselines.{module}"), function)

@@ -1,0 +1,50 @@
+"""CascadeSVM: random parts whose support vectors meet in pairs, one round.
+
+Graf, Cosatto, Bottou, Durdanovic and Vapnik, "Parallel Support Vector Machines: The Cascade SVM"
+(NIPS 2004). As in the paper the root's solution after the first round is the answer; the parts are
+solved by this project's solver where the paper used LIBSVM, both without bias.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcsvm.kernels import Kernel
+from paper.fitted import Fitted, Watch, expansion, objective
+from paper.subproblems import Subproblems
+
+PARTS = 64  # the paper does not say how many
+
+
+def fit(
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    kernel: Kernel,
+    *,
+    threads: int,
+    seed: int = 0,
+    evaluate=None,
+    parts: int = PARTS,
+    tolerance: float = 1e-3,
+    look=None,
+) -> Fitted:
+    """`parts` is a power of two. The history has a point for every level of the cascade; `look`, if
+    given, is called with the row numbers of the support vectors at each."""
+    watch = Watch(evaluate)
+    problem = Subproblems(X, y, C, kernel, threads)
+    alpha = np.zeros(len(y))
+    alive = np.array_split(np.random.default_rng(seed).permutation(len(y)), parts)
+    while True:
+        problem.solve(alpha, alive, tolerance)
+        alive = [part[alpha[part] != 0] for part in alive]
+        n_sv = sum(map(len, alive))
+        watch.note(expansion(kernel, X, alpha, threads), n_sv=n_sv, parts=len(alive))
+        if look:
+            look(np.concatenate(alive))
+        if len(alive) == 1:
+            break
+        alive = [np.concatenate(alive[i : i + 2]) for i in range(0, len(alive), 2)]
+    fitted = watch.fitted(expansion(kernel, X, alpha, threads), n_sv=n_sv)
+    fitted.facts["objective"] = objective(kernel, X, alpha, threads)
+    return fitted

@@ -1,0 +1,98 @@
+"""DC-SVM, DC-SVM (early), and this project's solver run directly on the whole problem.
+
+The last stands in for the paper's LIBSVM without bias: no levels, from alpha = 0.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import dcsvm
+from dcsvm.kernels import Kernel
+from dcsvm.training import LevelReport, Progress
+from paper.fitted import Fitted, part_objective
+
+LEVELS, BRANCHING = 4, 4  # the paper's: 256, 64, 16, 4 clusters, then all rows
+
+
+class History(Progress):
+    """Seconds since the start and support vectors so far, after every level and step."""
+
+    def __init__(self):
+        self.start = time.perf_counter()
+        self.points: list[dict] = []
+
+    def note(self, step: str, n_sv: int) -> None:
+        seconds = time.perf_counter() - self.start
+        self.points.append({"seconds": seconds, "step": step, "n_sv": n_sv})
+
+    def end_level(self, report: LevelReport) -> None:
+        self.note(f"level {report.level}", report.n_sv)
+
+    def end(self, name: str, seconds: float, n_sv: int) -> None:
+        self.note(name, n_sv)
+
+
+def fit(
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    kernel: Kernel,
+    *,
+    threads: int,
+    seed: int = 0,
+    evaluate=None,
+    levels: int = LEVELS,
+    branching: int = BRANCHING,
+    **options,
+) -> Fitted:
+    """DC-SVM, Algorithm 1; `options` are further fields of `dcsvm.training.TrainOptions`.
+
+    The history has no accuracies: models on the way are those of fit_early at other levels.
+    """
+    history = History()
+    model = dcsvm.train(
+        X,
+        y,
+        C=C,
+        kernel=kernel.name,
+        gamma=kernel.gamma,
+        coef0=kernel.coef0,
+        degree=kernel.degree,
+        levels=levels,
+        branching=branching,
+        threads=threads,
+        seed=seed,
+        progress=history,
+        **options,
+    )
+    report = model.report
+    facts = {
+        "objective": report.objective,
+        "violation": report.violation,
+        "n_sv": report.n_sv,
+        "kernel_evaluations": report.kernel_evaluations,
+        "converged": report.converged,
+    }
+
+    def decide(rows: np.ndarray) -> np.ndarray:
+        return model.decision_function(rows, threads=threads)
+
+    return Fitted(decide, report.seconds_train, history.points, facts, model)
+
+
+def fit_early(
+    X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, *, threads: int, **options
+) -> Fitted:
+    """Stops after the early level: 64 clusters, or the finest there is; its objective is that of
+    the glued solution, f(alpha bar)."""
+    fitted = fit(X, y, C, kernel, threads=threads, early=True, **options)
+    fitted.facts["objective"] = part_objective(kernel, fitted.model.early, threads)
+    return fitted
+
+
+def fit_direct(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:
+    """The whole problem at once, from alpha = 0."""
+    return fit(X, y, C, kernel, levels=0, **options)

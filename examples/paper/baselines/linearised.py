@@ -1,0 +1,169 @@
+"""LLSVM, FastFood and LTPU: a linear SVM without bias on features that stand for the kernel.
+
+The linear SVM is LIBLINEAR's dual coordinate descent for the hinge loss (scikit-learn's LinearSVC)
+at LIBLINEAR's tolerance. LIBLINEAR keeps 16 bytes for a value beside the 8 of the matrix, so fewer
+features are used than asked for where they would not fit into memory; `size` says how many.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import hadamard
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.svm import LinearSVC
+
+from dcsvm.kernels import Kernel
+from paper.fitted import Decide, Fitted, Watch, in_blocks, kernel_matrix, linear
+
+FEATURES = 3000
+TOLERANCE = 0.1
+BYTES_PER_VALUE = 28  # float32, float64, LIBLINEAR's own
+MEMORY_SHARE = 0.7
+CLUSTERED_ROWS = 100_000  # k-means sees no more
+
+
+def fit_llsvm(
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    kernel: Kernel,
+    *,
+    threads: int,
+    seed: int = 0,
+    evaluate=None,
+    features: int = FEATURES,
+) -> Fitted:
+    """Nystroem features with the centers of k-means as landmarks.
+
+    Zhang, Lan, Wang and Moerchen, "Scaling up Kernel SVM on Limited Resources" (AISTATS 2012).
+    """
+
+    def prepare(n_features: int) -> Decide:
+        centers = cluster_centers(X, n_features, seed)
+        name = {"polynomial": "poly"}.get(kernel.name, kernel.name)
+        mapping = Nystroem(
+            kernel=name,
+            gamma=kernel.gamma,
+            coef0=kernel.coef0,
+            degree=kernel.degree,
+            n_components=len(centers),
+            random_state=seed,
+        ).fit(centers)
+        return lambda rows: mapping.transform(rows).astype(np.float32)
+
+    return fit_linear(X, y, C, prepare, features, seed, evaluate)
+
+
+def fit_fastfood(
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    kernel: Kernel,
+    *,
+    threads: int,
+    seed: int = 0,
+    evaluate=None,
+    features: int = FEATURES,
+) -> Fitted:
+    """Random Fourier features with structured frequencies, for the rbf kernel.
+
+    Le, Sarlos and Smola, "Fastfood: Approximating Kernel Expansions in Loglinear Time" (ICML 2013).
+    The frequencies are multiplied out into a matrix: for a few thousand of them a matrix product is
+    as fast as the fast transform.
+    """
+    if kernel.name != "rbf":
+        raise ValueError(f"FastFood is for the rbf kernel, not {kernel.name}")
+
+    def prepare(n_features: int) -> Decide:
+        frequencies = fastfood_frequencies(X.shape[1], n_features // 2, kernel.gamma, seed)
+
+        def transform(rows: np.ndarray) -> np.ndarray:
+            angles = rows @ frequencies.T
+            waves = np.concatenate((np.cos(angles), np.sin(angles)), axis=1)
+            return waves / np.float32(np.sqrt(len(frequencies)))
+
+        return transform
+
+    return fit_linear(X, y, C, prepare, features, seed, evaluate)
+
+
+def fit_ltpu(
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    kernel: Kernel,
+    *,
+    threads: int,
+    seed: int = 0,
+    evaluate=None,
+    features: int = FEATURES,
+) -> Fitted:
+    """Kernel values with the centers of k-means as features.
+
+    Moody and Darken, "Fast Learning in Networks of Locally-Tuned Processing Units" (1989); the
+    weights are a linear SVM's, as in the paper.
+    """
+
+    def prepare(n_features: int) -> Decide:
+        centers = cluster_centers(X, n_features, seed)
+        return lambda rows: kernel_matrix(kernel, rows, centers)
+
+    return fit_linear(X, y, C, prepare, features, seed, evaluate)
+
+
+def fit_linear(
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    prepare: Callable[[int], Decide],
+    n_features: int,
+    seed: int,
+    evaluate,
+) -> Fitted:
+    """`prepare` takes a number of features and returns their map."""
+    watch = Watch(evaluate)
+    memory = MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    n_features = min(n_features, int(memory / (BYTES_PER_VALUE * len(y))))
+    transform = prepare(n_features)
+    mapped = in_blocks(transform, X)
+    svm = LinearSVC(
+        loss="hinge", dual=True, fit_intercept=False, C=C, tol=TOLERANCE, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        svm.fit(mapped, y)
+    converged = svm.n_iter_ < svm.max_iter
+    decide = linear(transform, svm.coef_[0])
+    return watch.fitted(decide, size=mapped.shape[1], converged=bool(converged))
+
+
+def cluster_centers(X: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Centers of k-means on a sample of the rows, float32 (count, d)."""
+    rows = X
+    if len(X) > CLUSTERED_ROWS:
+        rows = X[np.random.default_rng(seed).choice(len(X), CLUSTERED_ROWS, replace=False)]
+    kmeans = MiniBatchKMeans(min(count, len(rows)), batch_size=4096, n_init=1, random_state=seed)
+    return kmeans.fit(rows).cluster_centers_.astype(np.float32)
+
+
+def fastfood_frequencies(n_features: int, count: int, gamma: float, seed: int) -> np.ndarray:
+    """Rows of blocks V = S H G P H B / (sigma sqrt(d)) with gamma = 1/(2 sigma^2), float32
+    (count, n_features); d is n_features rounded up to a power of two."""
+    rng = np.random.default_rng(seed)
+    size = 1 << max(n_features - 1, 1).bit_length()
+    walsh = hadamard(size, dtype=np.float64)
+    blocks = []
+    for _ in range(-(-count // size)):
+        signs = rng.choice((-1.0, 1.0), size)
+        gauss = rng.standard_normal(size)
+        lengths = np.sqrt(rng.chisquare(size, size)) / np.linalg.norm(gauss)
+        mixed = (walsh * signs)[rng.permutation(size)]
+        product = walsh @ (gauss[:, None] * mixed)
+        blocks.append(lengths[:, None] * product * np.sqrt(2 * gamma / size))
+    return np.concatenate(blocks)[:count, :n_features].astype(np.float32)

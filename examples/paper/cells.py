@@ -1,0 +1,82 @@
+"""A cell is one measurement: its settings, and a JSON file with its result once it is measured.
+
+A file is written beside its name and renamed, so that it is never half there. A result counts if
+its settings are those that are wanted now; one that ran out of time counts for that limit and
+shorter ones; one that failed is measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`experiment` is a module of experiments/, which measures `settings` (values of JSON)."""
+
+    experiment: str
+    name: str
+    settings: dict
+
+    def path(self, results: Path) -> Path:
+        return results / self.experiment / f"{self.name}.json"
+
+    def saved(self, results: Path) -> dict | None:
+        """What is on file for these very settings: `status`, and `result` if that is "ok"."""
+        try:
+            record = json.loads(self.path(results).read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return record if record["settings"] == as_json(self.settings) else None
+
+    def is_done(self, results: Path, timeout: float) -> bool:
+        record = self.saved(results)
+        if record is None:
+            return False
+        if record["status"] == "timeout":
+            return record["timeout"] >= timeout
+        return record["status"] == "ok"
+
+    def save(self, results: Path, record: dict) -> None:
+        write(self.path(results), {"settings": as_json(self.settings), **record})
+
+
+def as_json(settings: dict) -> dict:
+    """Settings as they come back from a file."""
+    return json.loads(json.dumps(settings))
+
+
+def write(path: Path, content: dict) -> None:
+    """JSON, written beside and renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(json.dumps(content, indent=1) + "\n")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+class Results:
+    """The saved results of a scale, looked up by cell."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def of(self, cell: Cell) -> dict | None:
+        """The result of a cell; None if it is not measured, failed or ran out of time."""
+        record = cell.saved(self.folder)
+        return record["result"] if record and record["status"] == "ok" else None
+
+    def timeout(self, cell: Cell) -> float | None:
+        """The limit that a cell exceeded, if it did."""
+        record = cell.saved(self.folder)
+        return record["timeout"] if record and record["status"] == "timeout" else None
+
+    def peak_mb(self, cell: Cell) -> float | None:
+        """The most memory the cell's process had."""
+        record = cell.saved(self.folder)
+        return record and record["peak_mb"]

@@ -1,0 +1,32 @@
+"""The two main tables: every method on every data set, rbf kernel, the paper's C and gamma."""
+
+from __future__ import annotations
+
+from paper.baselines import METHODS
+from paper.cells import Cell
+from paper.experiments import data_sets, fit_cell, problem
+from paper.measure import fit_and_test as measure
+from paper.scales import Scale
+
+__all__ = ["DATA_SETS", "cells", "measure"]
+
+DATA_SETS = data_sets.DATA_SETS
+
+
+def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
+    return [
+        cell(scale, chosen, method, threads)
+        for chosen in problems(scale, names)
+        for method in METHODS
+    ]
+
+
+def problems(scale: Scale, names: list[str]) -> list[dict]:
+    whole = [problem(name, scale.rows, scale.test_rows) for name in names]
+    return whole + [problem(n, rows, scale.test_rows) for n, rows in scale.subsets if n in names]
+
+
+def cell(scale: Scale, chosen: dict, method: str, threads: int) -> Cell:
+    label = f"{chosen['data']}-{chosen['rows'] or 'all'}-{method}"
+    options = scale.options(method)
+    return fit_cell("comparison", label, chosen, method, threads, options=options)

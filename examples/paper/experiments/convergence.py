@@ -1,0 +1,57 @@
+"""The figure of objective and accuracy against time, rbf kernel.
+
+Every point is a run of its own: DC-SVM stopped at its levels and at decreasing tolerances, exact
+solvers at decreasing tolerances, LaSVM with more passes, approximate methods with larger models.
+SpSVM's points are of one run as its basis grows.
+"""
+
+from __future__ import annotations
+
+from dcsvm.plan import make_plan
+from paper.baselines.dc_svm import BRANCHING, LEVELS
+from paper.cells import Cell
+from paper.experiments import fit_cell, problem
+from paper.measure import fit_and_test as measure
+from paper.scales import Scale
+
+__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "measure", "steps"]
+
+DATA_SETS = ("webspam", "covtype", "mnist8m", "kddcup99", "cifar")
+METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm", "cascade", "llsvm", "fastfood", "spsvm",
+           "ltpu")  # fmt: skip
+REFERENCE = {"tolerance": 1e-5}  # of DC-SVM: its objective is the optimum
+TOLERANCES = (1, 1e-1, 1e-2, 1e-3, 1e-4)
+PASSES = (1, 2)
+SHARES = (8, 4, 2, 1)  # of the scale's features
+
+
+def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
+    points = [(method, step) for method in METHODS for step in steps(scale, method)]
+    return [
+        cell(scale, name, method, options, threads)
+        for name in names
+        for method, options in [("dcsvm", REFERENCE), *points]
+    ]
+
+
+def steps(scale: Scale, method: str) -> list[dict]:
+    """Options of the runs that are the points of a method, from the fastest."""
+    if method == "early":
+        plan = make_plan(scale.convergence_rows, LEVELS, BRANCHING, None)
+        return [{"early_level": level} for level in plan.levels]
+    if method in ("dcsvm", "direct", "libsvm", "cascade"):
+        first = method == "cascade"  # to a tolerance of 1 alpha = 0 is a solution of every part
+        return [{"tolerance": tolerance} for tolerance in TOLERANCES[first:]]
+    if method == "lasvm":
+        return [{"passes": passes} for passes in PASSES]
+    if method == "spsvm":
+        return [scale.options(method)]
+    return [{"features": scale.features // share} for share in SHARES]
+
+
+def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> Cell:
+    (key, value), *_ = options.items()
+    label = f"{name}-{method}-{key}-{value:g}"
+    chosen = problem(name, scale.convergence_rows, scale.test_rows)
+    history = method == "spsvm"
+    return fit_cell("convergence", label, chosen, method, threads, options=options, history=history)

@@ -1,0 +1,38 @@
+"""The table of time per level: clustering and training, on covtype."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from dcsvm.kernels import Kernel
+from paper.baselines.dc_svm import fit
+from paper.cells import Cell
+from paper.experiments import fit_cell, problem
+from paper.problems import load
+from paper.scales import Scale
+
+DATA_SETS = ("covtype",)
+
+
+def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
+    return [
+        fit_cell("level_times", name, problem(name, scale.level_rows, 1), "dcsvm", threads)
+        for name in names
+    ]
+
+
+def measure(settings: dict, folder: Path) -> dict:
+    """The levels' reports, and the seconds of refine and conquer, the paper's level 0."""
+    data = load(settings["problem"], folder)
+    kernel = Kernel(**settings["kernel"])
+    fitted = fit(data.X, data.y, settings["C"], kernel, threads=settings["threads"])
+    report = fitted.model.report
+    return {
+        "n_rows": len(data.y),
+        "seconds": fitted.seconds,
+        "levels": [asdict(level) for level in report.levels],
+        "refine_seconds": report.refine_seconds,
+        "conquer_seconds": report.conquer_seconds,
+        "n_sv": report.n_sv,
+    }

@@ -1,0 +1,46 @@
+"""The figure of objective and accuracy against time for the polynomial kernel of degree 3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paper.cells import Cell
+from paper.experiments import convergence, fit_cell, polynomial, problem
+from paper.measure import fit_and_test as measure
+from paper.problems import POLYNOMIAL
+from paper.scales import Scale
+
+__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "measure", "steps"]
+
+DATA_SETS = ("webspam", "covtype")
+METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm")
+REFERENCE = convergence.REFERENCE
+
+
+def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
+    points = [(method, step) for method in METHODS for step in steps(scale, method)]
+    return [
+        cell(scale, name, method, options, threads)
+        for name in names
+        for method, options in [("dcsvm", REFERENCE), *points]
+    ]
+
+
+def steps(scale: Scale, method: str) -> list[dict]:
+    return convergence.steps(replace(scale, convergence_rows=scale.polynomial_rows), method)
+
+
+def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> Cell:
+    (key, value), *_ = options.items()
+    C, gamma = POLYNOMIAL.get(name, (1, 1))
+    chosen = problem(name, scale.polynomial_rows, scale.test_rows)
+    return fit_cell(
+        "polynomial",
+        f"{name}-{method}-{key}-{value:g}",
+        chosen,
+        method,
+        threads,
+        C=C,
+        kernel=polynomial(gamma),
+        options=options,
+    )

@@ -1,0 +1,111 @@
+"""What every baseline returns, the clock that runs while it fits, and models common to several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dcsvm.dataset import Rows
+from dcsvm.kernels import Kernel
+from dcsvm.model import EarlyModel, ExactModel, Model
+
+ROWS_AT_ONCE = 4096
+LABELS = np.array([1.0, -1.0])
+
+Decide = Callable[[np.ndarray], np.ndarray]
+Evaluate = Callable[[Decide], float]
+
+
+@dataclass
+class Fitted:
+    """A trained classifier.
+
+    `decision_function` takes rows (n, d) and returns values (n,), positive for label +1. `history`
+    is a list of dicts with `seconds` and, where the method has them, `objective`, `accuracy` and
+    `n_sv` or `size` of the model at that time. `facts` are other numbers worth keeping; `model` is
+    the dcsvm Model where the method is one.
+    """
+
+    decision_function: Decide
+    seconds: float
+    history: list[dict] = field(default_factory=list)
+    facts: dict = field(default_factory=dict)
+    model: Model | None = None
+
+
+class Watch:
+    """The clock of a fit: looking at a model on the way does not count.
+
+    `evaluate` turns a decision function into an accuracy; None leaves accuracies out.
+    """
+
+    def __init__(self, evaluate: Evaluate | None = None):
+        self.evaluate = evaluate
+        self.points: list[dict] = []
+        self.start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    def note(self, decide: Decide | None = None, **facts) -> None:
+        now = time.perf_counter()
+        point = {"seconds": now - self.start, **facts}
+        if decide and self.evaluate:
+            point["accuracy"] = self.evaluate(decide)
+        self.points.append(point)
+        self.start += time.perf_counter() - now
+
+    def fitted(self, decide: Decide, **facts) -> Fitted:
+        return Fitted(decide, self.seconds, self.points, facts)
+
+
+def expansion(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) -> Decide:
+    """The decision function sum_i alpha_i K(x_i, x) of signed `alpha` (n,) on rows X (n, d)."""
+    support = np.flatnonzero(alpha)
+    part = ExactModel(Rows.from_array(X[support]), alpha[support].astype(np.float64))
+    model = Model(kernel, LABELS, part, None)
+    return lambda rows: model.decision_function(rows, threads=threads)
+
+
+def objective(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) -> float:
+    """f(alpha) of the paper's equation (1) for signed `alpha` (n,) on rows X (n, d)."""
+    support = np.flatnonzero(alpha)
+    part = ExactModel(Rows.from_array(X[support]), alpha[support].astype(np.float64))
+    return part_objective(kernel, part, threads)
+
+
+def part_objective(kernel: Kernel, part: ExactModel | EarlyModel, threads: int) -> float:
+    """f(alpha) of all of a model's support vectors together, whichever cluster they are of."""
+    whole = Model(kernel, LABELS, ExactModel(part.rows, part.alpha), None)
+    values = whole.decision_function(part.rows, threads=threads)
+    return float(0.5 * part.alpha @ values - np.abs(part.alpha).sum())
+
+
+def in_blocks(function: Decide, rows: np.ndarray) -> np.ndarray:
+    """A function of rows, called with a few thousand of them at a time."""
+    blocks = range(0, len(rows), ROWS_AT_ONCE)
+    return np.concatenate([function(rows[i : i + ROWS_AT_ONCE]) for i in blocks])
+
+
+def linear(features: Decide, weights: np.ndarray) -> Decide:
+    """The decision function of a linear model on features of rows."""
+    return lambda rows: in_blocks(lambda block: features(block) @ weights, rows)
+
+
+def kernel_matrix(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """K(A, B), shape (len(A), len(B)), in the precision of A and B."""
+    products = A @ B.T
+    if kernel.name == "rbf":
+        squares = squared_norms(A)[:, None] + squared_norms(B) - 2 * products
+        return np.exp(-kernel.gamma * np.maximum(squares, 0))
+    if kernel.name == "polynomial":
+        return (kernel.gamma * products + kernel.coef0) ** kernel.degree
+    raise ValueError(f"no baseline has a {kernel.name} kernel")
+
+
+def squared_norms(A: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", A, A)

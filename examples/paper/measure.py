@@ -1,0 +1,61 @@
+"""Measure one cell in this process and print its result as the last line of standard output.
+
+    python -m paper.measure EXPERIMENT DATA_FOLDER SETTINGS_JSON
+
+paper.run starts this, so that a measurement can be stopped and its memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from dcsvm.kernels import Kernel
+from paper import problems
+from paper.baselines import fitter
+
+
+def fit_and_test(settings: dict, folder: Path) -> dict:
+    """One method on one problem: time, accuracy, and what else the method says."""
+    data = problems.load(settings["problem"], folder)
+    options = dict(settings.get("options", {}))
+    if settings.get("history"):
+        options["evaluate"] = lambda decide: accuracy(decide(data.X_test), data.y_test)
+    fitted = fitter(settings["method"])(
+        data.X,
+        data.y,
+        settings["C"],
+        Kernel(**settings["kernel"]),
+        threads=settings["threads"],
+        **options,
+    )
+    start = time.perf_counter()
+    values = fitted.decision_function(data.X_test)
+    return {
+        "seconds": fitted.seconds,
+        "predict_seconds": time.perf_counter() - start,
+        "accuracy": accuracy(values, data.y_test),
+        "n_rows": len(data.y),
+        "n_features": data.X.shape[1],
+        "history": fitted.history,
+        **fitted.facts,
+    }
+
+
+def accuracy(values: np.ndarray, y: np.ndarray) -> float:
+    """The share of rows whose decision value has the label's sign; 0 counts as -1."""
+    return float(np.mean((values > 0) == (y > 0)))
+
+
+def main(experiment: str, folder: str, text: str) -> None:
+    module = import_module(f"paper.experiments.{experiment}")
+    print(json.dumps(module.measure(json.loads(text), Path(folder))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,107 @@
+"""The data sets of the paper with its C and gamma, and loading a sample of one.
+
+A problem is a dict that goes into a cell's settings: `data`, a name below, `rows` and `test_rows`,
+how many random rows are used (None: all).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from make_data import checkerboard
+from scipy.sparse import csr_array
+
+from dcsvm.dataset import Rows, read_dataset
+
+GENERATED_ROWS, GENERATED_NOISE = 20_000, 0.02
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """`train` and `test` are the names bench/datasets.py gives; `stands_for` is the paper's set."""
+
+    title: str
+    train: str
+    test: str
+    C: float
+    gamma: float
+    stands_for: str | None = None
+
+
+DATA_SETS = {
+    "ijcnn1": DataSet("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2),
+    "cifar": DataSet("cifar", "cifar.tr", "cifar.te", 8, 2**-22),
+    "census": DataSet("census", "census.tr", "census.te", 512, 2**-9),
+    "covtype": DataSet("covtype", "covtype.tr", "covtype.te", 32, 32),
+    "webspam": DataSet("webspam", "webspam.tr", "webspam.te", 8, 32),
+    "kddcup99": DataSet("kddcup99", "kddcup99.tr", "kddcup99.te", 256, 0.5),
+    "kdd10": DataSet("kddcup99, 10 %", "kdd10.tr", "kdd10.te", 256, 0.5, "kddcup99"),
+    "mnist8m": DataSet("mnist8m", "mnist8m.tr", "mnist8m.te", 1, 2**-21),
+    "mnist": DataSet("MNIST", "mnist.tr", "mnist.te", 1, 2**-21, "mnist8m"),
+    "generated": DataSet("generated", "", "", 32, 16),
+}
+STAND_INS = {"kddcup99": "kdd10", "mnist8m": "mnist"}
+POLYNOMIAL = {"covtype": (2, 1), "webspam": (8, 16)}  # C and gamma for degree 3
+
+
+@dataclass(frozen=True)
+class Data:
+    """Dense float32 rows (n, d) and (m, d), labels float64 +1 and -1."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+def available(names: tuple[str, ...], folder: Path) -> list[str]:
+    """Of the paper's data sets those whose prepared files are there, a stand-in where only that is.
+
+    The generated data set alone when the folder has none of any name.
+    """
+    if not any(is_prepared(name, folder) for name in DATA_SETS):
+        return ["generated"]
+    chosen = [name if is_prepared(name, folder) else STAND_INS.get(name) for name in names]
+    return [name for name in chosen if name and is_prepared(name, folder)]
+
+
+def is_prepared(name: str, folder: Path) -> bool:
+    data_set = DATA_SETS[name]
+    return all((folder / file).is_file() for file in (data_set.train, data_set.test))
+
+
+def load(problem: dict, folder: Path) -> Data:
+    """The training and test rows of a problem; raises DataError for files that cannot be used."""
+    if problem["data"] == "generated":
+        rng = np.random.default_rng(0)
+        counts = [problem[part] or GENERATED_ROWS for part in ("rows", "test_rows")]
+        parts = [checkerboard(count, GENERATED_NOISE, rng) for count in counts]
+        return Data(*(array for X, y in parts for array in (X.astype(np.float32), y.astype(float))))
+    data_set = DATA_SETS[problem["data"]]
+    X, y = read(folder / data_set.train, problem["rows"])
+    X_test, y_test = read(folder / data_set.test, problem["test_rows"])
+    n_features = max(X.shape[1], X_test.shape[1])
+    return Data(widen(X, n_features), y, widen(X_test, n_features), y_test)
+
+
+def read(path: Path, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Random rows of a file in file order; all when there are no more than `count`."""
+    dataset = read_dataset(path)
+    rows, labels = dataset.rows, dataset.labels
+    if count and count < len(labels):
+        chosen = np.sort(np.random.default_rng(0).permutation(len(labels))[:count])
+        rows, labels = rows.take(chosen), labels[chosen]
+    return dense(rows), np.where(labels > 0, 1.0, -1.0)
+
+
+def dense(rows: Rows) -> np.ndarray:
+    if rows.is_dense:
+        return rows.dense
+    shape = rows.n_samples, rows.n_features
+    return csr_array((rows.values, rows.indices, rows.indptr), shape=shape).toarray()
+
+
+def widen(X: np.ndarray, n_features: int) -> np.ndarray:
+    return np.pad(X, ((0, 0), (0, n_features - X.shape[1]))) if X.shape[1] < n_features else X

@@ -1,0 +1,90 @@
+"""How much is measured: small in minutes, medium in hours, full as in the paper where it can be.
+
+Rows are the most that are used of a data set, None is all. Where LIBSVM would need days on the
+whole of it (convergence, grids, the polynomial kernel) full is a sample too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """`features` counts landmarks, Fourier features and centers of the approximate methods, `basis`
+    the basis vectors of SpSVM; `timeout` is seconds for one cell; `subsets` adds problems of fewer
+    rows, as (data set, rows), to the main comparison."""
+
+    name: str
+    rows: int | None
+    test_rows: int | None
+    features: int
+    basis: int
+    prediction_rows: int | None
+    level_rows: int | None
+    support_rows: int | None
+    convergence_rows: int
+    polynomial_rows: int
+    grid_rows: int
+    grid_test_rows: int | None
+    timeout: float
+    subsets: tuple[tuple[str, int], ...] = ()
+
+    def options(self, method: str) -> dict:
+        """What the size of a method's model is at this scale, as options of its fit."""
+        if method in ("llsvm", "fastfood", "ltpu"):
+            return {"features": self.features}
+        return {"basis": self.basis} if method == "spsvm" else {}
+
+
+SCALES = {
+    scale.name: scale
+    for scale in (
+        Scale(
+            "small",
+            rows=5_000,
+            test_rows=10_000,
+            features=500,
+            basis=100,
+            prediction_rows=20_000,
+            level_rows=30_000,
+            support_rows=20_000,
+            convergence_rows=5_000,
+            polynomial_rows=3_000,
+            grid_rows=2_000,
+            grid_test_rows=5_000,
+            timeout=120,
+        ),
+        Scale(
+            "medium",
+            rows=20_000,
+            test_rows=None,
+            features=1_000,
+            basis=200,
+            prediction_rows=100_000,
+            level_rows=100_000,
+            support_rows=50_000,
+            convergence_rows=20_000,
+            polynomial_rows=10_000,
+            grid_rows=5_000,
+            grid_test_rows=20_000,
+            timeout=1_800,
+        ),
+        Scale(
+            "full",
+            rows=None,
+            test_rows=None,
+            features=3_000,
+            basis=200,
+            prediction_rows=None,
+            level_rows=None,
+            support_rows=None,
+            convergence_rows=50_000,
+            polynomial_rows=50_000,
+            grid_rows=20_000,
+            grid_test_rows=None,
+            timeout=4 * 3_600,
+            subsets=(("covtype", 50_000),),
+        ),
+    )
+}

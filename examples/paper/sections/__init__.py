@@ -1,0 +1,50 @@
+"""A module per section of RESULTS.md: show(page) makes its tables and figures.
+
+A section reads cells by asking its experiment for them, so what it shows is what the settings in
+force now would measure; a cell that is not measured is shown as "-", one that ran out of time as
+the time it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from paper.cells import Cell, Results
+from paper.markdown import number
+from paper.problems import DATA_SETS
+from paper.scales import Scale
+
+
+@dataclass(frozen=True)
+class Page:
+    """What sections need: `names` are the data sets at hand for the section's experiment, `plots`
+    the folder of figures, `link` its name as the page says it."""
+
+    scale: Scale
+    names: list[str]
+    threads: int
+    results: Results
+    plots: Path
+    link: str
+
+    def seconds(self, cell: Cell) -> str:
+        result, limit = self.results.of(cell), self.results.timeout(cell)
+        if result:
+            return number(result["seconds"])
+        return f">{limit:.0f}" if limit else "-"
+
+    def image(self, name: str, text: str) -> str:
+        return f"![{text}]({self.link}/{name}.png)"
+
+    def path(self, name: str) -> Path:
+        return self.plots / f"{name}.png"
+
+
+def title(name: str) -> str:
+    return DATA_SETS[name].title
+
+
+def in_paper(name: str) -> str:
+    """The paper's data set that a data set is or stands for."""
+    return DATA_SETS[name].stands_for or name

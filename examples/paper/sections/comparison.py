@@ -1,0 +1,71 @@
+"""The main tables: seconds and accuracy of every method beside the paper's, times over LIBSVM's."""
+
+from __future__ import annotations
+
+from paper import published
+from paper.baselines import TITLES
+from paper.experiments.comparison import cell, problems
+from paper.markdown import number, percent, table
+from paper.sections import Page, in_paper, title
+
+HEADING = [
+    "method",
+    "seconds",
+    "LIBSVM's seconds over these",
+    "accuracy %",
+    "model",
+    "MB",
+    "paper: seconds",
+    "paper: LIBSVM's over these",
+    "paper: accuracy %",
+]
+
+
+def show(page: Page) -> str:
+    return "\n\n".join(one(page, chosen) for chosen in problems(page.scale, page.names))
+
+
+def one(page: Page, chosen: dict) -> str:
+    name = chosen["data"]
+    theirs = published.comparison().get(in_paper(name), {})
+    cells = {method: cell(page.scale, chosen, method, page.threads) for method in TITLES}
+    results = {method: page.results.of(c) for method, c in cells.items()}
+    lines = []
+    for method in TITLES:
+        result = results[method]
+        peak = page.results.peak_mb(cells[method])
+        lines.append(
+            [
+                TITLES[method],
+                page.seconds(cells[method]),
+                ratio(results["libsvm"], result),
+                percent(result and result["accuracy"]),
+                size(result),
+                number(peak),
+                *paper(theirs, method),
+            ]
+        )
+    n_rows = next((result["n_rows"] for result in results.values() if result), None)
+    settings = next(iter(cells.values())).settings
+    C, gamma = settings["C"], settings["kernel"]["gamma"]
+    rows = f", {n_rows:,} training rows" if n_rows else ""
+    return f"**{title(name)}**{rows}, C={C:g}, gamma={gamma:.3g}\n\n{table(HEADING, lines)}"
+
+
+def ratio(libsvm: dict | None, result: dict | None) -> str:
+    known = libsvm and result and result["seconds"]
+    return number(libsvm["seconds"] / result["seconds"]) if known else "-"
+
+
+def size(result: dict | None) -> str:
+    """Support vectors, or the features or basis vectors of an approximate method."""
+    if not result:
+        return "-"
+    return f"{result['n_sv']:,} SVs" if "n_sv" in result else f"{result['size']:,}"
+
+
+def paper(theirs: dict, method: str) -> list[str]:
+    if method not in theirs:
+        return ["-"] * 3
+    seconds, accuracy = theirs[method]
+    return [f"{seconds:,g}", number(theirs["libsvm"][0] / seconds), f"{accuracy:g}"]

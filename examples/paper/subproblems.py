@@ -1,0 +1,48 @@
+"""Parts of the dual problem solved by themselves, for CascadeSVM, LaSVM and Theorem 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.dataset import Rows
+from dcsvm.formulation import c_svc
+from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.plan import default_cache_mb
+
+NO_LIMIT = -1
+
+
+class Subproblems:
+    """The paper's equation (2) on any parts of the rows X (n, d) with labels y (n,) +1 and -1.
+
+    A part may hold one class only, which `dcsvm.train` refuses.
+    """
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, threads: int):
+        self.threads = threads
+        self.problem = c_svc(y, C)
+        self.data = KernelRows(Rows.from_array(X), kernel, threads, coded=True)
+
+    def solve(self, alpha: np.ndarray, parts: list[np.ndarray], tolerance: float) -> None:
+        """Solve each part, given as its row numbers, from the signed `alpha` (n,), in place.
+
+        A row belongs to one part at most; those of none keep their alpha and are not seen.
+        """
+        parts = [np.asarray(part, np.int32) for part in parts if len(part)]
+        start = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
+        _core.solve_clusters(
+            self.data.setup,
+            self.data.points,
+            self.problem,
+            start.astype(np.int64),
+            np.concatenate(parts),
+            alpha,
+            np.zeros(len(alpha)),
+            tolerance,
+            NO_LIMIT,
+            default_cache_mb() * 1_000_000,
+            self.threads,
+            False,
+            None,
+        )
