@@ -8,7 +8,7 @@ tolerance, checked with float64 kernel values.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from dcsvm.dataset import Rows, encode_labels
 from dcsvm.duplicates import find_duplicates
 from dcsvm.formulation import BoxProblem, c_svc
 from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
 from dcsvm.locality import find_locality
 from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
+from dcsvm.report import LevelReport, Progress, TrainReport
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
@@ -29,9 +31,6 @@ SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
-                     "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
-PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,8 @@ class TrainOptions:
     gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
     cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
     duality gap relative to the objective instead of at a violation of `tolerance`. `early` stops
-    after the early level; `certify` checks every row in float64.
+    after the early level; `certify` checks every row in float64; `measure_levels` adds to the
+    report of each level what it left out.
     """
 
     C: float = 1.0
@@ -62,6 +62,7 @@ class TrainOptions:
     cache_mb: int | None = None
     max_iterations: int = -1
     certify: bool = False
+    measure_levels: bool = False
 
     def __post_init__(self):
         if not self.tolerance > 0:
@@ -78,72 +79,6 @@ class TrainOptions:
             raise ValueError(f"threads must be at least 1, not {self.threads}")
         if self.cache_mb is not None and self.cache_mb < 1:
             raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
-
-
-@dataclass
-class LevelReport:
-    """What one level did; `objective` is the sum over its clusters."""
-
-    level: int
-    n_clusters: int
-    largest_cluster: int
-    seconds_clustering: float
-    seconds_training: float
-    n_sv: int
-    objective: float
-
-
-@dataclass
-class TrainReport:
-    """What a training run did and what its answer is worth (see README for the fields)."""
-
-    objective: float | None = None
-    violation: float | None = None
-    duality_gap: float | None = None
-    relative_gap: float | None = None
-    kernel_error: float | None = None
-    n_sv: int = 0
-    n_bsv: int = 0
-    converged: bool = False
-    kernel_evaluations: int = 0
-    threads: int = 1
-    seconds_train: float = 0.0
-    seconds_verify: float = 0.0
-    levels: list[LevelReport] = field(default_factory=list)
-    refine_seconds: float = 0.0
-    conquer_seconds: float = 0.0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
-    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
-    support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
-
-    def add(self, solved: list[dict]) -> None:
-        for one in solved:
-            for name in EVALUATION_COUNTS:
-                self.counts[name] += one[name]
-            for name in PHASE_SECONDS:
-                self.phases[name] += one[f"seconds_{name}"]
-        self.kernel_evaluations = self.counts["kernel_evaluations"]
-
-
-class Progress:
-    """Told what happens; the default does nothing. `stop` may become true at any time."""
-
-    stop = False
-
-    def plan(self, text: str) -> None:
-        """What will be done, in one sentence, before it starts."""
-
-    def begin(self, name: str, n_rows: int) -> None:
-        """A phase of n_rows variables starts: "level 3", "refine", "conquer"."""
-
-    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
-        """Rows of solved clusters so far, and where the solver at work is."""
-
-    def end_level(self, report: LevelReport) -> None:
-        """A level is done."""
-
-    def end(self, name: str, seconds: float, n_sv: int) -> None:
-        """Refine or conquer is done."""
 
 
 class _CoreProgress:
@@ -217,8 +152,13 @@ class _Run:
         self.group = np.repeat(np.arange(self.locality.n_groups), np.diff(self.locality.start))
         self.whole_tolerance = np.full(self.locality.n_groups, np.inf)  # a level solved it to
         self.gradient = np.zeros(self.problem.size)
+        self.levels: list[LevelState] = []
         self.neglected = 0.0  # bound of what the solver left out of any entry of the gradient
-        self.report = TrainReport(threads=self.threads)
+        self.report = TrainReport(
+            threads=self.threads,
+            n_merged=n_rows - self.problem.size,
+            n_groups=self.locality.n_groups,
+        )
         self.iterations_left = options.max_iterations
 
     @property
@@ -259,6 +199,8 @@ class _Run:
         self.report.seconds_train = time.perf_counter() - self.start
         self.count_support_vectors()
         exact = None if self.options.early else self.exact_model()
+        if self.options.measure_levels:
+            self.measure_levels()
         return Model(self.data.kernel, self.label_order, exact, early, self.report), self.report
 
     def divide(self, level: int) -> tuple[Partition, np.ndarray]:
@@ -286,6 +228,7 @@ class _Run:
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
         self.progress.begin(f"level {level}", self.problem.size)
+        before = self.report.counts["kernel_evaluations"], self.report.counts["pairs_skipped"]
         solved = self.solve(members, sizes, tolerance)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         groups, n_parts = np.unique(parts // partition.n_clusters, return_counts=True)
@@ -299,12 +242,34 @@ class _Run:
             seconds_training=time.perf_counter() - clustered,
             n_sv=len(support),
             objective=objective,
+            kernel_evaluations=self.report.counts["kernel_evaluations"] - before[0],
+            pairs_skipped=self.report.counts["pairs_skipped"] - before[1],
         )
         self.report.levels.append(level_report)
         self.report.support_by_level.append(np.sort(support))
         self.report.converged = all(one["converged"] for one in solved)
+        if self.options.measure_levels:
+            variables = np.flatnonzero(self.alpha)
+            self.levels.append(LevelState(cluster, variables, self.alpha[variables], objective))
         self.progress.end_level(level_report)
         return partition, cluster
+
+    def measure_levels(self) -> None:
+        """Theorem 1 per level, with C of every row and merged rows counted as many times."""
+        copies = self.duplicates.counts[self.locality.order]
+        for report, level in zip(self.report.levels, self.levels, strict=True):
+            rng = np.random.default_rng(self.options.seed)
+            report.off_diagonal_mass = off_diagonal_mass(
+                self.data,
+                level.cluster,
+                copies,
+                rng,
+                self.threads,
+            )
+            report.bound = 0.5 * self.options.C**2 * report.off_diagonal_mass
+            if self.report.objective is not None:
+                glued = glued_objective(self.data, level, rng, self.threads)
+                report.distance = glued - self.report.objective
 
     def refine(self) -> np.ndarray:
         """Solve the problem of the support vectors of level 1 alone; returns them.
@@ -470,24 +435,3 @@ class _Run:
             alpha=alpha[order],
             row_numbers=row[order],
         )
-
-
-def report_dict(report: TrainReport) -> dict:
-    """The report as plain values for JSON, without what only the command knows."""
-    return {
-        "objective": report.objective,
-        "violation": report.violation,
-        "duality_gap": report.duality_gap,
-        "relative_gap": report.relative_gap,
-        "kernel_error": report.kernel_error,
-        "n_sv": report.n_sv,
-        "n_bsv": report.n_bsv,
-        "converged": report.converged,
-        "threads": report.threads,
-        "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},
-        "levels": [asdict(level) for level in report.levels],
-        "refine_seconds": report.refine_seconds,
-        "conquer_seconds": report.conquer_seconds,
-        "phases": report.phases,
-        **report.counts,
-    }

@@ -10,6 +10,7 @@ from dcsvm.dataset import Rows
 from dcsvm.formulation import c_svc
 from dcsvm.kernels import Kernel
 from dcsvm.locality import find_locality
+from dcsvm.report import Progress
 from dcsvm.training import TrainOptions, train_rows
 
 
@@ -122,7 +123,7 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
-    run = training._Run(Rows.from_array(X), y, options, training.Progress())
+    run = training._Run(Rows.from_array(X), y, options, Progress())
     sizes = np.diff(run.locality.start)
     run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.whole_tolerance[:] = 0.1

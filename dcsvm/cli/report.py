@@ -9,7 +9,7 @@ import sys
 import click
 
 from dcsvm.model_file import write_beside
-from dcsvm.training import LevelReport, Progress, TrainReport, report_dict
+from dcsvm.report import LevelReport, Progress, TrainReport, report_dict
 
 
 class TerminalProgress(Progress):

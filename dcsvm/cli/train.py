@@ -138,6 +138,7 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
         cache_mb=cache_mb or default_cache_mb(),
         threads=threads or default_threads(),
         max_iterations=-1 if max_iterations is None else max_iterations,
+        measure_levels=report_file is not None,
         **options,
     )
     for path in (model_file, report_file):

@@ -11,7 +11,7 @@ import numpy as np
 
 import dcsvm
 from dcsvm.kernels import Kernel
-from dcsvm.training import LevelReport, Progress
+from dcsvm.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 
 LEVELS, BRANCHING = 4, 4  # the paper's: 256, 64, 16, 4 clusters, then all rows

@@ -1,0 +1,111 @@
+"""What a training run says: while it goes on (Progress) and of what it did (TrainReport)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
+                     "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
+PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
+
+
+@dataclass
+class LevelReport:
+    """What one level did; `objective` is the sum over its clusters.
+
+    Where levels are measured: D(pi), the bound of Theorem 1 and f(alpha_bar) - f(alpha*), which it
+    bounds (None without an exact solution); estimates where rows are many (level_measure.py).
+    """
+
+    level: int
+    n_clusters: int
+    largest_cluster: int
+    seconds_clustering: float
+    seconds_training: float
+    n_sv: int
+    objective: float
+    kernel_evaluations: int
+    pairs_skipped: int
+    off_diagonal_mass: float | None = None
+    bound: float | None = None
+    distance: float | None = None
+
+
+@dataclass
+class TrainReport:
+    """What a training run did and what its answer is worth (see README for the fields)."""
+
+    objective: float | None = None
+    violation: float | None = None
+    duality_gap: float | None = None
+    relative_gap: float | None = None
+    kernel_error: float | None = None
+    n_merged: int = 0
+    n_groups: int = 1
+    n_sv: int = 0
+    n_bsv: int = 0
+    converged: bool = False
+    kernel_evaluations: int = 0
+    threads: int = 1
+    seconds_train: float = 0.0
+    seconds_verify: float = 0.0
+    levels: list[LevelReport] = field(default_factory=list)
+    refine_seconds: float = 0.0
+    conquer_seconds: float = 0.0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
+    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
+    support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
+
+    def add(self, solved: list[dict]) -> None:
+        for one in solved:
+            for name in EVALUATION_COUNTS:
+                self.counts[name] += one[name]
+            for name in PHASE_SECONDS:
+                self.phases[name] += one[f"seconds_{name}"]
+        self.kernel_evaluations = self.counts["kernel_evaluations"]
+
+
+class Progress:
+    """Told what happens; the default does nothing. `stop` may become true at any time."""
+
+    stop = False
+
+    def plan(self, text: str) -> None:
+        """What will be done, in one sentence, before it starts."""
+
+    def begin(self, name: str, n_rows: int) -> None:
+        """A phase of n_rows variables starts: "level 3", "refine", "conquer"."""
+
+    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
+        """Rows of solved clusters so far, and where the solver at work is."""
+
+    def end_level(self, report: LevelReport) -> None:
+        """A level is done."""
+
+    def end(self, name: str, seconds: float, n_sv: int) -> None:
+        """Refine or conquer is done."""
+
+
+def report_dict(report: TrainReport) -> dict:
+    """The report as plain values for JSON, without what only the command knows."""
+    return {
+        "objective": report.objective,
+        "violation": report.violation,
+        "duality_gap": report.duality_gap,
+        "relative_gap": report.relative_gap,
+        "kernel_error": report.kernel_error,
+        "n_merged": report.n_merged,
+        "n_groups": report.n_groups,
+        "n_sv": report.n_sv,
+        "n_bsv": report.n_bsv,
+        "converged": report.converged,
+        "threads": report.threads,
+        "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},
+        "levels": [asdict(level) for level in report.levels],
+        "refine_seconds": report.refine_seconds,
+        "conquer_seconds": report.conquer_seconds,
+        "phases": report.phases,
+        **report.counts,
+    }
