@@ -61,6 +61,8 @@ struct SparseTile {
   std::size_t out_stride;
 };
 
+constexpr double smallest_pair_curvature = 1e-12;
+
 // State of coordinate descent on a working set, arrays padded to a multiple of panel_rows.
 struct CoordinateState {
   std::size_t size;  // padded
@@ -85,6 +87,15 @@ struct Isa {
   // gradient += step * kernel_row; returns the index of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const float* kernel_row, double step,
                          double* largest);
+  // gradient += the steps times the rows; returns the variable that may grow with the largest
+  // -gradient (`grow`); `shrink` is the smallest -gradient of those that may shrink
+  std::size_t (*descend_pair)(const CoordinateState&, const float* first_row, double first_step,
+                              const float* second_row, double second_step, double* grow,
+                              double* shrink);
+  // the variable that may shrink with which `place` lowers the objective most: gain is twice that,
+  // not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
+  std::size_t (*best_partner)(const CoordinateState&, const double* diagonal, const float* row,
+                              std::size_t place, double* gain);
   // C -= A B' for tiles of a Cholesky factorisation; see newton.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
                            std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);

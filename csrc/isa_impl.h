@@ -459,52 +459,7 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
-// |g| where the gradient points into the room there is, else 0.
-DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t i,
-                                           DoubleVector g) {
-  const DoubleVector zero = {}, size = g < zero ? -g : g;
-  const DoubleVector inward = load<DoubleVector>(s.side + i) * g <= zero ? size : zero;
-  return s.scale ? inward * load<DoubleVector>(s.scale + i) : inward;
-}
-
-// In chunks: only the largest violation of a chunk is kept, and its place is looked up at the end.
-static std::size_t descend(const CoordinateState& s, const float* kernel_row, double step,
-                           double* largest) {
-  constexpr std::size_t w = width<double>;
-  const DoubleVector zero = {}, t = zero + step;
-  DoubleVector best = zero - 1.0;
-  LongVector best_chunk = {}, chunk = {};
-  for (std::size_t begin = 0; begin < s.size; begin += panel_rows, chunk += 1) {
-    DoubleVector top = zero;
-#pragma GCC unroll 16
-    for (std::size_t i = begin; i < begin + panel_rows; i += w) {
-      const DoubleVector g =
-          load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
-      std::memcpy(s.gradient + i, &g, sizeof g);
-      top = maximum(top, scaled_violation(s, i, g));
-    }
-    const LongVector better = top > best;
-    best = better ? top : best;
-    best_chunk = better ? chunk : best_chunk;
-  }
-  double top = best[0];
-  std::int64_t at = best_chunk[0];
-  for (std::size_t k = 1; k < w; ++k) {
-    if (best[k] > top || (best[k] == top && best_chunk[k] < at)) {
-      top = best[k];
-      at = best_chunk[k];
-    }
-  }
-  *largest = top;
-  const std::size_t first = static_cast<std::size_t>(at) * panel_rows;
-  for (std::size_t i = first; i < first + panel_rows; i += w) {
-    const DoubleVector violation = scaled_violation(s, i, load<DoubleVector>(s.gradient + i));
-    for (std::size_t k = 0; k < w; ++k) {
-      if (violation[k] == top) return i + k;
-    }
-  }
-  return first;
-}
+#include "descent_impl.h"
 
 // Rows of A are `depth` long and contiguous; B' is stored depth x columns, columns a multiple of
 // the tile; `rows` is a multiple of the tile too.
@@ -540,10 +495,10 @@ static void subtract_product(const double* a, const double* b_transposed, std::s
   }
 }
 
-static const Isa functions = {DCSVM_ISA_NAME, dense<float>,        dense<double>,
-                              bytes<float>,   bytes<double>,       sparse<float>,
-                              sparse<double>, weighted_sum<float>, weighted_sum<double>,
-                              descend,        subtract_product};
+static const Isa functions = {
+    DCSVM_ISA_NAME, dense<float>,   dense<double>,       bytes<float>,         bytes<double>,
+    sparse<float>,  sparse<double>, weighted_sum<float>, weighted_sum<double>, descend,
+    descend_pair,   best_partner,   subtract_product};
 
 #undef DCSVM_INLINE
 

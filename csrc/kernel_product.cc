@@ -85,10 +85,9 @@ class LaneProduct {
     }
     for (std::size_t j = first; j < first + n; ++j) {
       const std::int32_t row = sources_.rows[j];
-      const float* x =
-          all ? nullptr
-              : sources_.points.dense + static_cast<std::size_t>(row) * sources_.points.n_features;
-      if (!all && boxes.is_apart(box, x, sources_.reach.squared_distance)) continue;
+      if (!all && boxes.is_apart(box, sources_.points, static_cast<std::size_t>(row),
+                                 sources_.reach.squared_distance))
+        continue;
       near_.push_back(j);
       queries_.push_back(row);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codes.h"
 #include "isa.h"
 
 namespace dcsvm {
@@ -10,13 +11,21 @@ namespace {
 
 // Keeps a computed distance below (above) the true one: far more than the rounding of its sum.
 constexpr double outward = 1e-9;
+constexpr std::int16_t mixed = -1;
+
+// Squared distance of two codes of one group of columns.
+double code_distance(std::int16_t a, std::int16_t b) {
+  if (a == b) return 0;
+  return a == no_code || b == no_code ? 1 : 2;
+}
 
 }  // namespace
 
 Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std::size_t block_rows)
-    : d_(points.n_features) {
+    : d_(points.n_features), n_codes_(points.n_codes) {
   const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
   extents_.resize(n_blocks * 2 * d_);
+  codes_.resize(n_blocks * n_codes_);
   for (std::size_t b = 0; b < n_blocks; ++b) {
     float *lowest = extents_.data() + b * 2 * d_, *highest = lowest + d_;
     for (std::size_t i = b * block_rows; i < std::min(n, (b + 1) * block_rows); ++i) {
@@ -26,6 +35,10 @@ Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std:
         lowest[k] = is_first ? x[k] : std::min(lowest[k], x[k]);
         highest[k] = is_first ? x[k] : std::max(highest[k], x[k]);
       }
+      const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[i]) * n_codes_;
+      std::int16_t* common = codes_.data() + b * n_codes_;
+      for (std::size_t k = 0; k < n_codes_; ++k)
+        common[k] = is_first || common[k] == code[k] ? code[k] : mixed;
     }
   }
 }
@@ -40,16 +53,27 @@ bool Boxes::are_apart(std::size_t block, const Boxes& other, std::size_t other_b
                                  static_cast<double>(low_b[k]) - high_a[k], 0.0});
     sum += gap * gap;
   }
+  for (std::size_t k = 0; k < n_codes_; ++k) {
+    const std::int16_t a = codes_[block * n_codes_ + k],
+                       b = other.codes_[other_block * n_codes_ + k];
+    if (a != mixed && b != mixed) sum += code_distance(a, b);
+  }
   return sum * (1 - outward) >= squared_distance;
 }
 
-bool Boxes::is_apart(std::size_t block, const float* row, double squared_distance) const {
+bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,
+                     double squared_distance) const {
+  const float* row = points.dense + place * d_;
   const float *lowest = low(block), *highest = high(block);
   double sum = 0;
   for (std::size_t k = 0; k < d_; ++k) {
     const double gap = std::max(
         {static_cast<double>(lowest[k]) - row[k], static_cast<double>(row[k]) - highest[k], 0.0});
     sum += gap * gap;
+  }
+  for (std::size_t k = 0; k < n_codes_; ++k) {
+    const std::int16_t common = codes_[block * n_codes_ + k];
+    if (common != mixed) sum += code_distance(common, points.codes[place * n_codes_ + k]);
   }
   return sum * (1 - outward) >= squared_distance;
 }
@@ -63,6 +87,11 @@ bool Boxes::are_near(std::size_t block, const Boxes& other, std::size_t other_bl
     const double span = std::max(static_cast<double>(high_a[k]) - low_b[k],
                                  static_cast<double>(high_b[k]) - low_a[k]);
     sum += span * span;
+  }
+  for (std::size_t k = 0; k < n_codes_; ++k) {
+    const std::int16_t a = codes_[block * n_codes_ + k],
+                       b = other.codes_[other_block * n_codes_ + k];
+    sum += a == mixed || b == mixed ? 2 : code_distance(a, b);
   }
   return sum * (1 + outward) < squared_distance;
 }
@@ -79,7 +108,7 @@ double share_apart(const RowList& list, double squared_distance, std::size_t n_t
     const std::size_t first = static_cast<std::size_t>(b) * block_rows;
     const Boxes box(points, list.index + first, std::min(block_rows, n - first), block_rows);
     for (std::size_t i = 0; i < n; i += stride) {
-      apart += box.is_apart(0, points.dense + list[i] * points.n_features, squared_distance);
+      apart += box.is_apart(0, points, list[i], squared_distance);
       ++tried;
     }
   }

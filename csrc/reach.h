@@ -22,8 +22,8 @@ struct Reach {
   bool is_finite() const { return squared_distance < std::numeric_limits<double>::infinity(); }
 };
 
-// Boxes around blocks of `block_rows` consecutive rows of a list, in the features of dense points
-// (codes only add to a distance). Distances are rounded outwards.
+// Boxes around blocks of `block_rows` consecutive rows of a list of dense points; a code counts
+// where all rows of a block have the same. Distances are rounded outwards.
 class Boxes {
  public:
   Boxes() = default;
@@ -33,7 +33,8 @@ class Boxes {
 
   bool are_apart(std::size_t block, const Boxes& other, std::size_t other_block,
                  double squared_distance) const;
-  bool is_apart(std::size_t block, const float* row, double squared_distance) const;
+  bool is_apart(std::size_t block, const Points& points, std::size_t row,
+                double squared_distance) const;
   // Whether no row of one block is as far as that from a row of the other.
   bool are_near(std::size_t block, const Boxes& other, std::size_t other_block,
                 double squared_distance) const;
@@ -42,8 +43,9 @@ class Boxes {
   const float* low(std::size_t block) const { return extents_.data() + block * 2 * d_; }
   const float* high(std::size_t block) const { return low(block) + d_; }
 
-  std::size_t d_ = 0;
-  std::vector<float> extents_;  // lowest and highest of each feature, block by block
+  std::size_t d_ = 0, n_codes_ = 0;
+  std::vector<float> extents_;       // lowest and highest of each feature, block by block
+  std::vector<std::int16_t> codes_;  // of each block, or `mixed`
 };
 
 // Part of the pairs of some rows (at most n_tried, evenly spaced) and blocks of rows, both in the

@@ -47,12 +47,16 @@ WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance
     const double diagonal = set.kernel[i * set.stride + i];
     scale_[i] = 1.0 / std::sqrt(std::max(diagonal, 1e-6));
   }
+  has_one_sum_ = set.group && std::all_of(set.group, set.group + set.size,
+                                          [&set](std::int8_t g) { return g == set.group[0]; });
+  has_one_sum_ = has_one_sum_ && set.size > 0 && set.group[0] >= 0;
   const auto size = static_cast<std::int64_t>(set.size);
   double before = violation();
   while (before > tolerance && report_.updates < max_updates) {
     const std::int64_t round = std::min(2 * size + 16, max_updates - report_.updates);
-    const double gain =
-        set_.group ? descend_pairs(tolerance, round) : descend_coordinates(tolerance, round);
+    const double gain = !set_.group    ? descend_coordinates(tolerance, round)
+                        : has_one_sum_ ? descend_one_sum(tolerance, round)
+                                       : descend_pairs(tolerance, round);
     double after = violation();
     if (after > tolerance) {
       const double round_cost = static_cast<double>(round * size) * coordinate_cost;
@@ -132,6 +136,49 @@ double WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_
   return gain;
 }
 
+// SMO with second-order selection of the partner where all variables are in one sum.
+double WorkingSetSolver::descend_one_sum(double tolerance, std::int64_t max_updates) {
+  const CoordinateState state{set_.stride, set_.gradient, side_.data(), nullptr};
+  diagonal_.assign(set_.stride, 1.0);
+  for (std::size_t i = 0; i < set_.size; ++i) diagonal_[i] = set_.kernel[i * set_.stride + i];
+  double grow = 0, shrink = 0, total_gain = 0;
+  std::size_t i = isa().descend_pair(state, set_.kernel, 0.0, set_.kernel, 0.0, &grow, &shrink);
+  for (std::int64_t k = 0; k < max_updates && grow - shrink > tolerance; ++k) {
+    const float* row_i = set_.kernel + i * set_.stride;
+    double gain = 0;
+    const std::size_t j = isa().best_partner(state, diagonal_.data(), row_i, i, &gain);
+    if (!(gain > 0)) break;
+    const double curvature =
+        std::max(diagonal_[i] + diagonal_[j] - 2.0 * row_i[j], smallest_pair_curvature);
+    double step_i, step_j;
+    if (!move_pair(i, j, curvature, &step_i, &step_j, &total_gain)) break;
+    ++report_.updates;
+    i = isa().descend_pair(state, row_i, step_i, set_.kernel + j * set_.stride, step_j, &grow,
+                           &shrink);
+  }
+  return total_gain;
+}
+
+// Moves alpha_i up and alpha_j down by the same, as far as the objective falls and the bounds
+// allow; false where that is below the resolution of alpha.
+bool WorkingSetSolver::move_pair(std::size_t i, std::size_t j, double curvature, double* step_i,
+                                 double* step_j, double* gain) {
+  const double room = std::min(set_.upper[i] - set_.alpha[i], set_.alpha[j] - set_.lower[j]);
+  const double slope = set_.gradient[j] - set_.gradient[i];
+  const double t = std::min(slope / curvature, room);
+  const double new_i = t == set_.upper[i] - set_.alpha[i] ? set_.upper[i] : set_.alpha[i] + t;
+  const double new_j = t == set_.alpha[j] - set_.lower[j] ? set_.lower[j] : set_.alpha[j] - t;
+  if (new_i == set_.alpha[i] || new_j == set_.alpha[j]) return false;
+  *gain += t * (slope - 0.5 * curvature * t);
+  *step_i = new_i - set_.alpha[i];
+  *step_j = new_j - set_.alpha[j];
+  set_.alpha[i] = new_i;
+  set_.alpha[j] = new_j;
+  refresh_side(i);
+  refresh_side(j);
+  return true;
+}
+
 // SMO with second-order selection of the partner inside the group of the most violating pair
 // (Fan, Chen and Lin, JMLR 6, 2005). Variables outside every group are updated alone. Both methods
 // return by how much the objective fell.
@@ -183,7 +230,7 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
       if (difference <= 0) continue;
       const double curvature = std::max<double>(
           static_cast<double>(row_i[i]) + set_.kernel[k * set_.stride + k] - 2.0 * row_i[k],
-          smallest_curvature);
+          smallest_pair_curvature);
       const double gain = difference * difference / curvature;
       if (gain > best) {
         best = gain;
@@ -194,23 +241,24 @@ double WorkingSetSolver::descend_pairs(double tolerance, std::int64_t max_update
     const double curvature = std::max<double>(
         static_cast<double>(row_i[i]) + set_.kernel[j * set_.stride + j] - 2.0 * row_i[j],
         smallest_curvature);
-    const double room = std::min(set_.upper[i] - set_.alpha[i], set_.alpha[j] - set_.lower[j]);
-    const double t = std::min((set_.gradient[j] - set_.gradient[i]) / curvature, room);
-    const double new_i = t == set_.upper[i] - set_.alpha[i] ? set_.upper[i] : set_.alpha[i] + t;
-    const double new_j = t == set_.alpha[j] - set_.lower[j] ? set_.lower[j] : set_.alpha[j] - t;
-    if (new_i == set_.alpha[i] || new_j == set_.alpha[j]) break;
-    total_gain += t * (set_.gradient[j] - set_.gradient[i] - 0.5 * curvature * t);
-    move(i, new_i);
-    move(j, new_j);
+    double step_i, step_j;
+    if (!move_pair(i, j, curvature, &step_i, &step_j, &total_gain)) break;
+    add_row(i, step_i);
+    add_row(j, step_j);
   }
   return total_gain;
 }
 
 void WorkingSetSolver::move(std::size_t i, double target) {
   const double change = target - set_.alpha[i];
-  const float* row = set_.kernel + i * set_.stride;
   set_.alpha[i] = target;
   refresh_side(i);
+  add_row(i, change);
+}
+
+// gradient += change times the kernel row of a member.
+void WorkingSetSolver::add_row(std::size_t i, double change) {
+  const float* row = set_.kernel + i * set_.stride;
   for (std::size_t k = 0; k < set_.size; ++k) set_.gradient[k] += change * row[k];
 }
 

@@ -44,7 +44,11 @@ class WorkingSetSolver {
   void refresh_side(std::size_t i);
   void move(std::size_t i, double target);
   double descend_coordinates(double tolerance, std::int64_t max_updates);
+  double descend_one_sum(double tolerance, std::int64_t max_updates);
   double descend_pairs(double tolerance, std::int64_t max_updates);
+  bool move_pair(std::size_t i, std::size_t j, double curvature, double* step_i, double* step_j,
+                 double* gain);
+  void add_row(std::size_t i, double change);
   double violation() const;
   bool newton_pays(double before, double after, double tolerance, double descent_gain,
                    double round_cost);
@@ -59,7 +63,8 @@ class WorkingSetSolver {
 
   WorkingSet set_;
   WorkingSetReport report_;
-  std::vector<double> side_, scale_;
+  std::vector<double> side_, scale_, diagonal_;
+  bool has_one_sum_ = false;
 
   // Newton: free variables, the damping that last suited the problem, and what a step was worth
   std::vector<std::int32_t> free_;

@@ -13,7 +13,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.formulation import BoxProblem
 from dcsvm.kernels import KernelRows
-from dcsvm.locality import Locality
+from dcsvm.locality import Locality, Reach
 
 RANDOM_ROWS = 10_000
 NEAREST_ROWS = 1_000
@@ -25,13 +25,29 @@ SAFETY = 4.0  # times the error seen: rows nearer than that to violating are che
 class Certificate:
     """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
     point. `kernel_error` is the largest difference seen between the gradient it is based on and the
-    one from float64 kernel values, on `n_checked` rows."""
+    one from float64 kernel values, on `n_checked` rows. `multipliers` are those of the sums that are
+    kept; `parts` the certificates of the problems where there are several."""
 
     objective: float
     violation: float
     gap: float | None
     kernel_error: float
     n_checked: int
+    multipliers: tuple[float, ...] = ()
+    parts: tuple[Certificate, ...] = ()
+
+    @staticmethod
+    def of_all(parts: list[Certificate]) -> Certificate:
+        """What is true of several problems together."""
+        gaps = [part.gap for part in parts]
+        return Certificate(
+            objective=sum(part.objective for part in parts),
+            violation=max(part.violation for part in parts),
+            gap=None if None in gaps else sum(gaps),
+            kernel_error=max(part.kernel_error for part in parts),
+            n_checked=sum(part.n_checked for part in parts),
+            parts=tuple(parts),
+        )
 
     @property
     def relative_gap(self) -> float | None:
@@ -46,6 +62,7 @@ def check(
     problem: BoxProblem,
     alpha: np.ndarray,
     gradient: np.ndarray,
+    units: np.ndarray,
     locality: Locality,
     *,
     neglected: float,
@@ -63,29 +80,40 @@ def check(
     remaining = np.ones(problem.size, bool)
     difference = np.zeros(problem.size)
     checked = (
-        np.arange(problem.size) if every_row else _rows_to_check(problem, alpha, gradient, seed)
+        np.arange(problem.size)
+        if every_row
+        else _rows_to_check(problem, alpha, _reduced(problem, alpha, gradient), seed)
     )
     while len(checked):
-        exact = gradient_of(data, problem, alpha, checked, locality, threads, float64=True)
+        exact = gradient_of(data, problem, alpha, checked, units, locality.between, threads, float64=True)
         difference[checked] = exact - gradient[checked]
         gradient[checked] = exact
         remaining[checked] = False
         error = float(np.max(np.abs(difference)))
-        needed = np.abs(gradient) < neglected + SAFETY * error
+        needed = np.abs(_reduced(problem, alpha, gradient)) < neglected + SAFETY * error
         if _doubt(problem, alpha, gradient, difference, remaining) > OBJECTIVE_ERROR:
             needed |= alpha != 0
         checked = np.flatnonzero(needed & remaining)
-    objective, violation, gap, _ = _core.optimality(problem, alpha, gradient)
+    objective, violation, gap, multipliers = _core.optimality(problem, alpha, gradient)
     neglected = locality.neglected(alpha)  # of the checked rows; of the others only the sign counts
     room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
     gap += float(neglected * room)
     return Certificate(
         objective,
-        violation + neglected,
+        violation + neglected * (1 if problem.group is None else 2),
         gap if data.kernel.is_positive_semidefinite else None,
         kernel_error=0.0 if every_row else float(np.max(np.abs(difference))),
         n_checked=int(np.count_nonzero(~remaining)),
+        multipliers=tuple(multipliers),
     )
+
+
+def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """The gradient with the multipliers of the sums that are kept: zero at the optimum."""
+    if problem.group is None:
+        return gradient
+    multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
+    return gradient + multipliers[problem.group]
 
 
 def gradient_of(
@@ -93,20 +121,22 @@ def gradient_of(
     problem: BoxProblem,
     alpha: np.ndarray,
     variables: np.ndarray,
-    locality: Locality,
+    units: np.ndarray,
+    reach: Reach,
     threads: int,
     *,
     float64: bool,
 ) -> np.ndarray:
     """Gradient of some variables (ascending), from float64 or from float32 kernel values; those
-    out of reach are left out."""
-    row = np.arange(problem.size, dtype=np.int32) if problem.row is None else problem.row
+    between units and out of reach are left out. `units` are the places where variables begin that
+    share kernel values with no others, and the end."""
+    row = problem.rows
     support = np.flatnonzero(alpha)
     gradient = np.empty(len(variables))
-    ends, support_ends = (np.searchsorted(v, locality.start) for v in (variables, support))
-    for group in range(locality.n_groups):
-        own = slice(ends[group], ends[group + 1])
-        sources = support[support_ends[group] : support_ends[group + 1]]
+    ends, support_ends = (np.searchsorted(v, units) for v in (variables, support))
+    for unit in range(len(units) - 1):
+        own = slice(ends[unit], ends[unit + 1])
+        sources = support[support_ends[unit] : support_ends[unit + 1]]
         if own.start == own.stop:
             continue
         gradient[own] = _core.kernel_product(
@@ -118,7 +148,7 @@ def gradient_of(
             alpha[sources],
             float64,
             threads,
-            locality.between if float64 else locality.within,
+            reach,
         )[:, 0]
     return gradient - problem.linear[variables]
 

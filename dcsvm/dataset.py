@@ -205,24 +205,22 @@ def parse_dataset(
     return Dataset(rows, prefix[:, 0])
 
 
-def encode_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two labels (2,) in LIBSVM's order, and +1.0 or -1.0 for each row: +1 for the first one.
+def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels (k,) of the classes in LIBSVM's order, and the class int64 (n,) of each row.
 
-    The order is that of first appearance, except that of -1 and +1 the +1 comes first.
-    Raises ValueError unless there are exactly two distinct finite labels.
+    The order is that of first appearance, except that of just -1 and +1 the +1 comes first.
+    Raises ValueError for fewer than two distinct labels, which are finite.
     """
-    if not np.all(np.isfinite(labels)):
-        raise ValueError("labels must be finite numbers")
     distinct, first_row = np.unique(labels, return_index=True)
     if len(distinct) < 2:
         found = f"one: {_plain(distinct[0])}" if len(distinct) else "none"
         raise ValueError(f"training needs two classes, found {found}")
-    if len(distinct) > 2:
-        raise ValueError(f"found {len(distinct)} classes; only two are supported")
     order = distinct[np.argsort(first_row)]
     if set(order) == {-1.0, 1.0}:
         order = np.array([1.0, -1.0])
-    return order, np.where(labels == order[0], 1.0, -1.0)
+    rank = np.empty(len(order), np.int64)
+    rank[np.searchsorted(distinct, order)] = np.arange(len(order))
+    return order, rank[np.searchsorted(distinct, labels)]
 
 
 def _plain(number: float) -> str:

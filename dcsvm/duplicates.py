@@ -1,4 +1,4 @@
-"""Equal rows of one label as one variable: their alphas count only through their sum.
+"""Equal rows of one class or target as one variable: their alphas count only through their sum.
 
 The variable's bound is the sum of theirs. Equal rows of different labels stay two variables.
 """
@@ -29,34 +29,39 @@ class Duplicates:
         return np.diff(self.start)
 
     def split(
-        self, variables: np.ndarray, alpha: np.ndarray, C: float
+        self, variables: np.ndarray, coef: np.ndarray, bound: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(place in `variables`, row, alpha of the row) for every row whose alpha is not zero: each
-        is filled to its bound C before the next gets any."""
+        """(place in `variables`, row, its coefficients) for every row that has one which is not
+        zero: `coef` (k, n) are shared out among equal rows, each filled to its `bound` (n,) before
+        the next gets any."""
         counts = self.counts[variables]
         place = np.repeat(np.arange(len(variables)), counts)
         number = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
-        total = alpha[place]
-        share = np.copysign(np.clip(np.abs(total) - number * C, 0.0, C), total)
-        kept = share != 0
+        total, most = coef[:, place], bound[place]
+        share = np.copysign(np.clip(np.abs(total) - number * most, 0.0, most), total)
+        kept = np.any(share != 0, axis=0)
         row = self.rows[self.start[variables][place] + number]
-        return place[kept], row[kept], share[kept]
+        return place[kept], row[kept], share[:, kept]
 
 
-def find_duplicates(rows: Rows, sign: np.ndarray) -> Duplicates:
-    """The variables of a problem; one for each row where few rows are equal. CSR rows are taken to
-    be different."""
+def find_duplicates(rows: Rows, values: np.ndarray) -> Duplicates:
+    """The variables of rows with classes or targets `values` (n,); one for each row where few rows
+    are equal. CSR rows are taken to be different."""
     n = rows.n_samples
     single = Duplicates(np.arange(n), np.arange(n), np.arange(n + 1))
     if not rows.is_dense:
         return single
-    key = _hash(rows.dense) * np.uint64(2) + (sign > 0).astype(np.uint64)
+    odd = np.uint64(0x9E3779B97F4A7C15)
+    key = _hash(rows.dense) * odd + np.unique(values, return_inverse=True)[1].astype(np.uint64)
     _, first, variable = np.unique(key, return_index=True, return_inverse=True)
     if len(first) > (1 - WORTH_MERGING) * n:
         return single
     for begin in range(0, n, HASHED_AT_ONCE):  # a hash proves nothing
         part = slice(begin, begin + HASHED_AT_ONCE)
-        if not np.array_equal(rows.dense[part], rows.dense[first[variable[part]]]):
+        same = first[variable[part]]
+        if not np.array_equal(rows.dense[part], rows.dense[same]):
+            return single
+        if not np.array_equal(values[part], values[same]):
             return single
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)

@@ -1,11 +1,14 @@
 """Problem types as box QPs: linear term, bounds, groups of fixed sum (csrc/box_qp.h).
 
-The solver knows none of the types. Only binary C-SVC without bias, the paper's problem, is here.
+The solver knows none of the types. A Formulation is one problem or several (one against one) over
+the same rows; their variables stand one problem after the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -29,15 +32,187 @@ class BoxProblem:
     def size(self) -> int:
         return len(self.linear)
 
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of K of every variable, int32."""
+        return np.arange(self.size, dtype=np.int32) if self.row is None else self.row
+
+    def part(self, variables: slice) -> BoxProblem:
+        """The problem of consecutive variables."""
+        return BoxProblem(
+            self.linear[variables],
+            self.lower[variables],
+            self.upper[variables],
+            None if self.group is None else self.group[variables],
+            self.n_groups,
+            self.rows[variables],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Formulation:
+    """Problems over the same rows: `problem` holds their variables, `start` int64 (n_problems + 1,)
+    where each begins, and `alpha` where a solver begins: feasible, with the sums that are kept."""
+
+    problem: BoxProblem
+    start: np.ndarray
+    alpha: np.ndarray
+
+    @property
+    def n_problems(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def has_sums(self) -> bool:
+        return self.problem.n_groups > 0
+
+    @property
+    def weight(self) -> float:
+        """The largest sum of |alpha| that the bounds of a problem allow."""
+        bound = np.maximum(np.abs(self.problem.lower), np.abs(self.problem.upper))
+        return max(float(bound[part].sum()) for part in self.parts())
+
+    @property
+    def number(self) -> np.ndarray:
+        """The problem of every variable."""
+        return np.repeat(np.arange(self.n_problems), np.diff(self.start))
+
+    def parts(self) -> list[slice]:
+        return [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
+
+
+# Of rows in some order: (their classes or targets, how many equal rows each stands for).
+Formulate = Callable[[np.ndarray, np.ndarray], Formulation]
+
 
 def c_svc(sign: np.ndarray, C: float, copies: np.ndarray | int = 1) -> BoxProblem:
     """Equation (1) of the paper in signed alpha (y_i alpha_i): `sign` is +1.0 or -1.0 per variable,
     `copies` the number of equal rows it stands for."""
-    if not 0 < C < float("inf"):
-        raise ValueError(f"C must be positive and finite, not {C:g}")
+    _check_C(C)
     sign = np.ascontiguousarray(sign, dtype=np.float64)
     return BoxProblem(
         linear=sign,
         lower=np.where(sign > 0, 0.0, -C * copies),
         upper=np.where(sign > 0, C * copies, 0.0),
     )
+
+
+def _check_C(C: float) -> None:
+    if not 0 < C < float("inf"):
+        raise ValueError(f"C must be positive and finite, not {C:g}")
+
+
+def c_svc_pairs(
+    classes: np.ndarray, copies: np.ndarray, class_C: np.ndarray, *, bias: bool
+) -> Formulation:
+    """One against one: a C-SVC for each pair of classes, in LIBSVM's order, +1 for the first.
+
+    `classes` int (n,) from 0, `class_C` float64 (k,) the bound of each class. With a bias the
+    signed alpha of a problem sum to zero.
+    """
+    for C in class_C:
+        _check_C(C)
+    rows, signs, start = _pairs(classes, len(class_C))
+    bound = class_C[classes[rows]] * copies[rows]
+    problem = BoxProblem(
+        linear=signs,
+        lower=np.where(signs > 0, 0.0, -bound),
+        upper=np.where(signs > 0, bound, 0.0),
+        group=np.zeros(len(rows), np.int8) if bias else None,
+        n_groups=int(bias),
+        row=rows,
+    )
+    return Formulation(problem, start, np.zeros(len(rows)))
+
+
+def nu_svc_pairs(
+    classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: float
+) -> Formulation:
+    """nu-SVC (Schoelkopf et al. 2000) as LIBSVM solves it: each class of a pair keeps the sum
+    nu n / 2 with bounds 1; solutions are divided by the margin afterwards."""
+    rows, signs, start = _pairs(classes, n_classes)
+    bound = copies[rows].astype(np.float64)
+    alpha = np.zeros(len(rows))
+    for a, b in zip(start[:-1], start[1:], strict=True):
+        total = bound[a:b].sum()
+        for sign in (1.0, -1.0):
+            own = a + np.flatnonzero(signs[a:b] == sign)
+            wanted = nu * total / 2
+            if wanted > bound[own].sum() * (1 + 1e-12):
+                raise ValueError(f"nu {nu:g} is infeasible: a class has too few rows for it")
+            alpha[own] = sign * fill(bound[own], wanted)
+    problem = BoxProblem(
+        linear=np.zeros(len(rows)),
+        lower=np.where(signs > 0, 0.0, -bound),
+        upper=np.where(signs > 0, bound, 0.0),
+        group=(signs < 0).astype(np.int8),
+        n_groups=2,
+        row=rows,
+    )
+    return Formulation(problem, start, alpha)
+
+
+def one_class(copies: np.ndarray, nu: float) -> Formulation:
+    """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n."""
+    bound = copies.astype(np.float64)
+    problem = BoxProblem(
+        linear=np.zeros(len(bound)),
+        lower=np.zeros(len(bound)),
+        upper=bound,
+        group=np.zeros(len(bound), np.int8),
+        n_groups=1,
+    )
+    return Formulation(problem, _one(len(bound)), fill(bound, nu * bound.sum()))
+
+
+def epsilon_svr(targets: np.ndarray, copies: np.ndarray, C: float, epsilon: float) -> Formulation:
+    """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
+    _check_C(C)
+    return _svr(targets, copies * C, epsilon, np.zeros(2 * len(targets)), shared=True)
+
+
+def nu_svr(targets: np.ndarray, copies: np.ndarray, C: float, nu: float) -> Formulation:
+    """nu-SVR as LIBSVM solves it: alpha and alpha* each keep the sum C nu n / 2."""
+    _check_C(C)
+    bound = copies * float(C)
+    half = fill(bound, C * nu * copies.sum() / 2)
+    return _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
+
+
+def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
+    n, zero = len(targets), np.zeros(len(targets))
+    targets = targets.astype(np.float64)
+    problem = BoxProblem(
+        linear=np.concatenate([targets - epsilon, targets + epsilon]),
+        lower=np.concatenate([zero, -bound]),
+        upper=np.concatenate([bound, zero]),
+        group=np.repeat(np.array([0, 0 if shared else 1], np.int8), n),
+        n_groups=1 if shared else 2,
+        row=np.tile(np.arange(n, dtype=np.int32), 2),
+    )
+    return Formulation(problem, _one(2 * n), alpha)
+
+
+def fill(bound: np.ndarray, total: float) -> np.ndarray:
+    """Values between 0 and `bound` with a sum, the first as large as they may be."""
+    before = np.cumsum(bound) - bound
+    return np.clip(total - before, 0.0, bound)
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    return list(combinations(range(n_classes), 2))
+
+
+def _one(size: int) -> np.ndarray:
+    return np.array([0, size], dtype=np.int64)
+
+
+def _pairs(classes: np.ndarray, n_classes: int):
+    """Rows int32 and signs of the variables of all pairs, and where each pair begins."""
+    rows, signs = [], []
+    for first, second in pairs_of(n_classes):
+        own = np.flatnonzero((classes == first) | (classes == second)).astype(np.int32)
+        rows.append(own)
+        signs.append(np.where(classes[own] == first, 1.0, -1.0))
+    start = np.concatenate(([0], np.cumsum([len(own) for own in rows]))).astype(np.int64)
+    return np.concatenate(rows), np.concatenate(signs), start

@@ -15,7 +15,6 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.dataset import Rows
-from dcsvm.formulation import BoxProblem
 from dcsvm.kernels import Kernel
 
 NEGLIGIBLE = 1e-6  # of the tolerance: what all kernel values between groups together may add
@@ -56,14 +55,20 @@ class Locality:
     def n_groups(self) -> int:
         return len(self.start) - 1
 
+    def reach(self, *, coupled: bool) -> Reach:
+        """What the solver may leave out: between groups it has nothing to leave out unless a sum
+        couples them."""
+        return self.between if coupled and self.within == Reach() else self.within
+
     @property
     def is_ordered(self) -> bool:
         """Whether `order` is anything but the rows as they were given."""
         return math.isfinite(self.between.squared_distance)
 
-    def sizes_of(self, variables: np.ndarray) -> np.ndarray:
-        """How many of these variables, ascending places in the order, are in each group."""
-        return np.diff(np.searchsorted(variables, self.start))
+    @property
+    def group(self) -> np.ndarray:
+        """The group of every row, in order."""
+        return np.repeat(np.arange(self.n_groups), np.diff(self.start))
 
     def neglected(self, alpha: np.ndarray) -> float:
         """Bound of what kernel values out of the reach `between` add to a gradient."""
@@ -71,15 +76,15 @@ class Locality:
 
 
 def find_locality(
-    rows: Rows, kernel: Kernel, problem: BoxProblem, tolerance: float, threads: int
+    rows: Rows, kernel: Kernel, weight: float, tolerance: float, threads: int
 ) -> Locality:
-    """The independent groups of a problem, and the reach inside them; one group with all rows, in
-    order, when nothing is negligible. Only RBF kernels on dense rows have others."""
+    """The independent groups of rows, and the reach inside them, where no sum of |alpha| is above
+    `weight`; one group with all rows, in order, when nothing is negligible. Only RBF kernels on
+    dense rows have others."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
     if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
         return whole
-    weight = float(np.maximum(np.abs(problem.lower), np.abs(problem.upper)).sum())
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
     some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))

@@ -16,51 +16,38 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # -s 0 to 4
+
+
 @dataclass(frozen=True, eq=False)
 class ExactModel:
-    """Support vectors of the whole problem: `rows`, signed `alpha` float64 (n_sv,), their
-    `row_numbers` int64 in the training file (from 0), or None where the file does not say."""
-
     rows: Rows
-    alpha: np.ndarray
+    coef: np.ndarray
+    rho: np.ndarray
+    n_sv: np.ndarray | None
     row_numbers: np.ndarray | None = None
-    bias: float = 0.0
-
-    def with_features(self, n_features: int) -> ExactModel:
-        return replace(self, rows=self.rows.with_features(n_features))
 
 
 @dataclass(frozen=True, eq=False)
 class EarlyModel:
-    """One model per cluster of a level: support vectors sorted by `cluster` int32 (n_sv,), and the
-    partition that routes rows to them."""
-
     level: int
     partition: Partition
     cluster: np.ndarray
+    class_: np.ndarray | None
     rows: Rows
-    alpha: np.ndarray
+    coef: np.ndarray
+    rho: np.ndarray
     row_numbers: np.ndarray
-    bias = 0.0
-
-    def with_features(self, n_features: int) -> EarlyModel:
-        sample = self.partition.sample.with_features(n_features)
-        return replace(
-            self,
-            rows=self.rows.with_features(n_features),
-            partition=replace(self.partition, sample=sample),
-        )
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained model: the exact solution, the early level, or both. `report` is the TrainReport of
-    the run that made it, None for a model that was loaded."""
-
     kernel: Kernel
     labels: np.ndarray
     exact: ExactModel | None
     early: EarlyModel | None
+    svm_type: str = "c_svc"
+    probability: object | None = None
     report: object | None = None
 
     def decision_function(

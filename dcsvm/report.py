@@ -38,6 +38,8 @@ class TrainReport:
     """What a training run did and what its answer is worth (see README for the fields)."""
 
     objective: float | None = None
+    objectives: list[float] = field(default_factory=list)
+    rho: list[float] = field(default_factory=list)
     violation: float | None = None
     duality_gap: float | None = None
     relative_gap: float | None = None

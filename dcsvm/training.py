@@ -14,16 +14,17 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.certificate import Certificate, check, gradient_of
-from dcsvm.dataset import Rows, encode_labels
+from dcsvm.dataset import Rows
 from dcsvm.duplicates import find_duplicates
-from dcsvm.formulation import BoxProblem, c_svc
+from dcsvm.extraction import Coefficients, Division, early_model, exact_model
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
 from dcsvm.locality import find_locality
-from dcsvm.model import EarlyModel, ExactModel, Model
-from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
+from dcsvm.model import SVM_TYPES, Model
+from dcsvm.partition import CLUSTERINGS, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 from dcsvm.report import LevelReport, Progress, TrainReport
+from dcsvm.task import task_of
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
@@ -37,6 +38,8 @@ ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients
 class TrainOptions:
     """Everything `train` can be told, with the defaults of the command and of the Python API.
 
+    `bias` is for C-SVC; the other types always have one. `nu`, `epsilon` (half the width of the tube
+    of epsilon-SVR) and `class_weights` (label to factor of C) are LIBSVM's.
     gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
     cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
     duality gap relative to the objective instead of at a violation of `tolerance`. `early` stops
@@ -45,6 +48,12 @@ class TrainOptions:
     """
 
     C: float = 1.0
+    svm_type: str = "c_svc"
+    nu: float = 0.5
+    epsilon: float = 0.1
+    class_weights: dict[float, float] | None = None
+    bias: bool = False
+    probability: bool = False
     kernel: str = "rbf"
     gamma: float | None = None
     coef0: float = 0.0
@@ -65,6 +74,19 @@ class TrainOptions:
     measure_levels: bool = False
 
     def __post_init__(self):
+        if self.svm_type not in SVM_TYPES:
+            raise ValueError(
+                f"svm_type must be one of {', '.join(SVM_TYPES)}, not {self.svm_type!r}"
+            )
+        if not 0 < self.nu <= 1:
+            raise ValueError(f"nu must be above 0 and at most 1, not {self.nu:g}")
+        if not 0 <= self.epsilon < float("inf"):
+            raise ValueError(f"epsilon must be at least 0 and finite, not {self.epsilon:g}")
+        for label, weight in (self.class_weights or {}).items():
+            if not 0 < weight < float("inf"):
+                raise ValueError(
+                    f"the weight of class {label:g} must be positive and finite, not {weight:g}"
+                )
         if not self.tolerance > 0:
             raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
         if self.gap is not None and not self.gap > 0:
@@ -96,49 +118,50 @@ class _CoreProgress:
 def train_rows(
     rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress | None = None
 ) -> tuple[Model, TrainReport]:
-    """Train a binary C-SVC without bias; returns the model and a report.
+    """Train a model; returns it and a report.
 
-    `labels` float64 (n,) of two distinct values. Raises ValueError for anything that does not fit.
+    `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
+    Raises ValueError for anything that does not fit.
     """
     return _Run(rows, labels, options, progress or Progress()).run()
 
 
 class _Run:
-    """One training run: its fixed inputs, and the state that goes from level to level."""
+    """One training run: its fixed inputs, and the state that goes from level to level.
+
+    Rows are those that are left when equal ones are merged, in the order of the locality. Variables
+    belong to problems (one against one), each to one row; a unit is a problem, or its part in one
+    independent group of rows where no sum couples them.
+    """
 
     def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
         self.start = time.perf_counter()
         self.options, self.progress = options, progress
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-        self.label_order, sign = encode_labels(labels)
+        self.task = task_of(labels, options)
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
         if options.gap is not None and not kernel.is_positive_semidefinite:
             raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
         n_rows = rows.n_samples
-        self.duplicates = find_duplicates(rows, sign)
-        sign, copies = sign[self.duplicates.first], self.duplicates.counts
-        if len(sign) < n_rows:
+        self.duplicates = find_duplicates(rows, self.task.values)
+        values, copies = self.task.values[self.duplicates.first], self.duplicates.counts
+        if len(values) < n_rows:
             rows = rows.take(self.duplicates.first)
-        problem = c_svc(sign, options.C, copies)
+        formulation = self.task.formulate(values, copies)
         budget = min(options.tolerance, options.gap or options.tolerance)
-        self.locality = find_locality(rows, kernel, problem, budget, self.threads)
+        self.locality = find_locality(rows, kernel, formulation.weight, budget, self.threads)
         if self.locality.is_ordered:
             order = self.locality.order
-            rows, problem = rows.take(order), c_svc(sign[order], options.C, copies[order])
-        self.problem: BoxProblem = problem
+            values, copies = values[order], copies[order]
+            rows, formulation = rows.take(order), self.task.formulate(values, copies)
+        self.formulation = formulation
+        self.problem = formulation.problem
+        self.values, self.copies = values, copies
         self.data = KernelRows(rows, kernel, self.threads, coded=True)
-        self.plan: Plan = make_plan(
-            rows.n_samples,
-            options.levels,
-            options.branching,
-            options.early_level,
-            dear_rows=self.data.has_dear_rows,
-        )
-        if options.early and self.plan.early_level is None:
-            raise ValueError(f"there is no early level: {rows.n_samples} rows are solved directly")
+        self.plan = self.make_plan()
         cache_mb = options.cache_mb or default_cache_mb()
         self.cache_bytes = cache_mb * 1_000_000
         progress.plan(
@@ -148,29 +171,53 @@ class _Run:
             f"{cache_mb} MB for kernel values{self.describe_groups()}"
         )
         self.rng = np.random.default_rng(options.seed)
-        self.alpha = np.zeros(self.problem.size)
-        self.group = np.repeat(np.arange(self.locality.n_groups), np.diff(self.locality.start))
-        self.whole_tolerance = np.full(self.locality.n_groups, np.inf)  # a level solved it to
+        self.alpha = formulation.alpha.copy()
         self.gradient = np.zeros(self.problem.size)
+        self.reach = self.locality.reach(coupled=formulation.has_sums)
+        unit = formulation.number
+        if not formulation.has_sums:
+            unit = unit * self.locality.n_groups + self.locality.group[self.problem.rows]
+        self.unit = unit
+        self.units = np.searchsorted(unit, np.arange(int(unit[-1]) + 2))
+        self.whole_tolerance = np.full(len(self.units) - 1, np.inf)  # a level solved it to
         self.levels: list[LevelState] = []
         self.neglected = 0.0  # bound of what the solver left out of any entry of the gradient
         self.report = TrainReport(
             threads=self.threads,
-            n_merged=n_rows - self.problem.size,
+            n_merged=n_rows - rows.n_samples,
             n_groups=self.locality.n_groups,
         )
         self.iterations_left = options.max_iterations
 
+    def make_plan(self) -> Plan:
+        options, n_rows = self.options, self.data.rows.n_samples
+        largest = int(np.diff(self.formulation.start).max())
+        levels = options.levels if self.task.has_levels else 0
+        plan = make_plan(
+            min(largest, n_rows),
+            levels,
+            options.branching,
+            options.early_level,
+            dear_rows=self.data.has_dear_rows,
+        )
+        if options.early and plan.early_level is None:
+            raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
+        return plan
+
     @property
     def is_whole(self) -> np.ndarray:
-        """Rows of groups that a level solved as a whole: their gradient is the problem's."""
-        return np.isfinite(self.whole_tolerance)[self.group]
+        """Variables of units that a level solved as a whole: their gradient is the problem's."""
+        return np.isfinite(self.whole_tolerance)[self.unit]
 
     def objective_of_whole(self, tolerance: float) -> float:
-        """Objective of the groups that were solved as a whole to a tolerance."""
-        rows = self.whole_tolerance[self.group] <= tolerance
-        alpha, gradient = self.alpha[rows], self.gradient[rows]
-        return float(0.5 * np.dot(alpha, gradient - self.problem.linear[rows]))
+        """Objective of the units that were solved as a whole to a tolerance."""
+        own = self.whole_tolerance[self.unit] <= tolerance
+        alpha, gradient = self.alpha[own], self.gradient[own]
+        return float(0.5 * np.dot(alpha, gradient - self.problem.linear[own]))
+
+    def sizes_of(self, variables: np.ndarray) -> np.ndarray:
+        """How many of these variables, ascending, are in each unit."""
+        return np.diff(np.searchsorted(variables, self.units))
 
     def describe_duplicates(self) -> str:
         merged = len(self.duplicates.rows) - len(self.duplicates.first)
@@ -185,9 +232,9 @@ class _Run:
     def run(self) -> tuple[Model, TrainReport]:
         early = None
         for level in self.plan.levels:
-            partition, cluster = self.divide(level)
+            division = self.divide(level)
             if level == self.plan.early_level:
-                early = self.early_model(level, partition, cluster)
+                early = early_model(self, level, division)
                 if self.options.early:
                     break
         if not self.options.early:
@@ -197,74 +244,81 @@ class _Run:
                 self.extend_gradient(self.refine())
             self.conquer(gradient_given=known)
         self.report.seconds_train = time.perf_counter() - self.start
-        self.count_support_vectors()
-        exact = None if self.options.early else self.exact_model()
+        exact = None if self.options.early else exact_model(self)
         if self.options.measure_levels:
             self.measure_levels()
-        return Model(self.data.kernel, self.label_order, exact, early, self.report), self.report
+        model = Model(
+            self.data.kernel,
+            self.task.labels,
+            exact,
+            early,
+            svm_type=self.options.svm_type,
+            report=self.report,
+        )
+        return model, self.report
 
-    def divide(self, level: int) -> tuple[Partition, np.ndarray]:
+    def divide(self, level: int) -> Division:
         """Cluster the rows for a level and solve its clusters from the current alpha."""
         start = time.perf_counter()
         kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
-        support = np.flatnonzero(self.alpha)
+        n_rows = self.data.rows.n_samples
+        support = np.unique(self.problem.rows[self.alpha != 0])
         partition = two_step_kernel_kmeans(
             self.data.rows,
             kernel,
             self.plan.branching**level,
-            sample_from=support if len(support) else np.arange(self.problem.size),
+            sample_from=support if len(support) else np.arange(n_rows),
             sample_size=max(self.options.sample, self.plan.branching**level),
             rng=self.rng,
             threads=self.threads,
-            group=self.group,
+            group=None if self.formulation.has_sums else self.locality.group,
         )
         cluster = partition.assign(self.data.rows, self.threads)
         clustered = time.perf_counter()
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
         tolerance = max(self.options.tolerance, wanted)
-        # the parts of a cluster in different groups are independent
-        part = self.group * partition.n_clusters + cluster
-        open_ = np.flatnonzero(self.whole_tolerance[self.group] > tolerance)
+        n_clusters = partition.n_clusters
+        part = self.unit * n_clusters + cluster[self.problem.rows]
+        open_ = np.flatnonzero(self.whole_tolerance[self.unit] > tolerance)
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
         self.progress.begin(f"level {level}", self.problem.size)
         before = self.report.counts["kernel_evaluations"], self.report.counts["pairs_skipped"]
         solved = self.solve(members, sizes, tolerance)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
-        groups, n_parts = np.unique(parts // partition.n_clusters, return_counts=True)
-        self.whole_tolerance[groups] = np.where(n_parts == 1, tolerance, np.inf)
-        support = self.support()[1]
+        units, n_parts = np.unique(parts // n_clusters, return_counts=True)
+        self.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
+        rows = Coefficients(self).row_numbers
         level_report = LevelReport(
             level=level,
-            n_clusters=partition.n_clusters,
+            n_clusters=n_clusters,
             largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
             seconds_clustering=clustered - start,
             seconds_training=time.perf_counter() - clustered,
-            n_sv=len(support),
+            n_sv=len(rows),
             objective=objective,
             kernel_evaluations=self.report.counts["kernel_evaluations"] - before[0],
             pairs_skipped=self.report.counts["pairs_skipped"] - before[1],
         )
         self.report.levels.append(level_report)
-        self.report.support_by_level.append(np.sort(support))
+        self.report.support_by_level.append(np.sort(rows))
         self.report.converged = all(one["converged"] for one in solved)
-        if self.options.measure_levels:
+        if self.options.measure_levels and self.formulation.n_problems == 1:
             variables = np.flatnonzero(self.alpha)
-            self.levels.append(LevelState(cluster, variables, self.alpha[variables], objective))
+            self.levels.append(
+                LevelState(
+                    cluster, self.problem.rows[variables], self.alpha[variables], objective
+                )
+            )
         self.progress.end_level(level_report)
-        return partition, cluster
+        return Division(partition, cluster, members, sizes)
 
     def measure_levels(self) -> None:
         """Theorem 1 per level, with C of every row and merged rows counted as many times."""
-        copies = self.duplicates.counts[self.locality.order]
-        for report, level in zip(self.report.levels, self.levels, strict=True):
+        for report, level in zip(self.report.levels, self.levels, strict=False):
             rng = np.random.default_rng(self.options.seed)
             report.off_diagonal_mass = off_diagonal_mass(
-                self.data,
-                level.cluster,
-                copies,
-                rng,
-                self.threads,
+                self.data, level.cluster, self.copies, rng, self.threads
             )
             report.bound = 0.5 * self.options.C**2 * report.off_diagonal_mass
             if self.report.objective is not None:
@@ -274,13 +328,12 @@ class _Run:
     def refine(self) -> np.ndarray:
         """Solve the problem of the support vectors of level 1 alone; returns them.
 
-        Groups that a level solved as a whole are left out.
+        Units that a level solved as a whole are left out.
         """
         start = time.perf_counter()
         members = np.flatnonzero((self.alpha != 0) & ~self.is_whole).astype(np.int32)
         self.progress.begin("refine", len(members))
-        sizes = self.locality.sizes_of(members)
-        self.solve(members, sizes, max(self.options.tolerance, LEVEL_TOLERANCE))
+        self.solve(members, self.sizes_of(members), max(self.options.tolerance, LEVEL_TOLERANCE))
         self.report.refine_seconds = time.perf_counter() - start
         self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
         return members
@@ -294,11 +347,12 @@ class _Run:
             self.problem,
             self.alpha,
             others,
-            self.locality,
+            self.units,
+            self.reach,
             self.threads,
             float64=False,
         )
-        left_out = self.locality.within.value * float(np.abs(self.alpha).sum())
+        left_out = self.reach.value * float(np.abs(self.alpha).sum())
         self.neglected = max(self.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
         self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
@@ -311,7 +365,6 @@ class _Run:
         """
         start = time.perf_counter()
         everything = np.arange(self.problem.size, dtype=np.int32)
-        sizes = np.diff(self.locality.start)
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
         for attempt in range(LARGEST_REFINEMENTS):
@@ -319,7 +372,7 @@ class _Run:
             attainable = ROUNDING * float(np.abs(self.alpha).sum())
             self.solve(
                 everything,
-                sizes,
+                np.diff(self.units),
                 max(SOLVER_TOLERANCE * tolerance, attainable),
                 gradient_given=gradient_given or not first,
             )
@@ -347,24 +400,30 @@ class _Run:
     def verify(self, attempt: int) -> Certificate:
         """The certificate of the current alpha; every attempt draws other random rows."""
         start = time.perf_counter()
-        certificate = check(
-            self.data,
-            self.problem,
-            self.alpha,
-            self.gradient,
-            self.locality,
-            neglected=self.neglected,
-            every_row=self.options.certify,
-            seed=self.options.seed + attempt,
-            threads=self.threads,
-        )
+        certificates = []
+        for part in self.formulation.parts():
+            inside = slice(*np.searchsorted(self.units, [part.start, part.stop + 1]))
+            certificates.append(
+                check(
+                    self.data,
+                    self.problem.part(part),
+                    self.alpha[part],
+                    self.gradient[part],
+                    self.units[inside] - part.start,
+                    self.locality,
+                    neglected=self.neglected,
+                    every_row=self.options.certify,
+                    seed=self.options.seed + attempt,
+                    threads=self.threads,
+                )
+            )
         self.report.seconds_verify += time.perf_counter() - start
-        return certificate
+        return Certificate.of_all(certificates)
 
     def solve(
         self,
-        members,
-        sizes,
+        members: np.ndarray,
+        sizes: np.ndarray,
         tolerance: float,
         *,
         gradient_given: bool = False,
@@ -385,7 +444,7 @@ class _Run:
             self.threads,
             gradient_given,
             _CoreProgress(self.progress),
-            self.locality.within,
+            self.reach,
             self.neglected,
         )
         self.neglected = max([self.neglected, *(one["neglected"] for one in solved)])
@@ -402,36 +461,4 @@ class _Run:
         self.report.relative_gap = certificate.relative_gap
         self.report.kernel_error = certificate.kernel_error
         self.report.converged = self.is_reached(certificate)
-
-    def support(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(variable, row, alpha of the row) of all support vectors, rows as they were given."""
-        variables = np.flatnonzero(self.alpha)
-        place, row, alpha = self.duplicates.split(
-            self.locality.order[variables], self.alpha[variables], self.options.C
-        )
-        return variables[place], row, alpha
-
-    def count_support_vectors(self) -> None:
-        alpha = self.support()[2]
-        self.report.n_sv = len(alpha)
-        self.report.n_bsv = int(np.count_nonzero(np.abs(alpha) == self.options.C))
-
-    def exact_model(self) -> ExactModel:
-        variable, row, alpha = self.support()
-        # as LIBSVM writes them: the first label's, then the second's, each in the file's order
-        order = np.lexsort((row, alpha < 0))
-        return ExactModel(
-            rows=self.data.rows.take(variable[order]), alpha=alpha[order], row_numbers=row[order]
-        )
-
-    def early_model(self, level: int, partition: Partition, cluster: np.ndarray) -> EarlyModel:
-        variable, row, alpha = self.support()
-        order = np.lexsort((row, cluster[variable]))
-        return EarlyModel(
-            level=level,
-            partition=partition,
-            cluster=cluster[variable[order]],
-            rows=self.data.rows.take(variable[order]),
-            alpha=alpha[order],
-            row_numbers=row[order],
-        )
+        self.report.objectives = [part.objective for part in certificate.parts]

@@ -1,0 +1,159 @@
+"""Models from a solution: coefficients of rows as they were given, offsets, counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm.formulation import pairs_of
+from dcsvm.model import EarlyModel, ExactModel
+from dcsvm.partition import Partition
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """A solved level: the partition, the cluster of every row, and the variables of its parts."""
+
+    partition: Partition
+    cluster: np.ndarray
+    members: np.ndarray
+    sizes: np.ndarray
+
+
+class Coefficients:
+    """The support vectors of a run's current alpha, merged rows apart again.
+
+    `place` is the row in the run's order, `row_numbers` the row as it was given, `coef` float64
+    (k - 1, n_sv) as LIBSVM's sv_coef.
+    """
+
+    def __init__(self, run):
+        task, problem = run.task, run.problem
+        variables = np.flatnonzero(run.alpha)
+        rows, column = problem.rows[variables], np.zeros(len(variables), np.int64)
+        n_columns = max(task.n_classes - 1, 1)
+        if task.n_classes > 2:
+            first, second = np.array(pairs_of(task.n_classes)).T
+            pair = run.formulation.number[variables]
+            is_first = run.values[rows] == first[pair]
+            column = np.where(is_first, second[pair] - 1, first[pair])
+        support = np.unique(rows)
+        coef = np.zeros((n_columns, len(support)))
+        np.add.at(coef, (column, np.searchsorted(support, rows)), run.alpha[variables])
+        bound = task.bound_of(run.values[support])
+        self.place, self.row_numbers, self.coef = run.duplicates.split(
+            run.locality.order[support], coef, bound
+        )
+        self.place = support[self.place]
+        self.bound = task.bound_of(run.values[self.place])
+
+    @property
+    def n_bounded(self) -> int:
+        return int(np.count_nonzero(np.any(np.abs(self.coef) >= self.bound, axis=0)))
+
+
+def offset_and_margin(run, members: np.ndarray) -> tuple[float, float]:
+    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
+
+    Gradients of free variables give the offset (LIBSVM's calculate_rho); r is not 1 for nu-SVC only.
+    """
+    problem = run.problem
+    if problem.group is None:
+        return 0.0, 1.0
+    alpha, gradient = run.alpha[members], run.gradient[members]
+    lower, upper = problem.lower[members], problem.upper[members]
+    offsets = []
+    for group in range(problem.n_groups):
+        own = problem.group[members] == group
+        free = own & (alpha > lower) & (alpha < upper)
+        if free.any():
+            offsets.append(float(gradient[free].mean()))
+            continue
+        grows, shrinks = own & (alpha < upper), own & (alpha > lower)
+        ends = [gradient[grows].min()] if grows.any() else []
+        ends += [gradient[shrinks].max()] if shrinks.any() else []
+        offsets.append(float(np.mean(ends)) if ends else 0.0)
+    if len(offsets) == 1:
+        return offsets[0], 1.0
+    rho = 0.5 * (offsets[0] + offsets[1])
+    if run.task.kind == "regression":
+        return rho, 1.0
+    return rho, 0.5 * (offsets[0] - offsets[1])
+
+
+def exact_model(run) -> ExactModel:
+    """The model of the whole problem; also counts its support vectors for the report."""
+    found = Coefficients(run)
+    offsets = [
+        offset_and_margin(run, np.arange(part.start, part.stop)) for part in run.formulation.parts()
+    ]
+    rho, margin = np.array(offsets).T
+    coef = found.coef
+    run.report.n_sv, run.report.n_bsv = coef.shape[1], found.n_bounded
+    run.report.rho = (rho / margin).tolist()
+    classes = run.values[found.place]
+    counts = None
+    if run.task.kind == "classification":
+        order = np.lexsort((found.row_numbers, classes))
+        counts = np.bincount(classes, minlength=run.task.n_classes).astype(np.int64)
+        coef = coef / _margins(run, classes, margin)
+    else:
+        order = np.argsort(found.row_numbers)
+    return ExactModel(
+        rows=run.data.rows.take(found.place[order]),
+        coef=coef[:, order],
+        rho=rho / margin,
+        n_sv=counts,
+        row_numbers=found.row_numbers[order],
+    )
+
+
+def _margins(run, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:
+    """The margin of the problem of each coefficient (k - 1, n_sv)."""
+    n_classes = run.task.n_classes
+    table = np.ones((n_classes, n_classes - 1))
+    for value, (first, second) in zip(margin, pairs_of(n_classes), strict=True):
+        table[first, second - 1] = table[second, first] = value
+    return table[classes].T
+
+
+def early_model(run, level: int, division: Division) -> EarlyModel:
+    """The models of the clusters of a level."""
+    found = Coefficients(run)
+    cluster = division.cluster[found.place]
+    is_classification = run.task.kind == "classification"
+    classes = run.values[found.place] if is_classification else np.zeros(len(cluster), np.int64)
+    order = np.lexsort((found.row_numbers, classes, cluster))
+    run.report.n_sv, run.report.n_bsv = found.coef.shape[1], found.n_bounded
+    return EarlyModel(
+        level=level,
+        partition=division.partition,
+        cluster=cluster[order].astype(np.int32),
+        class_=classes[order].astype(np.int32) if is_classification else None,
+        rows=run.data.rows.take(found.place[order]),
+        coef=found.coef[:, order],
+        rho=_offsets_of_clusters(run, division),
+        row_numbers=found.row_numbers[order],
+    )
+
+
+def _offsets_of_clusters(run, division: Division) -> np.ndarray:
+    """rho (n_clusters, n_problems); a cluster that has rows of one class only decides for it, and
+    for none where it has neither."""
+    n_problems = run.formulation.n_problems
+    rho = np.full((division.partition.n_clusters, n_problems), np.nan)
+    problem_of = run.formulation.number
+    cluster_of = division.cluster[run.problem.rows]
+    whole = np.arange(run.problem.size)
+    part = problem_of * division.partition.n_clusters + cluster_of
+    order = whole[np.argsort(part, kind="stable")]
+    starts = np.flatnonzero(np.diff(part[order], prepend=-1))
+    for members in np.split(order, starts[1:]):
+        place = cluster_of[members[0]], problem_of[members[0]]
+        rho[place] = offset_and_margin(run, members)[0]
+        if run.task.kind == "classification":
+            signs = run.problem.linear[members]
+            if signs.min() == signs.max():
+                rho[place] = -signs[0]
+    return rho

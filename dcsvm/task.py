@@ -1,0 +1,75 @@
+"""What is to be learnt: the problem type with its labels, and how it becomes a Formulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm.dataset import class_order
+from dcsvm.formulation import (
+    Formulate,
+    c_svc_pairs,
+    epsilon_svr,
+    nu_svc_pairs,
+    nu_svr,
+    one_class,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """`values` per row are classes int64 from 0 ("classification"), targets float64 ("regression")
+    or zeros ("one_class"); `labels` float64 (k,) are the classes' labels in LIBSVM's order.
+
+    `formulate` takes values and copies of rows; `row_bound` float64 (n,) is the bound of |alpha| of
+    one row. `has_levels` is false for types whose bounds leave no problem to a cluster.
+    """
+
+    kind: str
+    labels: np.ndarray
+    values: np.ndarray
+    formulate: Formulate
+    has_levels: bool
+    class_C: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.labels)
+
+    def bound_of(self, values: np.ndarray) -> np.ndarray:
+        """Bound of |alpha| of a row with each of these values."""
+        if self.kind == "classification":
+            return self.class_C[values.astype(np.int64)]
+        return np.full(len(values), self.class_C[0])
+
+
+def task_of(labels: np.ndarray, options) -> Task:
+    """The task of training options on labels float64 (n,); ValueError for what does not fit."""
+    if not np.all(np.isfinite(labels)):
+        raise ValueError("labels must be finite numbers")
+    if len(labels) == 0:
+        raise ValueError("there are no rows")
+    name = options.svm_type
+    none = np.zeros(0)
+    if name == "one_class":
+        return Task("one_class", none, np.zeros(len(labels)),
+                    lambda values, copies: one_class(copies, options.nu), False, np.ones(1))  # fmt: skip
+    if name == "epsilon_svr":
+        return Task("regression", none, labels.astype(np.float64),
+                    lambda values, copies: epsilon_svr(values, copies, options.C, options.epsilon),
+                    True, np.array([options.C]))  # fmt: skip
+    if name == "nu_svr":
+        return Task("regression", none, labels.astype(np.float64),
+                    lambda values, copies: nu_svr(values, copies, options.C, options.nu),
+                    False, np.array([options.C]))  # fmt: skip
+    order, classes = class_order(labels)
+    if name == "nu_svc":
+        return Task("classification", order, classes,
+                    lambda values, copies: nu_svc_pairs(values, copies, len(order), options.nu),
+                    False, np.ones(len(order)))  # fmt: skip
+    weights = options.class_weights or {}
+    class_C = np.array([options.C * weights.get(float(label), 1.0) for label in order])
+    return Task("classification", order, classes,
+                lambda values, copies: c_svc_pairs(values, copies, class_C, bias=options.bias),
+                True, class_C)  # fmt: skip
