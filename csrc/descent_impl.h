@@ -47,17 +47,18 @@ struct Largest {
   }
 };
 
-static std::size_t descend(const CoordinateState& s, const float* kernel_row, double step,
-                           double* largest) {
+static std::size_t descend(const CoordinateState& s, const float* first_row, double first_step,
+                           const float* second_row, double second_step, double* largest) {
   constexpr std::size_t w = width<double>;
-  const DoubleVector zero = {}, t = zero + step;
+  const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
   Largest found(-1.0);
   for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {
     DoubleVector top = zero;
 #pragma GCC unroll 16
     for (std::size_t i = begin; i < begin + panel_rows; i += w) {
-      const DoubleVector g =
-          load<DoubleVector>(s.gradient + i) + t * load_lanes<double>(kernel_row + i);
+      const DoubleVector g = load<DoubleVector>(s.gradient + i) +
+                             t * load_lanes<double>(first_row + i) +
+                             u * load_lanes<double>(second_row + i);
       std::memcpy(s.gradient + i, &g, sizeof g);
       top = maximum(top, scaled_violation(s, i, g));
     }
@@ -66,6 +67,29 @@ static std::size_t descend(const CoordinateState& s, const float* kernel_row, do
   return found.place(
       [&s](std::size_t i) { return scaled_violation(s, i, load<DoubleVector>(s.gradient + i)); },
       largest);
+}
+
+static std::size_t best_companion(const CoordinateState& s, const double* diagonal,
+                                  const float* row, std::size_t place, double* gain) {
+  constexpr std::size_t w = width<double>;
+  const DoubleVector zero = {}, ratio = zero + s.gradient[place] / diagonal[place],
+                     inverse = zero + 1.0 / diagonal[place];
+  const auto gains = [&](std::size_t i) {
+    const DoubleVector k = load_lanes<double>(row + i);
+    const DoubleVector left = load<DoubleVector>(s.gradient + i) - k * ratio;
+    const DoubleVector own = load<DoubleVector>(diagonal + i);
+    const DoubleVector curvature = own - k * k * inverse, least = own * smallest_share;
+    const DoubleVector value = left * left / (curvature > least ? curvature : least);
+    return load<DoubleVector>(s.side + i) * left <= zero ? value : zero - 1.0;
+  };
+  Largest found(-2.0);
+  for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {
+    DoubleVector top = zero - 1.0;
+#pragma GCC unroll 16
+    for (std::size_t i = begin; i < begin + panel_rows; i += w) top = maximum(top, gains(i));
+    Largest::include(found, top);
+  }
+  return found.place(gains, gain);
 }
 
 constexpr double nothing = -1e300;

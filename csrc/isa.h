@@ -62,6 +62,7 @@ struct SparseTile {
 };
 
 constexpr double smallest_pair_curvature = 1e-12;
+constexpr double smallest_share = 1e-6;  // of K_ii: curvature that another variable leaves
 
 // State of coordinate descent on a working set, arrays padded to a multiple of panel_rows.
 struct CoordinateState {
@@ -84,9 +85,13 @@ struct Isa {
                            std::size_t lanes, double* sum);
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
-  // gradient += step * kernel_row; returns the index of the largest scaled violation
-  std::size_t (*descend)(const CoordinateState&, const float* kernel_row, double step,
-                         double* largest);
+  // gradient += the steps times the rows; returns the index of the largest scaled violation
+  std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
+                         const float* second_row, double second_step, double* largest);
+  // the variable that lowers the objective most when it moves together with `place`: gain is twice
+  // what that is more than `place` alone
+  std::size_t (*best_companion)(const CoordinateState&, const double* diagonal, const float* row,
+                                std::size_t place, double* gain);
   // gradient += the steps times the rows; returns the variable that may grow with the largest
   // -gradient (`grow`); `shrink` is the smallest -gradient of those that may shrink
   std::size_t (*descend_pair)(const CoordinateState&, const float* first_row, double first_step,

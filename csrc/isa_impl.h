@@ -498,7 +498,7 @@ static void subtract_product(const double* a, const double* b_transposed, std::s
 static const Isa functions = {
     DCSVM_ISA_NAME, dense<float>,   dense<double>,       bytes<float>,         bytes<double>,
     sparse<float>,  sparse<double>, weighted_sum<float>, weighted_sum<double>, descend,
-    descend_pair,   best_partner,   subtract_product};
+    best_companion, descend_pair,   best_partner,        subtract_product};
 
 #undef DCSVM_INLINE
 

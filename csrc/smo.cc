@@ -25,7 +25,7 @@ constexpr int steps_compared = 8;
 constexpr double too_dear = 2.0;            // times the other cost
 constexpr double selection_cost = 10.0;     // nanoseconds, fixed, for an active variable
 constexpr std::size_t complete_set = 1024;  // a problem of at most this many is one working set
-constexpr double inner_reduction = 0.2;     // of the working set's own violation
+constexpr double inner_reduction = 0.1;     // of the working set's own violation
 constexpr double inner_share = 0.3;         // of the tolerance: no need to be better than that
 // Of the tolerance: where more than that may have been left out of the gradient on the way, it is
 // computed from nothing before convergence is declared.

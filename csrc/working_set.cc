@@ -18,7 +18,7 @@ constexpr double smallest_damping = 1e-7, largest_damping = 1e-1;
 constexpr std::size_t most_held = 16;  // bounds a Newton step may run into
 
 // Nanoseconds, fixed: what decides between coordinate descent and Newton.
-constexpr double coordinate_cost = 0.12;   // per entry of a kernel row
+constexpr double coordinate_cost = 0.25;   // per entry of a kernel row
 constexpr double cholesky_cost = 0.0045;   // per |F|^3
 constexpr double newton_entry_cost = 2.0;  // per |F|^2
 // Coordinate descent slows down as it nears the optimum: what it says of itself is divided by this.
@@ -107,40 +107,89 @@ double WorkingSetSolver::violation() const {
   return largest;
 }
 
-// Coordinate descent on the variable with the largest scaled violation (equation (4) of the
-// paper's update rule), one fused pass over a kernel row per update.
+// Descent on two variables: the one with the largest scaled violation and the one that lowers the
+// objective most together with it. One fused pass over their kernel rows per update.
 double WorkingSetSolver::descend_coordinates(double tolerance, std::int64_t max_updates) {
   const bool scaled = std::any_of(scale_.begin(), scale_.end(), [](double s) { return s != 1.0; });
   const CoordinateState state{set_.stride, set_.gradient, side_.data(),
                               scaled ? scale_.data() : nullptr};
   const double target = tolerance * *std::min_element(scale_.begin(), scale_.end());
-  double largest = 0, gain = 0;
-  std::size_t i = isa().descend(state, set_.kernel, 0.0, &largest);
+  set_diagonal();
+  double largest = 0, total_gain = 0;
+  const float* none = set_.kernel;
+  std::size_t i = isa().descend(state, none, 0.0, none, 0.0, &largest);
   for (std::int64_t k = 0; k < max_updates && largest > target; ++k) {
-    const float* row = set_.kernel + i * set_.stride;
-    const double gradient = set_.gradient[i], curvature = row[i], old = set_.alpha[i];
-    double alpha;
-    if (curvature > smallest_curvature) {
-      alpha = std::clamp(old - gradient / curvature, set_.lower[i], set_.upper[i]);
-    } else {
-      alpha = gradient > 0 ? set_.lower[i] : set_.upper[i];
-    }
-    set_.alpha[i] = alpha;
-    refresh_side(i);
+    const float* row_i = set_.kernel + i * set_.stride;
+    double gain = 0;
+    std::size_t j = i;
+    if (row_i[i] > smallest_curvature)
+      j = isa().best_companion(state, diagonal_.data(), row_i, i, &gain);
+    if (!(gain > 0) || j >= set_.size) j = i;
+    double step_i, step_j;
+    const double fell = move_two(i, j, &step_i, &step_j);
     ++report_.updates;
-    if (alpha == old) break;  // the step is below the resolution of alpha
-    const double step = alpha - old;
-    gain -= step * (gradient + 0.5 * curvature * step);
-    i = isa().descend(state, row, step, &largest);
+    if (step_i == 0.0 && step_j == 0.0) break;  // below the resolution of alpha
+    total_gain += fell;
+    i = isa().descend(state, row_i, step_i, set_.kernel + j * set_.stride, step_j, &largest);
   }
-  return gain;
+  return total_gain;
+}
+
+// Minimises over two variables inside their bounds (one where they are the same) and returns by how
+// much the objective fell.
+double WorkingSetSolver::move_two(std::size_t i, std::size_t j, double* step_i, double* step_j) {
+  const double g = set_.gradient[i], h = set_.gradient[j];
+  const double a = diagonal_[i], c = diagonal_[j], b = set_.kernel[i * set_.stride + j];
+  const double low_i = set_.lower[i] - set_.alpha[i], high_i = set_.upper[i] - set_.alpha[i];
+  const double low_j = set_.lower[j] - set_.alpha[j], high_j = set_.upper[j] - set_.alpha[j];
+  const auto best = [](double slope, double curvature, double low, double high) {
+    if (curvature > smallest_curvature) return std::clamp(-slope / curvature, low, high);
+    return slope > 0 ? low : high;
+  };
+  const auto value = [&](double s, double t) {
+    return s * (g + 0.5 * a * s) + t * (h + 0.5 * c * t) + b * s * t;
+  };
+  double s = best(g, a, low_i, high_i), t = 0, lowest = value(s, 0);
+  if (i != j) {
+    const auto consider = [&](double new_s, double new_t) {
+      const double now = value(new_s, new_t);
+      if (!(now < lowest)) return;
+      lowest = now;
+      s = new_s;
+      t = new_t;
+    };
+    const double determinant = a * c - b * b;
+    const double free_s = (b * h - c * g) / determinant, free_t = (b * g - a * h) / determinant;
+    if (determinant > smallest_share * a * c && free_s >= low_i && free_s <= high_i &&
+        free_t >= low_j && free_t <= high_j) {
+      consider(free_s, free_t);
+    } else {
+      for (const double end : {low_i, high_i}) consider(end, best(h + b * end, c, low_j, high_j));
+      for (const double end : {low_j, high_j}) consider(best(g + b * end, a, low_i, high_i), end);
+    }
+  }
+  const auto apply = [this](std::size_t k, double step, double low, double high) {
+    const double old = set_.alpha[k];
+    set_.alpha[k] = step == low    ? set_.lower[k]
+                    : step == high ? set_.upper[k]
+                                   : std::clamp(old + step, set_.lower[k], set_.upper[k]);
+    refresh_side(k);
+    return set_.alpha[k] - old;
+  };
+  *step_i = apply(i, s, low_i, high_i);
+  *step_j = i == j ? 0.0 : apply(j, t, low_j, high_j);
+  return -lowest;
+}
+
+void WorkingSetSolver::set_diagonal() {
+  diagonal_.assign(set_.stride, 1.0);
+  for (std::size_t i = 0; i < set_.size; ++i) diagonal_[i] = set_.kernel[i * set_.stride + i];
 }
 
 // SMO with second-order selection of the partner where all variables are in one sum.
 double WorkingSetSolver::descend_one_sum(double tolerance, std::int64_t max_updates) {
   const CoordinateState state{set_.stride, set_.gradient, side_.data(), nullptr};
-  diagonal_.assign(set_.stride, 1.0);
-  for (std::size_t i = 0; i < set_.size; ++i) diagonal_[i] = set_.kernel[i * set_.stride + i];
+  set_diagonal();
   double grow = 0, shrink = 0, total_gain = 0;
   std::size_t i = isa().descend_pair(state, set_.kernel, 0.0, set_.kernel, 0.0, &grow, &shrink);
   for (std::int64_t k = 0; k < max_updates && grow - shrink > tolerance; ++k) {

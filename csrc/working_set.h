@@ -46,6 +46,8 @@ class WorkingSetSolver {
   double descend_coordinates(double tolerance, std::int64_t max_updates);
   double descend_one_sum(double tolerance, std::int64_t max_updates);
   double descend_pairs(double tolerance, std::int64_t max_updates);
+  double move_two(std::size_t i, std::size_t j, double* step_i, double* step_j);
+  void set_diagonal();
   bool move_pair(std::size_t i, std::size_t j, double curvature, double* step_i, double* step_j,
                  double* gain);
   void add_row(std::size_t i, double change);
