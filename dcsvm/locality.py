@@ -24,7 +24,7 @@ FEWEST_ROWS = 2000  # no groups are looked for in less
 SAMPLE = 2048  # rows; where these are one group, all are taken to be
 WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach
 WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach
-TRIED_ROWS = 64
+TRIED_ROWS, MEASURED_GROUPS = 64, 8  # rows of each, the largest groups
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,24 @@ def find_locality(
         return whole
     points = _core.Points(rows, threads)
     order, start = _core.find_groups(points, between.squared_distance, SMALLEST_GROUP, threads)
-    skipped = _core.share_apart(points, order, within.squared_distance, TRIED_ROWS, threads)
-    if skipped < WORTH_SKIPPING:
+    if _share_skipped(points, order, start, within, threads) < WORTH_SKIPPING:
         within = Reach()
         if len(start) == 2:
             return whole
     return Locality(order, start, between, within)
+
+
+def _share_skipped(points, order, start, reach: Reach, threads: int) -> float:
+    """Part of the pairs of rows and blocks inside groups that are provably out of reach."""
+    sizes = np.diff(start).astype(np.float64)
+    groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]
+    shares = [
+        _core.share_apart(
+            points, order[start[g] : start[g + 1]], reach.squared_distance, TRIED_ROWS, threads
+        )
+        for g in groups
+    ]
+    return float(np.average(shares, weights=sizes[groups] ** 2))
 
 
 def _share_apart(rows: Rows, reach: Reach, threads: int) -> float:
