@@ -92,6 +92,8 @@ def exact_model(run) -> ExactModel:
     coef = found.coef
     run.report.n_sv, run.report.n_bsv = coef.shape[1], found.n_bounded
     run.report.rho = (rho / margin).tolist()
+    run.report.objectives = (np.array(run.report.objectives) / margin**2).tolist()
+    run.report.objective = sum(run.report.objectives)
     classes = run.values[found.place]
     counts = None
     if run.task.kind == "classification":
