@@ -30,6 +30,8 @@ EARLY_TOLERANCE = 1e-3
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
+SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
+REGRESSIONS = ("epsilon_svr", "nu_svr")
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 
 
@@ -37,6 +39,9 @@ ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients
 class TrainOptions:
     """Everything `train` can be told, with the defaults of the command and of the Python API.
 
+    `svm_type` is one of SVM_TYPES; `nu` is that of nu-SVC, one-class and nu-SVR, `epsilon` half the
+    width of the tube of epsilon-SVR. `class_weights` maps labels to factors of C (C-SVC). `bias` is
+    C-SVC's; the other types always have one. `probability` fits what probabilities need.
     gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
     cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
     duality gap relative to the objective instead of at a violation of `tolerance`. `early` stops
@@ -45,6 +50,12 @@ class TrainOptions:
     """
 
     C: float = 1.0
+    svm_type: str = "c_svc"
+    nu: float = 0.5
+    epsilon: float = 0.1
+    class_weights: dict[float, float] | None = None
+    bias: bool = False
+    probability: bool = False
     kernel: str = "rbf"
     gamma: float | None = None
     coef0: float = 0.0
@@ -65,6 +76,19 @@ class TrainOptions:
     measure_levels: bool = False
 
     def __post_init__(self):
+        if self.svm_type not in SVM_TYPES:
+            raise ValueError(
+                f"svm_type must be one of {', '.join(SVM_TYPES)}, not {self.svm_type!r}"
+            )
+        if not 0 < self.nu <= 1:
+            raise ValueError(f"nu must be above 0 and at most 1, not {self.nu:g}")
+        if not 0 <= self.epsilon < float("inf"):
+            raise ValueError(f"epsilon must be at least 0 and finite, not {self.epsilon:g}")
+        for label, weight in (self.class_weights or {}).items():
+            if not 0 < weight < float("inf"):
+                raise ValueError(
+                    f"the weight of class {label:g} must be positive and finite, not {weight:g}"
+                )
         if not self.tolerance > 0:
             raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
         if self.gap is not None and not self.gap > 0:
@@ -79,6 +103,19 @@ class TrainOptions:
             raise ValueError(f"threads must be at least 1, not {self.threads}")
         if self.cache_mb is not None and self.cache_mb < 1:
             raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
+
+
+def check_supported(options: TrainOptions) -> None:
+    """Raise ValueError for what `train_rows` cannot do yet."""
+    wanted = {
+        f"svm_type {options.svm_type}": options.svm_type != "c_svc",
+        "a weight of a class": options.class_weights,
+        "a bias": options.bias,
+        "probability": options.probability,
+    }
+    for name, is_wanted in wanted.items():
+        if is_wanted:
+            raise ValueError(f"{name} is not supported yet")
 
 
 class _CoreProgress:
@@ -109,6 +146,7 @@ class _Run:
     def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
         self.start = time.perf_counter()
         self.options, self.progress = options, progress
+        check_supported(options)
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
         self.label_order, sign = encode_labels(labels)
