@@ -16,11 +16,13 @@ DISTINCT_LABELS = 0.9  # of the rows
 BLOCK = 2**18  # numbers looked at together, to stay in the cache
 
 
-def advice(rows: Rows, labels: np.ndarray) -> list[str]:
-    """A sentence for each thing that looks wrong; `labels` are float64 (n_samples,)."""
+def advice(rows: Rows, labels: np.ndarray | None) -> list[str]:
+    """A sentence for each thing that looks wrong; `labels` are the classes, float64 (n_samples,),
+    or None where there are none."""
     if rows.n_samples < FEWEST_ROWS:
         return []
-    return [*_about_labels(labels), *_about_features(*_extremes(rows))]
+    about_labels = [] if labels is None else _about_labels(labels)
+    return [*about_labels, *_about_features(*_extremes(rows))]
 
 
 def _about_labels(labels: np.ndarray):

@@ -85,7 +85,9 @@ def check(
         else _rows_to_check(problem, alpha, _reduced(problem, alpha, gradient), seed)
     )
     while len(checked):
-        exact = gradient_of(data, problem, alpha, checked, units, locality.between, threads, float64=True)
+        exact = gradient_of(
+            data, problem, alpha, checked, units, locality.between, threads, float64=True
+        )
         difference[checked] = exact - gradient[checked]
         gradient[checked] = exact
         remaining[checked] = False

@@ -53,15 +53,19 @@ class Coefficients:
         return int(np.count_nonzero(np.any(np.abs(self.coef) >= self.bound, axis=0)))
 
 
-def offset_and_margin(run, members: np.ndarray) -> tuple[float, float]:
-    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
+def offset_and_margin(
+    run, members: np.ndarray, alpha: np.ndarray | None = None, gradient: np.ndarray | None = None
+) -> tuple[float, float]:
+    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r. Alpha and
+    gradient are the run's unless others are given.
 
     Gradients of free variables give the offset (LIBSVM's calculate_rho); r is not 1 for nu-SVC only.
     """
     problem = run.problem
     if problem.group is None:
         return 0.0, 1.0
-    alpha, gradient = run.alpha[members], run.gradient[members]
+    alpha = (run.alpha if alpha is None else alpha)[members]
+    gradient = (run.gradient if gradient is None else gradient)[members]
     lower, upper = problem.lower[members], problem.upper[members]
     offsets = []
     for group in range(problem.n_groups):

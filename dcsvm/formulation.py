@@ -125,9 +125,7 @@ def c_svc_pairs(
     return Formulation(problem, start, np.zeros(len(rows)))
 
 
-def nu_svc_pairs(
-    classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: float
-) -> Formulation:
+def nu_svc_pairs(classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: float) -> Formulation:
     """nu-SVC (Schoelkopf et al. 2000) as LIBSVM solves it: each class of a pair keeps the sum
     nu n / 2 with bounds 1; solutions are divided by the margin afterwards."""
     rows, signs, start = _pairs(classes, n_classes)

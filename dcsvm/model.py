@@ -41,6 +41,12 @@ class EarlyModel:
 
 
 @dataclass(frozen=True, eq=False)
+class Probability:
+    A: np.ndarray
+    B: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
 class Model:
     kernel: Kernel
     labels: np.ndarray

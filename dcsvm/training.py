@@ -8,8 +8,6 @@ tolerance, checked with float64 kernel values.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-
 import numpy as np
 
 from dcsvm import _core
@@ -17,11 +15,13 @@ from dcsvm.certificate import Certificate, check, gradient_of
 from dcsvm.dataset import Rows
 from dcsvm.duplicates import find_duplicates
 from dcsvm.extraction import Coefficients, Division, early_model, exact_model
+from dcsvm.held_out import probability_of
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
 from dcsvm.locality import find_locality
-from dcsvm.model import SVM_TYPES, Model
-from dcsvm.partition import CLUSTERINGS, two_step_kernel_kmeans
+from dcsvm.model import Model
+from dcsvm.options import TrainOptions
+from dcsvm.partition import two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 from dcsvm.report import LevelReport, Progress, TrainReport
 from dcsvm.task import task_of
@@ -32,75 +32,6 @@ SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """Everything `train` can be told, with the defaults of the command and of the Python API.
-
-    `bias` is for C-SVC; the other types always have one. `nu`, `epsilon` (half the width of the tube
-    of epsilon-SVR) and `class_weights` (label to factor of C) are LIBSVM's.
-    gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
-    cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
-    duality gap relative to the objective instead of at a violation of `tolerance`. `early` stops
-    after the early level; `certify` checks every row in float64; `measure_levels` adds to the
-    report of each level what it left out.
-    """
-
-    C: float = 1.0
-    svm_type: str = "c_svc"
-    nu: float = 0.5
-    epsilon: float = 0.1
-    class_weights: dict[float, float] | None = None
-    bias: bool = False
-    probability: bool = False
-    kernel: str = "rbf"
-    gamma: float | None = None
-    coef0: float = 0.0
-    degree: int = 3
-    tolerance: float = 1e-3
-    gap: float | None = None
-    levels: int | None = None
-    branching: int = 4
-    sample: int = 1000
-    early: bool = False
-    early_level: int | None = None
-    clustering: str = "kernel"
-    seed: int = 0
-    threads: int | None = None
-    cache_mb: int | None = None
-    max_iterations: int = -1
-    certify: bool = False
-    measure_levels: bool = False
-
-    def __post_init__(self):
-        if self.svm_type not in SVM_TYPES:
-            raise ValueError(
-                f"svm_type must be one of {', '.join(SVM_TYPES)}, not {self.svm_type!r}"
-            )
-        if not 0 < self.nu <= 1:
-            raise ValueError(f"nu must be above 0 and at most 1, not {self.nu:g}")
-        if not 0 <= self.epsilon < float("inf"):
-            raise ValueError(f"epsilon must be at least 0 and finite, not {self.epsilon:g}")
-        for label, weight in (self.class_weights or {}).items():
-            if not 0 < weight < float("inf"):
-                raise ValueError(
-                    f"the weight of class {label:g} must be positive and finite, not {weight:g}"
-                )
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
-        if self.gap is not None and not self.gap > 0:
-            raise ValueError(f"gap must be positive, not {self.gap:g}")
-        if self.sample < 1:
-            raise ValueError(f"sample must be at least 1, not {self.sample}")
-        if self.clustering not in CLUSTERINGS:
-            raise ValueError(
-                f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}"
-            )
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads must be at least 1, not {self.threads}")
-        if self.cache_mb is not None and self.cache_mb < 1:
-            raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
 
 
 class _CoreProgress:
@@ -253,6 +184,7 @@ class _Run:
             exact,
             early,
             svm_type=self.options.svm_type,
+            probability=probability_of(self) if self.options.probability else None,
             report=self.report,
         )
         return model, self.report
@@ -306,9 +238,7 @@ class _Run:
         if self.options.measure_levels and self.formulation.n_problems == 1:
             variables = np.flatnonzero(self.alpha)
             self.levels.append(
-                LevelState(
-                    cluster, self.problem.rows[variables], self.alpha[variables], objective
-                )
+                LevelState(cluster, self.problem.rows[variables], self.alpha[variables], objective)
             )
         self.progress.end_level(level_report)
         return Division(partition, cluster, members, sizes)
@@ -427,7 +357,11 @@ class _Run:
         tolerance: float,
         *,
         gradient_given: bool = False,
+        alpha: np.ndarray | None = None,
+        gradient: np.ndarray | None = None,
     ) -> list[dict]:
+        """Solve parts of the problem, `sizes` of the variables `members`, in place: the run's alpha
+        and gradient unless others are given."""
         if self.progress.stop:
             tolerance = float("inf")
         solved = _core.solve_clusters(
@@ -436,8 +370,8 @@ class _Run:
             self.problem,
             np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
             members,
-            self.alpha,
-            self.gradient,
+            self.alpha if alpha is None else alpha,
+            self.gradient if gradient is None else gradient,
             tolerance,
             self.iterations_left,
             self.cache_bytes,

@@ -189,10 +189,12 @@ def test_files_that_cannot_be_opened_are_named(run, model, test_file, tmp_path):
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "b", "c", "d"], ["-x", "a", "b", "c"],
                                        ["--threads", "0", "a", "b", "c"]], ids=str)  # fmt: skip
-def test_wrong_usage_exits_with_two(run, arguments):
+def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
-    assert "Usage" in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.endswith(" --help\n")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_lenient_data_is_accepted_on_request(run, model, tmp_path):

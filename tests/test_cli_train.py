@@ -137,15 +137,17 @@ def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, tr
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "4", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
+    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
      ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
      ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
     ids=str,
 )  # fmt: skip
-def test_wrong_usage_exits_with_two(run, arguments):
+def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
-    assert "Usage" in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.endswith(" --help\n")
+    assert len(result.stderr.splitlines()) == 1
     assert os.listdir() == []
 
 

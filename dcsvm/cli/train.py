@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 
 import click
 
+from dcsvm.cli.libsvm_syntax import LibsvmCommand
 from dcsvm.cli.options import (
     CONTEXT,
     NOT_CONVERGED,
@@ -19,23 +21,110 @@ from dcsvm.cli.options import (
     version_option,
 )
 
+KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")  # by the number of -t
 
-@click.command(context_settings=CONTEXT)
+
+def factors_of_classes(_ctx, _option, pairs: tuple[tuple[float, float], ...]):
+    """{label: factor}; those of one label multiply, as in LIBSVM."""
+    factors = {}
+    for label, factor in pairs:
+        factors[label] = factors.get(label, 1.0) * factor
+    return factors or None
+
+
+def not_with_folds(ctx: click.Context, _option, path: str | None) -> str | None:
+    if path is not None and ctx.params["n_folds"] is not None:
+        raise click.UsageError("cross validation (-v) writes no report")
+    return path
+
+
+def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> str | None:
+    """As LIBSVM names it, after the training set in the current folder; None with -v."""
+    training_set_file = ctx.params["training_set_file"]
+    if ctx.params["n_folds"] is not None:
+        return None
+    if path is not None:
+        return path
+    if training_set_file in ("-", "/dev/stdin"):
+        raise click.UsageError("MODEL_FILE is needed when the training set is standard input")
+    return os.path.basename(training_set_file) + ".model"
+
+
+@click.command(cls=LibsvmCommand, context_settings=CONTEXT)
 @click.argument("training_set_file")
-@click.argument("model_file", required=False)
+@click.argument("model_file", required=False, callback=model_file_or_default)
+@click.option(
+    "-s",
+    "svm_type",
+    type=click.IntRange(0, 4),
+    default=0,
+    metavar="TYPE",
+    help="Problem: 0 C-SVC, 1 nu-SVC, 2 one-class, 3 epsilon-SVR, 4 nu-SVR. Default 0.",
+)
 @click.option(
     "-t",
     "kernel_type",
-    type=click.IntRange(0, 3),
+    type=click.IntRange(0, 4),
     default=2,
     metavar="TYPE",
     help="Kernel: 0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, "
-    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0). Default 2.",
+    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0), 4 precomputed (kernel values "
+    "in the file). Default 2.",
 )
 @click.option("-d", "degree", type=int, default=3, help="Degree of the polynomial. Default 3.")
-@click.option("-g", "gamma", type=float, help="gamma. Default 1/number of features.")
+@click.option("-g", "gamma", type=float, help="gamma; 0 is the default, 1/number of features.")
 @click.option("-r", "coef0", type=float, default=0.0, help="coef0. Default 0.")
-@click.option("-c", "C", type=float, default=1.0, help="C, the cost of an error. Default 1.")
+@click.option(
+    "-c",
+    "C",
+    type=float,
+    default=1.0,
+    help="C, the cost of an error, of C-SVC and both regressions. Default 1.",
+)
+@click.option(
+    "-w",
+    "class_weights",
+    type=(float, float),
+    multiple=True,
+    callback=factors_of_classes,
+    metavar="LABEL FACTOR",
+    help="-wLABEL FACTOR, as in -w-1 5: C of a class times the factor, for C-SVC. Default 1.",
+)
+@click.option(
+    "-n",
+    "nu",
+    type=float,
+    default=0.5,
+    help="nu of nu-SVC, one-class and nu-SVR. Default 0.5.",
+)
+@click.option(
+    "-p",
+    "epsilon",
+    type=float,
+    default=0.1,
+    help="epsilon of epsilon-SVR: errors up to it cost nothing. Default 0.1.",
+)
+@click.option(
+    "--bias",
+    is_flag=True,
+    help="C-SVC with a bias, as in LIBSVM; the other problems always have one.",
+)
+@click.option(
+    "-b",
+    "probability",
+    type=click.IntRange(0, 1),
+    default=0,
+    metavar="0|1",
+    help="1: a model that can predict probabilities. Default 0.",
+)
+@click.option(
+    "-v",
+    "n_folds",
+    type=int,
+    is_eager=True,
+    metavar="N",
+    help="N-fold cross validation: prints its accuracy or errors and writes no model.",
+)
 @click.option(
     "-e", "tolerance", type=float, default=0.001, help="Largest KKT violation. Default 0.001."
 )
@@ -48,10 +137,19 @@ from dcsvm.cli.options import (
 @click.option(
     "-m",
     "cache_mb",
-    type=click.IntRange(min=1),
+    type=click.FloatRange(min=0, min_open=True),
     metavar="MB",
     help="Memory for kernel values. Default: half of the memory this process may use, "
     "at most 8000.",
+)
+@click.option(
+    "-h",
+    "shrinking",
+    type=click.IntRange(0, 1),
+    expose_value=False,
+    metavar="0|1",
+    help="Accepted and ignored: LIBSVM's shrinking. Here rows are always left out while they "
+    "cannot matter, and looked at again before the end.",
 )
 @click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and what did not converge.")
 @click.option(
@@ -106,36 +204,53 @@ from dcsvm.cli.options import (
     help="Stop after about N coordinate updates, not converged.",
 )
 @click.option("--certify", is_flag=True, help="Check every row with float64 kernel values.")
-@click.option("--report", "report_file", metavar="FILE", help="Write what happened as JSON.")
+@click.option(
+    "--report",
+    "report_file",
+    callback=not_with_folds,
+    metavar="FILE",
+    help="Write what happened as JSON.",
+)
+@click.option(
+    "--model-format",
+    type=click.Choice(["dcsvm", "libsvm"]),
+    default="dcsvm",
+    help="dcsvm: an exact model is LIBSVM's with a section after its end; libsvm: LIBSVM's alone. "
+    "Default dcsvm.",
+)
 @version_option
 def main(training_set_file: str, model_file: str | None, **options) -> None:
     """Train a support vector machine by divide and conquer.
 
     TRAINING_SET_FILE is in LIBSVM's format ("-" for standard input). MODEL_FILE is by default the
-    file's name with .model appended, in the current folder. Exit status: 0 converged, 1 failed,
-    2 usage, 3 a usable model that did not converge.
+    file's name with .model appended, in the current folder. Options with one letter are read as
+    svm-train reads them: the value is the next argument, whatever it starts with. Exit status: 0
+    converged, 1 failed, 2 usage, 3 a usable model that did not converge.
     """
-    if model_file is None:
-        if training_set_file in ("-", "/dev/stdin"):
-            raise click.UsageError("MODEL_FILE is needed when the training set is standard input")
-        model_file = os.path.basename(training_set_file) + ".model"
     guarded(lambda: train_file(training_set_file, model_file, **options))
 
 
-def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads, quiet, report_file,
-               max_iterations, lenient, scale_file, **options) -> int:  # fmt: skip
-    """Read, train, write, report; returns the exit status."""
+def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type, gamma, cache_mb,
+               threads, quiet, report_file, model_format, max_iterations, probability, lenient,
+               scale_file, **options) -> int:  # fmt: skip
+    """Read, train, write and report, or cross validate; returns the exit status."""
     from dcsvm.advice import advice
+    from dcsvm.cli.cross_validation import cross_validate_data
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
-    from dcsvm.kernels import NAMES
-    from dcsvm.model_file import save_model
     from dcsvm.plan import default_cache_mb, default_threads
-    from dcsvm.training import TrainOptions, train_rows
+    from dcsvm.training import REGRESSIONS, SVM_TYPES, TrainOptions, train_rows
 
     start = time.perf_counter()
+    if n_folds is not None and n_folds < 2:
+        raise ValueError("n-fold cross validation: n must >= 2")
+    if model_format != "dcsvm":
+        raise ValueError(f"--model-format {model_format} is not supported yet")
     options = TrainOptions(
-        kernel=NAMES[kernel_type],
-        cache_mb=cache_mb or default_cache_mb(),
+        svm_type=SVM_TYPES[svm_type],
+        kernel=KERNELS[kernel_type],
+        gamma=gamma or None,
+        probability=bool(probability),
+        cache_mb=math.ceil(cache_mb) if cache_mb else default_cache_mb(),
         threads=threads or default_threads(),
         max_iterations=-1 if max_iterations is None else max_iterations,
         measure_levels=report_file is not None,
@@ -148,12 +263,15 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
         training_set_file, lenient=lenient, scale_file=scale_file, threads=options.threads
     )
     read = time.perf_counter()
-    for sentence in [] if quiet else advice(data.rows, data.labels):
+    classes = None if options.svm_type in REGRESSIONS else data.labels
+    for sentence in [] if quiet else advice(data.rows, classes):
         click.echo(f"warning: {sentence}", err=True)
     progress = TerminalProgress(quiet)
+    if n_folds is not None:
+        return cross_validate_data(data, options, n_folds, progress)
     model, report = train_rows(data.rows, data.labels, options, progress)
     trained = time.perf_counter()
-    save_model(model, model_file)
+    model.save(model_file)
     written = time.perf_counter()
     if not quiet:
         say_result(report)

@@ -1,0 +1,45 @@
+"""-v N: what svm-train prints of a cross validation, on stdout even when quiet."""
+
+from __future__ import annotations
+
+import warnings
+
+import click
+import numpy as np
+
+from dcsvm.cli.options import NOT_CONVERGED
+from dcsvm.cli.report import TerminalProgress
+from dcsvm.cross_validation import cross_validate
+from dcsvm.dataset import Dataset
+from dcsvm.training import REGRESSIONS, TrainOptions
+
+
+def cross_validate_data(
+    data: Dataset, options: TrainOptions, n_folds: int, progress: TerminalProgress
+) -> int:
+    """Cross validate and print; returns the exit status. More folds than rows leave one out."""
+    n_rows = data.rows.n_samples
+    if n_folds > n_rows:
+        progress.say(f"warning: {n_folds} folds of {n_rows} rows: leaving one out instead")
+        n_folds = n_rows
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predicted = cross_validate(data.rows, data.labels, options, n_folds, progress)
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
+    if options.svm_type in REGRESSIONS:
+        error, correlation = regression_errors(predicted, data.labels)
+        click.echo(f"Cross Validation Mean squared error = {error:g}")
+        click.echo(f"Cross Validation Squared correlation coefficient = {correlation:g}")
+    else:
+        accuracy = 100 * np.mean(predicted == data.labels)
+        click.echo(f"Cross Validation Accuracy = {accuracy:g}%")
+    return NOT_CONVERGED if caught else 0
+
+
+def regression_errors(predicted: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Mean squared error and squared correlation coefficient, nan where either is constant."""
+    error = float(np.mean((predicted - labels) ** 2))
+    p, y = predicted - predicted.mean(), labels - labels.mean()
+    spread = (p @ p) * (y @ y)
+    return error, float((p @ y) ** 2 / spread) if spread > 0 else float("nan")

@@ -1,0 +1,73 @@
+"""LIBSVM's option syntax in front of Click, for both commands.
+
+svm-train looks at the first letter after a dash only (`-cost 5` is `-c 5`), takes the next argument
+as the value whatever it is (`-r -1`), and has one option with its subject glued on (`-w-1 5`).
+Options with two dashes stay Click's. Where svm-train would take a slip for something else, as the
+`g` of `-gap` or of `-g0.5`, this is an error here.
+"""
+
+from __future__ import annotations
+
+import click
+
+from dcsvm.cli.options import USAGE
+
+
+class LibsvmCommand(click.Command):
+    """A command that reads its arguments as svm-train does; wrong usage is one sentence, exit 2."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, for_click(args, self.params))
+        except click.UsageError as error:
+            sentence = error.format_message().rstrip(".")
+            click.echo(
+                f"error: {sentence[0].lower()}{sentence[1:]}; see {ctx.command_path} --help",
+                err=True,
+            )
+            ctx.exit(USAGE)
+
+
+def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
+    """The arguments as Click reads them: every option a word of its own, then its values.
+
+    An option of two values is LIBSVM's `-wi`: the first value is what is glued to the letter.
+    Raises click.UsageError.
+    """
+    options = {name: option for option in parameters for name in option.opts}
+    left = list(args)
+    rewritten = []
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return [*rewritten, word, *left]
+        is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-"
+        name = word[:2] if is_letter else word
+        option = options.get(name)
+        if not isinstance(option, click.Option):
+            rewritten.append(word)
+            continue
+        rewritten.append(name)
+        n_values = 0 if option.is_flag else option.nargs
+        if is_letter and n_values == 2:
+            if len(word) == 2:
+                raise click.UsageError(f"the label is glued to {name}, as in {name}1 5")
+            rewritten.append(word[2:])
+            n_values = 1
+        elif is_letter:
+            check_rest(word, options)
+        if len(left) < n_values:
+            raise click.UsageError(f"the option {word} requires a value")
+        rewritten += left[:n_values]
+        del left[:n_values]
+    return rewritten
+
+
+def check_rest(word: str, options: dict[str, click.Parameter]) -> None:
+    """What follows the letter of an option may be the rest of a word and nothing else."""
+    if f"-{word}" in options:
+        raise click.UsageError(f"no such option: {word} (write -{word})")
+    if not (word[2:] + "a").isalpha():
+        raise click.UsageError(
+            f"no such option: {word} (a value is the next argument, as in {word[:2]} {word[2:]})"
+        )

@@ -1,0 +1,160 @@
+"""-v: svm-train's lines, no model, and the tools that read them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dcsvm.cli import cross_validation
+from dcsvm.cli.train import main
+
+FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def training(wavy, write_libsvm):
+    X, y = wavy
+    return write_libsvm(X[:300], y[:300], "train.txt")
+
+
+def predicting(monkeypatch, predicted):
+    monkeypatch.setattr(cross_validation, "cross_validate", lambda *_: np.array(predicted))
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_the_accuracy_is_svm_trains_line_even_when_quiet(run, training, quiet):
+    result = run(*FAST, *quiet, "-v", 3, training)
+    assert result.exit_code == 0, result.stderr
+    assert re.fullmatch(r"Cross Validation Accuracy = [789]\d(\.\d{1,4})?%\n", result.stdout)
+    assert (result.stderr == "") == bool(quiet)
+    assert os.listdir() == []
+
+
+def test_a_model_file_is_not_written_either(run, training):
+    assert run(*FAST, "-q", "-v", 2, training, "a.model").exit_code == 0
+    assert os.listdir() == []
+
+
+def test_the_number_is_printed_as_c_prints_it(run, write_libsvm, monkeypatch):
+    path = write_libsvm(np.eye(9), [1, 1, 1, 1, 1, -1, -1, -1, -1])
+    predicting(monkeypatch, [1, 1, 1, 1, 1, -1, -1, -1, 1])
+    assert run("-v", 2, path).stdout == "Cross Validation Accuracy = 88.8889%\n"
+    predicting(monkeypatch, [1, 1, 1, 1, 1, -1, -1, -1, -1])
+    assert run("-v", 2, path).stdout == "Cross Validation Accuracy = 100%\n"
+
+
+def test_a_regression_has_two_lines(run, write_libsvm, monkeypatch):
+    path = write_libsvm(np.eye(4), [1, 2, 3, 5])
+    predicting(monkeypatch, [1.5, 2, 2.5, 4])
+    result = run("-s", 3, "-v", 2, path)
+    correlation = np.corrcoef([1.5, 2, 2.5, 4], [1, 2, 3, 5])[0, 1] ** 2
+    assert result.stdout == (
+        "Cross Validation Mean squared error = 0.375\n"
+        f"Cross Validation Squared correlation coefficient = {correlation:g}\n"
+    )
+    predicting(monkeypatch, [2, 2, 2, 2])
+    assert "coefficient = nan\n" in run("-s", 4, "-v", 2, path).stdout
+
+
+def test_targets_of_a_regression_are_not_warned_about(run, write_libsvm, monkeypatch):
+    path = write_libsvm(np.ones((30, 1)), np.arange(30))
+    predicting(monkeypatch, np.arange(30))
+    assert "labels" not in run("-s", 3, "-v", 2, path).stderr
+    assert "labels" in run("-s", 0, "-v", 2, path).stderr
+
+
+@pytest.mark.parametrize("n", [1, 0, -3])
+def test_fewer_than_two_folds_are_svm_trains_sentence(run, training, n):
+    result = run("-v", n, training)
+    assert result.exit_code == 1
+    assert result.stderr == "error: n-fold cross validation: n must >= 2\n"
+
+
+def test_more_folds_than_rows_leave_one_out(run, write_libsvm):
+    path = write_libsvm(np.array([[1.0], [1.1], [-1.0], [-1.1]]), [1, 1, 2, 2])
+    result = run(*FAST, "-v", 100, path)
+    assert result.stdout == "Cross Validation Accuracy = 100%\n"
+    assert "100 folds of 4 rows: leaving one out instead" in result.stderr
+
+
+def test_folds_that_did_not_converge_exit_with_three(run, training):
+    result = run(*FAST, "-q", "--max-iter", 5, "-v", 2, training)
+    assert result.exit_code == 3
+    assert result.stdout.startswith("Cross Validation Accuracy = ")
+    assert result.stderr == "warning: 2 of 2 folds did not converge\n"
+
+
+def test_there_is_no_report_of_a_cross_validation(run, training):
+    result = run(*FAST, "-v", 2, "--report", "r.json", training)
+    assert result.exit_code == 2
+    assert "cross validation (-v) writes no report" in result.stderr
+
+
+def executable(name):
+    path = Path(sys.executable).with_name(name)
+    if not path.exists():
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def tool(name):
+    """A script of LIBSVM's tools; runs with any Python."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def test_svm_grid_runs_unchanged(training, tmp_path):
+    done = subprocess.run(
+        [sys.executable, tool("svm-grid"), "-log2c", "0,2,2", "-log2g", "1,-1,-2", "-v", "3",
+         "-svmtrain", executable("dcsvm-train"), "-gnuplot", "null", "-m", "50", training],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) == 5, done.stderr
+    C, gamma, rate = map(float, lines[-1].split())
+    assert C in (1, 4)
+    assert gamma in (0.5, 2)
+    assert 70 < rate <= 100
+    assert len((tmp_path / "train.txt.out").read_text().splitlines()) == 4
+
+
+@pytest.mark.slow
+def test_svm_easy_runs_unchanged(wavy, write_libsvm, tmp_path):
+    if not Path("/usr/bin/gnuplot").exists():
+        pytest.skip("svm-easy demands /usr/bin/gnuplot")
+    X, y = wavy
+    train, test = write_libsvm(X[:200], y[:200], "train"), write_libsvm(X[200:], y[200:], "test")
+    easy, folder = tool("svm-easy"), tmp_path / "easy" / "tools"
+    folder.mkdir(parents=True)
+    grid = f'#!/bin/sh\nexec "{sys.executable}" {tool("svm-grid")} "$@"\n'
+    (folder / "grid.py").write_text(grid)
+    (folder / "grid.py").chmod(0o755)
+    for name, path in (("svm-train", executable("dcsvm-train")), ("svm-scale", tool("svm-scale")),
+                       ("svm-predict", executable("dcsvm-predict"))):  # fmt: skip
+        (folder.parent / name).symlink_to(path)
+    done = subprocess.run([sys.executable, easy, train, test],
+                          cwd=folder, capture_output=True, text=True, timeout=600)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Best c=[\d.]+, g=[\d.]+ CV rate=[789]\d", done.stdout)
+    assert re.search(r"Accuracy = [789]\d.*\(classification\)", done.stdout)
+    assert len((folder / "test.predict").read_text().splitlines()) == 800

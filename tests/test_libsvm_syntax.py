@@ -1,0 +1,122 @@
+"""Arguments as svm-train reads them: what reaches the options of both commands."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from dcsvm.cli import predict, train
+from dcsvm.cli.libsvm_syntax import for_click
+
+
+def rewritten(*args):
+    return for_click(list(args), train.main.params)
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """What the body of dcsvm-train is called with."""
+
+    def invoke(*args):
+        seen = {}
+
+        def train_file(*files, **options):
+            seen.update(options, files=files)
+            return 0
+
+        monkeypatch.setattr(train, "train_file", train_file)
+        result = CliRunner().invoke(train.main, args)
+        assert result.exit_code == 0, result.stderr
+        return seen
+
+    return invoke
+
+
+def test_the_value_is_the_next_argument_even_with_a_dash(given):
+    options = given("-r", "-1", "-c", "-2.5e-1", "-g", "-0", "data")
+    assert (options["coef0"], options["C"], options["gamma"]) == (-1.0, -0.25, 0.0)
+    assert options["files"] == ("data", "data.model")
+
+
+@pytest.mark.parametrize(
+    ("args", "weights"),
+    [(["-w1", "3"], {1.0: 3.0}), (["-w-1", "5"], {-1.0: 5.0}), (["-w+1", "5"], {1.0: 5.0}),
+     (["-w-1", "5", "-w1", "0.5"], {-1.0: 5.0, 1.0: 0.5}), (["-w2", "-4"], {2.0: -4.0}),
+     (["-w1", "2", "-w1", "3"], {1.0: 6.0}), ([], None)],
+    ids=str,
+)  # fmt: skip
+def test_the_label_is_glued_to_w(given, args, weights):
+    assert given(*args, "data")["class_weights"] == weights
+
+
+def test_only_the_first_letter_counts_as_in_svm_train(given):
+    options = given("-cost", "5", "-gamma", "2", "-quiet", "-type", "0", "data")
+    assert (options["C"], options["gamma"], options["quiet"]) == (5.0, 2.0, True)
+    assert options["kernel_type"] == 0
+
+
+def test_every_option_of_svm_train_is_accepted(given):
+    text = "-s 3 -t 1 -d 2 -g 0.5 -r 1 -c 8 -n 0.3 -p 0.01 -m 200.5 -e 0.01 -h 0 -b 1 -w1 3 -q"
+    options = given(*text.split(), "data", "out.model")
+    wanted = dict(svm_type=3, kernel_type=1, degree=2, gamma=0.5, coef0=1.0, C=8.0, nu=0.3,
+                  epsilon=0.01, cache_mb=200.5, tolerance=0.01, probability=1,
+                  quiet=True)  # fmt: skip
+    assert wanted.items() <= options.items()
+    assert "shrinking" not in options
+    assert given("-v", "5", "data")["n_folds"] == 5
+
+
+def test_the_defaults_are_svm_trains(given):
+    wanted = dict(svm_type=0, kernel_type=2, degree=3, gamma=None, coef0=0.0, C=1.0, nu=0.5,
+                  epsilon=0.1, tolerance=0.001, probability=0, quiet=False, n_folds=None,
+                  class_weights=None, bias=False)  # fmt: skip
+    assert wanted.items() <= given("data").items()
+
+
+def test_options_with_two_dashes_stay_clicks():
+    args = ["--early-level=3", "--gap", "0.1", "--bias", "--levels", "-1", "data", "--", "-c5"]
+    assert rewritten(*args) == args
+
+
+def test_a_value_is_never_read_as_an_option():
+    assert rewritten("--scale", "-c5", "-r", "-w") == ["--scale", "-c5", "-r", "-w"]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [(["-w", "1"], "the label is glued to -w, as in -w1 5"),
+     (["-w1"], "the option -w1 requires a value"),
+     (["-c"], "the option -c requires a value"),
+     (["-c5", "data"], "no such option: -c5 (a value is the next argument, as in -c 5)"),
+     (["-g-0.5", "data"], "no such option: -g-0.5 (a value is the next argument, as in -g -0.5)"),
+     (["-gap", "0.1"], "no such option: -gap (write --gap)"),
+     (["-seed", "1"], "no such option: -seed (write --seed)")],
+    ids=str,
+)  # fmt: skip
+def test_slips_are_errors(args, sentence):
+    with pytest.raises(click.UsageError) as caught:
+        rewritten(*args)
+    assert caught.value.message == sentence
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["-c", "many"], ["-s", "5"], ["-t", "5"], ["-h", "2"], ["-b", "yes"], ["-w1", "x"],
+     ["-wx", "1"], ["-v", "half"], ["-m", "0"], ["-Q"], ["--model-format", "xml"], ["-w", "1"]],
+    ids=str,
+)  # fmt: skip
+def test_malformed_options_are_one_sentence(args):
+    result = CliRunner().invoke(train.main, [*args, "data"], prog_name="dcsvm-train")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert line.endswith("; see dcsvm-train --help")
+
+
+def test_predict_reads_its_options_the_same_way(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(predict, "predict_file", lambda *_, **options: seen.update(options) or 0)
+    assert CliRunner().invoke(predict.main, ["-quiet", "a", "b", "c"]).exit_code == 0
+    assert seen["quiet"] is True
+    result = CliRunner().invoke(predict.main, ["-q1", "a", "b", "c"])
+    assert result.exit_code == 2
+    assert "no such option: -q1" in result.stderr
