@@ -20,6 +20,8 @@ def advice(rows: Rows, labels: np.ndarray) -> list[str]:
     """A sentence for each thing that looks wrong; `labels` are float64 (n_samples,)."""
     if rows.n_samples < FEWEST_ROWS:
         return []
+    if rows.columns is not None:
+        return [*_about_labels(labels)]
     return [*_about_labels(labels), *_about_features(*_extremes(rows))]
 
 

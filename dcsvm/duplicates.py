@@ -44,11 +44,11 @@ class Duplicates:
 
 
 def find_duplicates(rows: Rows, sign: np.ndarray) -> Duplicates:
-    """The variables of a problem; one for each row where few rows are equal. CSR rows are taken to
-    be different."""
+    """The variables of a problem; one for each row where few rows are equal. CSR rows and
+    those of a precomputed kernel are taken to be different."""
     n = rows.n_samples
     single = Duplicates(np.arange(n), np.arange(n), np.arange(n + 1))
-    if not rows.is_dense:
+    if not rows.is_dense or rows.columns is not None:
         return single
     key = _hash(rows.dense) * np.uint64(2) + (sign > 0).astype(np.uint64)
     _, first, variable = np.unique(key, return_index=True, return_inverse=True)

@@ -23,6 +23,7 @@ from dcsvm.locality import find_locality
 from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.partition import CLUSTERINGS, Partition, two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
+from dcsvm.precomputed import training_matrix
 from dcsvm.report import LevelReport, Progress, TrainReport
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
@@ -75,6 +76,8 @@ class TrainOptions:
             raise ValueError(
                 f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}"
             )
+        if self.kernel == "precomputed" and self.clustering == "kmeans":
+            raise ValueError("clustering kmeans needs features, a precomputed kernel has none")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads must be at least 1, not {self.threads}")
         if self.cache_mb is not None and self.cache_mb < 1:
@@ -115,6 +118,8 @@ class _Run:
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+        if kernel.is_precomputed:
+            rows, kernel = training_matrix(rows, kernel, self.threads)
         if options.gap is not None and not kernel.is_positive_semidefinite:
             raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
         n_rows = rows.n_samples
@@ -421,7 +426,9 @@ class _Run:
         # as LIBSVM writes them: the first label's, then the second's, each in the file's order
         order = np.lexsort((row, alpha < 0))
         return ExactModel(
-            rows=self.data.rows.take(variable[order]), alpha=alpha[order], row_numbers=row[order]
+            rows=self.data.rows.take_for_model(variable[order]),
+            alpha=alpha[order],
+            row_numbers=row[order],
         )
 
     def early_model(self, level: int, partition: Partition, cluster: np.ndarray) -> EarlyModel:
@@ -431,7 +438,7 @@ class _Run:
             level=level,
             partition=partition,
             cluster=cluster[variable[order]],
-            rows=self.data.rows.take(variable[order]),
+            rows=self.data.rows.take_for_model(variable[order]),
             alpha=alpha[order],
             row_numbers=row[order],
         )

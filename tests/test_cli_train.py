@@ -137,7 +137,7 @@ def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, tr
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "4", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
+    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
      ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
      ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
     ids=str,

@@ -25,6 +25,7 @@ MODULES = {
     "formulation": set(),
     "plan": set(),
     "kernels": {"dataset", "_core"},
+    "precomputed": {"kernels", "dataset"},
     "partition": {"kernels", "dataset", "_core"},
     "duplicates": {"dataset"},
     "locality": {"formulation", "kernels", "dataset", "_core"},
@@ -35,7 +36,7 @@ MODULES = {
     "report": set(),
     "level_measure": {"kernels", "_core"},
     "training": {"plan", "partition", "formulation", "certificate", "duplicates", "locality",
-                 "model", "report", "level_measure", "kernels", "dataset", "_core"},
+                 "precomputed", "model", "report", "level_measure", "kernels", "dataset", "_core"},
 }  # fmt: skip
 # inside a function only: what would be a circle at the top of the file
 LAZY = {"model": {"plan", "predict", "model_file"}}

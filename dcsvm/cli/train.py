@@ -26,11 +26,12 @@ from dcsvm.cli.options import (
 @click.option(
     "-t",
     "kernel_type",
-    type=click.IntRange(0, 3),
+    type=click.IntRange(0, 4),
     default=2,
     metavar="TYPE",
     help="Kernel: 0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, "
-    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0). Default 2.",
+    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0), "
+    "4 precomputed (kernel values in the file). Default 2.",
 )
 @click.option("-d", "degree", type=int, default=3, help="Degree of the polynomial. Default 3.")
 @click.option("-g", "gamma", type=float, help="gamma. Default 1/number of features.")
@@ -145,7 +146,11 @@ def train_file(training_set_file, model_file, *, kernel_type, cache_mb, threads,
         if path is not None:
             check_writable(path)
     data = read_data(
-        training_set_file, lenient=lenient, scale_file=scale_file, threads=options.threads
+        training_set_file,
+        lenient=lenient,
+        scale_file=scale_file,
+        threads=options.threads,
+        serials="training" if options.kernel == "precomputed" else None,
     )
     read = time.perf_counter()
     for sentence in [] if quiet else advice(data.rows, data.labels):
