@@ -27,7 +27,8 @@ ActiveKernel::ActiveKernel(const KernelSetup& setup, const Points& points, const
 
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
-  lanes_ = rows.empty() ? RowPanels() : RowPanels({&points_, rows.data(), rows.size()}, n_threads_);
+  lanes_ = rows.empty() ? RowPanels()
+                        : RowPanels(setup_, {&points_, rows.data(), rows.size()}, n_threads_);
   boxes_ = lane_boxes(setup_, points_, rows, reach_);
 }
 

@@ -157,6 +157,7 @@ DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
       return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
                                static_cast<Real>(kernel.coef0));
     case KernelType::polynomial:
+    case KernelType::precomputed:  // has no argument
       break;
   }
   Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);

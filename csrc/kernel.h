@@ -1,4 +1,4 @@
-// The four kernels of LIBSVM and how a value is obtained from a row pair.
+// The five kernels of LIBSVM and how a value is obtained from a row pair.
 //
 // The formulas themselves are in kernel_value() of isa_impl.h, written once for vectors of float
 // and double; this file only names the parameters.
@@ -6,7 +6,7 @@
 
 namespace dcsvm {
 
-enum class KernelType { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
+enum class KernelType { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3, precomputed = 4 };
 
 struct Kernel {
   KernelType type = KernelType::rbf;
@@ -20,6 +20,7 @@ struct Kernel {
 //   product:    dot product, and norms for RBF (cheaper where the norms are small enough)
 //   sparse:     dot product over the stored entries, summed in float64
 //   bytes:      dot product of 8-bit integers, exact
-enum class Form { difference, product, sparse, bytes };
+//   precomputed: no argument: the value is an entry of one row, at the other's column
+enum class Form { difference, product, sparse, bytes, precomputed };
 
 }  // namespace dcsvm

@@ -142,7 +142,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
 #pragma omp for schedule(dynamic)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
       const std::size_t begin = static_cast<std::size_t>(b) * block;
-      const RowPanels lanes(slice(target_rows, targets.points, begin, begin + block));
+      const RowPanels lanes(setup, slice(target_rows, targets.points, begin, begin + block));
       const std::size_t n_lanes = lanes.n_panels() * panel_rows;
       Boxes box;
       if (!sources.boxes.empty())
@@ -210,7 +210,7 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
 #pragma omp for schedule(dynamic)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
       const std::size_t begin = static_cast<std::size_t>(b) * panel_rows;
-      const RowPanels lanes(slice(source_rows, sources.points, begin, begin + panel_rows));
+      const RowPanels lanes(setup, slice(source_rows, sources.points, begin, begin + panel_rows));
       scratch.select(setup, lanes, 0, 1);
       for (std::size_t first = 0; first < targets.size; first += panel_rows) {
         const std::size_t n = std::min(panel_rows, targets.size - first);

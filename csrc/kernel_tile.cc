@@ -38,6 +38,10 @@ bool has_exact_products(const Points& points) {
 
 void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms) {
   const auto n = static_cast<std::int64_t>(points.n_samples);
+  if (form == Form::precomputed) {
+    std::fill_n(half_norms, points.n_samples, 0.0);
+    return;
+  }
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(i);
@@ -56,6 +60,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
 }
 
 KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
+  if (kernel.type == KernelType::precomputed) return {kernel, Form::precomputed, false};
   KernelSetup setup{kernel, points.bytes ? Form::bytes : Form::sparse, false};
   if (points.bytes || !points.is_dense()) return setup;
   double largest = 0;
@@ -81,6 +86,8 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
       return 0.4 + 0.018 * d;
     case Form::bytes:
       return 0.26 + 0.0019 * d;
+    case Form::precomputed:
+      return 0.5;
     case Form::sparse:
       break;
   }
@@ -93,7 +100,8 @@ bool has_dear_rows(const KernelSetup& setup, const Points& points) {
   return tile_cost(setup, points) > 8.0 * cached_entry_cost;
 }
 
-RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points), size_(rows.size) {
+RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads)
+    : points_(rows.points), size_(rows.size) {
   const std::size_t padded = n_panels() * panel_rows;
   rows_.resize(padded);
   half_norms_.resize(padded);
@@ -101,11 +109,14 @@ RowPanels::RowPanels(const RowList& rows, int n_threads) : points_(rows.points),
     rows_[i] = static_cast<std::int32_t>(rows[std::min(i, size_ - 1)]);
     half_norms_[i] = points_->half_norms[rows_[i]];
   }
-  if (points_->bytes) pack_bytes(n_threads);
-  if (points_->bytes || !points_->is_dense()) return;
+  if (setup.form == Form::bytes) pack_bytes(n_threads);
+  if (setup.form == Form::difference || setup.form == Form::product) pack_dense(n_threads);
+}
+
+void RowPanels::pack_dense(int n_threads) {
   const std::size_t d = points_->n_features, n_codes = points_->n_codes;
-  values_.resize(padded * d);
-  codes_.resize(padded * n_codes);
+  values_.resize(rows_.size() * d);
+  codes_.resize(rows_.size() * n_codes);
   const auto panels = static_cast<std::int64_t>(n_panels());
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t p = 0; p < panels; ++p) {
@@ -206,10 +217,35 @@ void TileScratch::byte_rows(const Points& query_points, const std::int32_t* quer
   }
 }
 
+// A value stands in the query's row at the lane's column, or the other way round where only the
+// lanes' rows are known.
+template <class Real>
+void TileScratch::precomputed_rows(const Points& query_points, const std::int32_t* queries,
+                                   std::size_t n_queries, Real* out, std::size_t stride) const {
+  const Points& lane_points = *lanes_->points_;
+  const std::size_t d = lane_points.n_features, n_lanes = n_panels_ * panel_rows;
+  const std::int32_t* lane_rows = lanes_->rows_.data() + first_panel_ * panel_rows;
+  if (query_points.is_dense() && lane_points.columns) {
+    for (std::size_t j = 0; j < n_queries; ++j) {
+      const float* row = query_points.dense + static_cast<std::size_t>(queries[j]) * d;
+      for (std::size_t lane = 0; lane < n_lanes; ++lane)
+        out[j * stride + lane] = row[lane_points.columns[lane_rows[lane]]];
+    }
+    return;
+  }
+  for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+    const float* row = lane_points.dense + static_cast<std::size_t>(lane_rows[lane]) * d;
+    for (std::size_t j = 0; j < n_queries; ++j)
+      out[j * stride + lane] = row[query_points.columns[queries[j]]];
+  }
+}
+
 template <class Real>
 void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
                        std::size_t n_queries, Real* out, std::size_t stride) {
   constexpr bool is_float = sizeof(Real) == sizeof(float);
+  if (setup_.form == Form::precomputed)
+    return precomputed_rows(query_points, queries, n_queries, out, stride);
   if (setup_.form == Form::bytes) return byte_rows(query_points, queries, n_queries, out, stride);
   query_half_norms_.resize(n_queries);
   for (std::size_t j = 0; j < n_queries; ++j)

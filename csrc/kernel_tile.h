@@ -26,10 +26,10 @@ struct KernelSetup {
 // included; for the difference form the codes alone.
 void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms);
 
-// The setup for a kernel on points: sparse for CSR, bytes where the points have them; for dense RBF
-// the product form only where it is both cheaper and accurate: |x|^2 gamma 2^-24 must stay below
-// `product_error`, or all features are integers and float32 holds their products' sums over a chain
-// exactly.
+// The setup for a kernel on points: precomputed for that kernel, sparse for CSR, bytes where the
+// points have them; for dense RBF the product form only where it is both cheaper and accurate:
+// |x|^2 gamma 2^-24 must stay below `product_error`, or all features are integers and float32 holds
+// their products' sums over a chain exactly.
 KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 
 // Nanoseconds of one kernel value on one core, by a fixed model (never measured at run time).
@@ -42,7 +42,7 @@ bool has_dear_rows(const KernelSetup& setup, const Points& points);
 class RowPanels {
  public:
   RowPanels() = default;
-  explicit RowPanels(const RowList& rows, int n_threads = 1);
+  RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads = 1);
 
   std::size_t size() const { return size_; }
   std::size_t n_panels() const { return (size_ + panel_rows - 1) / panel_rows; }
@@ -50,6 +50,7 @@ class RowPanels {
 
  private:
   friend class TileScratch;
+  void pack_dense(int n_threads);
   void pack_bytes(int n_threads);
   const Points* points_ = nullptr;
   std::size_t size_ = 0;
@@ -81,6 +82,9 @@ class TileScratch {
 
  private:
   void pack_sparse(std::size_t panel);
+  template <class Real>
+  void precomputed_rows(const Points& query_points, const std::int32_t* queries,
+                        std::size_t n_queries, Real* out, std::size_t stride) const;
   template <class Real>
   void byte_rows(const Points& query_points, const std::int32_t* queries, std::size_t n_queries,
                  Real* out, std::size_t stride);

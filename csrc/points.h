@@ -1,4 +1,5 @@
-// Non-owning views of the rows of a data set: dense float32 (row-major) or CSR.
+// Non-owning views of the rows of a data set: dense float32 (row-major), CSR, or of a precomputed
+// kernel matrix.
 //
 // Rows are float32 because the files and the kernel tiles are; squared norms are float64. What a
 // row means (scaling, labels, order) is none of this file's business.
@@ -24,6 +25,9 @@ struct Points {
   // byte_row_size(), zeros behind the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
+  // precomputed kernel: `dense` are rows of the kernel matrix, null where they are not known, and
+  // the values with row i are in column columns[i] of other rows; null for rows not trained on
+  const std::int32_t* columns = nullptr;
 
   std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
   bool is_dense() const { return dense != nullptr; }

@@ -84,4 +84,14 @@ void fail_index(const Line& line, const char* token, std::int64_t previous) {
   fail(line, token, "indices must ascend: " + index + " follows " + std::to_string(previous));
 }
 
+void fail_missing(const Line& line, const char* token, std::int64_t index) {
+  fail_if_alien(line, token);
+  const char* end = token_end(token);
+  const std::string name =
+      index == 0 ? "0:serial_number" : "the kernel value " + std::to_string(index) + ":value";
+  fail(line, token,
+       name + " is missing " +
+           (token == end ? "at the end of the line" : "before " + quoted(token, end)));
+}
+
 }  // namespace dcsvm

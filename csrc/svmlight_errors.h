@@ -37,6 +37,9 @@ inline const char* token_end(const char* p) {
 [[noreturn]] void fail_prefix(const Line& line, const char* token, std::size_t position,
                               std::size_t n_prefix, const std::string& name);
 [[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous);
+// For a line of a precomputed kernel, of which every index has to be there, 0 for the serial
+// number.
+[[noreturn]] void fail_missing(const Line& line, const char* token, std::int64_t index);
 
 // The text between quotation marks, cut when it is long; bytes that are not printable as \x41.
 std::string quoted(const char* begin, const char* end);

@@ -160,14 +160,20 @@ const char* end_of_dropped(const char* p) {
   return p;
 }
 
+// The number at p, which moves behind it; above kLargestIndex it is not read to its end.
+inline std::int64_t scan_index(const char*& p) {
+  std::int64_t index = 0;
+  p += *p == '+';
+  for (; is_digit(*p) && index <= kLargestIndex; ++p) index = index * 10 + (*p - '0');
+  return index;
+}
+
 template <class Number, class Rows>
-inline const char* parse_features(const char* p, const Line& line, bool lenient, Rows& rows) {
-  std::int64_t previous = 0;
+inline const char* parse_features(const char* p, const Line& line, bool lenient, Rows& rows,
+                                  std::int64_t previous = 0) {
   for (p = skip_blanks(p); !ends_line(p); p = skip_blanks(p)) {
     const char* token = p;
-    std::int64_t index = 0;
-    p += *p == '+';
-    for (; is_digit(*p) && index <= kLargestIndex; ++p) index = index * 10 + (*p - '0');
+    const std::int64_t index = scan_index(p);
     if (*p != ':' || index <= previous || index > kLargestIndex) {
       const char* end = lenient ? end_of_dropped(token) : nullptr;
       if (end != nullptr) return end;
@@ -181,16 +187,55 @@ inline const char* parse_features(const char* p, const Line& line, bool lenient,
   return p;
 }
 
+// Returns what stands behind "index:" at token.
+inline const char* expect_index(const char* token, const Line& line, std::int64_t expected) {
+  const char* p = token;
+  if (ends_line(p)) fail_missing(line, token, expected);
+  const std::int64_t index = scan_index(p);
+  const bool is_index = *p == ':' && p != token && is_digit(p[-1]);
+  if (is_index && index > expected && index <= kLargestIndex) fail_missing(line, token, expected);
+  if (!is_index || index != expected) fail_index(line, token, expected - 1);
+  return p + 1;
+}
+
+// The serial number and all columns of a precomputed kernel.
 template <class Number, class Rows>
-void parse_chunk(const TextChunk& chunk, const TextFormat& format, double* prefix, Rows& rows) {
+const char* parse_kernel_values(const char* p, const Line& line, const TextFormat& format,
+                                std::int64_t n_columns, double& serial, Rows& rows) {
+  const char* token = skip_blanks(p);
+  p = parse_value(expect_index(token, line, 0), line, token, format.lenient, serial);
+  const bool is_column =
+      serial >= 1 && serial <= static_cast<double>(n_columns) && serial == std::floor(serial);
+  if (format.serials == Serials::training && !is_column) {
+    fail(line, token,
+         "the serial number in " + quoted(token, p) + " is not one of the columns 1 to " +
+             std::to_string(n_columns));
+  }
+  for (std::int64_t column = 1; column <= n_columns; ++column) {
+    token = skip_blanks(p);
+    Number value;
+    p = parse_value(expect_index(token, line, column), line, token, format.lenient, value);
+    if (value != 0) rows.store(column, value);
+  }
+  return p;
+}
+
+template <class Number, class Rows>
+void parse_chunk(const TextChunk& chunk, const TextFormat& format, std::int64_t n_features,
+                 double* prefix, Rows& rows) {
   Line line{chunk.begin, format.first_line + chunk.first_row};
   while (line.begin != chunk.end) {
     const char* p = skip_blanks(line.begin);
     if (ends_line(p)) fail(line, line.begin, "blank line");
     p = parse_prefix(p, line, format, prefix);
-    p = parse_features<Number>(p, line, format.lenient, rows);
+    if (format.serials == Serials::none) {
+      p = parse_features<Number>(p, line, format.lenient, rows);
+    } else {
+      p = parse_kernel_values<Number>(p, line, format, n_features, prefix[format.n_prefix], rows);
+      p = parse_features<Number>(p, line, format.lenient, rows, n_features);
+    }
     rows.end_row();
-    prefix += format.n_prefix;
+    prefix += format.prefix_size();
     line = {p + (*p == '\r') + 1, line.number + 1};
   }
 }
@@ -249,7 +294,8 @@ std::size_t parse_into(const Text& text, const TextFormat& format, double* prefi
     CsrTarget<Number> from = target;
     from.indptr += chunk.first_row + 1;
     CsrRows<Number> rows{from, static_cast<std::int64_t>(chunk.first_pair)};
-    parse_chunk<Number>(chunk, format, prefix + chunk.first_row * format.n_prefix, rows);
+    parse_chunk<Number>(chunk, format, text.n_features,
+                        prefix + chunk.first_row * format.prefix_size(), rows);
   });
   return close_gaps(text, target);
 }
@@ -290,7 +336,8 @@ std::size_t parse_dense(const Text& text, const TextFormat& format, double* pref
   for_chunks(text.chunks.size(), threads, [&](std::size_t i) {
     const TextChunk& chunk = text.chunks[i];
     DenseRows rows{dense + chunk.first_row * n_features, n_features, 0};
-    parse_chunk<float>(chunk, format, prefix + chunk.first_row * format.n_prefix, rows);
+    parse_chunk<float>(chunk, format, text.n_features,
+                       prefix + chunk.first_row * format.prefix_size(), rows);
     n_stored += rows.n_stored;
   });
   return n_stored;

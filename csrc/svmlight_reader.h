@@ -36,11 +36,19 @@ struct Text {
   std::int32_t n_features = 0;
 };
 
+// Lines of a precomputed kernel: 0:serial_number, then the columns 1, 2, 3, ... with none left out.
+// `training` serial numbers name a column, `any` ones are what they like.
+enum class Serials { none, training, any };
+
 struct TextFormat {
   std::size_t n_prefix;     // numbers before the features of a line, at least 1
   const char* prefix_name;  // what such a number is called in errors
   std::size_t first_line;   // number of the first line, for errors
   bool lenient;             // accept what LIBSVM's reader drops or reads in its own way
+  Serials serials = Serials::none;
+
+  // Numbers a line has in `prefix`: the serial number is the last of them.
+  std::size_t prefix_size() const { return n_prefix + (serials != Serials::none); }
 };
 
 template <class Number>
@@ -56,8 +64,8 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 Text scan_text(const char* begin, const char* end, int threads,
                std::size_t chunk_bytes = kChunkBytes);
 
-// Parse the text's lines: n_prefix finite numbers (the doubles nearest to their text) into `prefix`
-// (n_rows x n_prefix, row-major), then index:value pairs with ascending indices in
+// Parse the text's lines: finite numbers (the doubles nearest to their text) into `prefix`
+// (n_rows x prefix_size(), row-major), then index:value pairs with ascending indices in
 // 1..2^31-2. A float value is the one nearest to the double nearest to its text; zeros are
 // not stored. Lenient is: blanks after a colon, words without a colon at the end of a line
 // (dropped), hexadecimal numbers. Return the number of values stored. Throw the ParseError

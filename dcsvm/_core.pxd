@@ -11,12 +11,14 @@ cdef extern from "kernel.h" namespace "dcsvm" nogil:
         polynomial
         rbf
         sigmoid
+        precomputed
 
     cpdef enum class Form(int):
         difference
         product
         sparse
         bytes
+        precomputed
 
     cdef struct CKernel "dcsvm::Kernel":
         KernelType type
@@ -38,6 +40,7 @@ cdef extern from "points.h" namespace "dcsvm" nogil:
         const double* half_norms
         const uint8_t* bytes
         const int32_t* byte_sums
+        const int32_t* columns
         size_t byte_row_size() const
 
     cdef struct RowList:

@@ -66,10 +66,11 @@ def check_indptr(indptr, n_values, what):
 
 
 cdef class Points:
-    """Rows of a data set for the core: dense float32 (n, d), or CSR. Keeps the arrays alive."""
+    """Rows of a data set for the core: dense float32 (n, d), CSR, or of a precomputed kernel.
+    Keeps the arrays alive."""
 
     cdef CPoints points
-    cdef object arrays, half_norms, byte_arrays
+    cdef object arrays, half_norms, byte_arrays, columns
 
     def __init__(self, rows, int threads):
         check_threads(threads)
@@ -77,6 +78,7 @@ cdef class Points:
         cdef const int64_t[::1] indptr
         cdef const int32_t[::1] indices
         cdef const float[::1] values
+        cdef const int32_t[::1] columns
         cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
         self.points.n_samples = rows.n_samples
         self.points.n_features = rows.n_features
@@ -86,7 +88,7 @@ cdef class Points:
                 raise ValueError("dense rows do not have the stated shape")
             self.points.dense = &dense[0, 0] if dense.shape[0] and dense.shape[1] else <const float*>&half_norms[0]
             self.arrays = rows.dense
-        else:
+        elif rows.indptr is not None:
             indptr = rows.indptr
             indices = rows.indices
             values = rows.values
@@ -98,9 +100,18 @@ cdef class Points:
             self.points.indices = &indices[0] if indices.shape[0] else NULL
             self.points.values = &values[0] if values.shape[0] else NULL
             self.arrays = (rows.indptr, rows.indices, rows.values)
+        if rows.columns is not None:
+            columns = rows.columns
+            if columns.shape[0] != <Py_ssize_t>rows.n_samples:
+                raise ValueError("there is not one column for each row")
+            check_range(rows.columns, rows.n_features, "column")
+            # an address even where there are no rows
+            self.points.columns = &columns[0] if columns.shape[0] else <const int32_t*>&half_norms[0]
+            self.columns = rows.columns
         self.half_norms = half_norms
         self.points.half_norms = &half_norms[0]
-        compute_half_norms(self.points, Form.product, threads, &half_norms[0])
+        cdef Form form = Form.product if rows.columns is None else Form.precomputed
+        compute_half_norms(self.points, form, threads, &half_norms[0])
 
     @property
     def n_samples(self):
@@ -181,10 +192,17 @@ cdef class Setup:
         kernel.gamma = gamma
         kernel.coef0 = coef0
         kernel.degree = degree
+        cdef cbool is_precomputed = kernel.type == KernelType.precomputed
+        if not is_precomputed and points.points.dense == NULL and points.points.indptr == NULL:
+            raise ValueError("rows without features are for a precomputed kernel")
         self.setup = choose_setup(points.points, kernel)
         if form is not None:
             self.setup.form = <Form><int>form
             self.setup.exact_products = False
+        if (self.setup.form == Form.precomputed) != is_precomputed:
+            raise ValueError("the precomputed form is for the precomputed kernel, and its only one")
+        if is_precomputed:
+            return
         if (self.setup.form == Form.sparse) != (points.points.dense == NULL):
             raise ValueError("the sparse form is for CSR rows, the others for dense ones")
         if self.setup.form == Form.bytes and points.points.bytes == NULL:
@@ -194,13 +212,28 @@ cdef class Setup:
 
     @property
     def form(self):
-        return ("difference", "product", "sparse", "bytes")[<int>self.setup.form]
+        return ("difference", "product", "sparse", "bytes", "precomputed")[<int>self.setup.form]
+
+
+cdef cbool has_dense(Points points):
+    return points.points.dense != NULL
+
+
+cdef cbool has_csr(Points points):
+    return points.points.indptr != NULL
+
+
+cdef cbool holds_values(Points a, Points b):
+    return has_dense(a) and b.points.columns != NULL
 
 
 def check_sides(Setup setup, Points a, Points b, int threads):
     check_threads(threads)
-    for points in (a, b):
-        if (setup.setup.form == Form.sparse) != ((<Points>points).points.dense == NULL):
+    cdef cbool is_precomputed = setup.setup.form == Form.precomputed
+    if is_precomputed and not (holds_values(a, b) or holds_values(b, a)):
+        raise ValueError("neither side has the kernel values with the other")
+    for points in () if is_precomputed else (a, b):
+        if not (has_csr(points) if setup.setup.form == Form.sparse else has_dense(points)):
             raise ValueError(f"rows do not have the form {setup.form}")
         if setup.setup.form == Form.bytes and (<Points>points).points.bytes == NULL:
             raise ValueError("rows are not encoded as bytes")

@@ -17,11 +17,18 @@ cdef extern from "svmlight_reader.h" namespace "dcsvm" nogil:
         size_t n_pairs
         int32_t n_features
 
-    cdef struct TextFormat:
+    cdef enum class Serials:
+        none
+        training
+        any
+
+    cdef cppclass TextFormat:
         size_t n_prefix
         const char* prefix_name
         size_t first_line
         cbool lenient
+        Serials serials
+        size_t prefix_size() const
 
     cdef cppclass CsrTarget[Number]:
         int64_t* indptr
@@ -105,6 +112,9 @@ cdef extern from *:
                                      const CsrTarget[Number]&, int) except + nogil
 
 
+SERIALS = {None: Serials.none, "training": Serials.training, "any": Serials.any}
+
+
 class ParseError(ValueError):
     """Malformed text: `line` and `column` count from 1 (columns in bytes); `reason` says why."""
 
@@ -127,7 +137,9 @@ cdef class Text:
     `n_rows` rows, at most `n_pairs` values and, if the text is well formed, `n_features` features.
     On each line stand `n_prefix` numbers, called `prefix_name` in errors, before the features.
     Lines are counted from `first_line`. A `lenient` text may have what LIBSVM's reader drops or
-    reads in its own way. Its methods raise ParseError for malformed text.
+    reads in its own way. `serials` is for text of a precomputed kernel, where a serial number, the
+    last of the prefix, and all kernel values are on each line: "training" serial numbers are those
+    of columns, "any" are not looked at. Its methods raise ParseError for malformed text.
     """
 
     cdef CText text
@@ -138,7 +150,7 @@ cdef class Text:
 
     def __init__(self, const unsigned char[::1] data not None, size_t n_prefix=1,
                  size_t first_line=1, int threads=1, bytes prefix_name=b"label",
-                 cbool lenient=False):
+                 cbool lenient=False, serials=None):
         if n_prefix == 0:
             raise ValueError("n_prefix must be at least 1, got 0")
         if data.shape[0] == 0:
@@ -146,7 +158,9 @@ cdef class Text:
         cdef const char* begin = <const char*>&data[0]
         cdef const char* end = begin + data.shape[0]
         self.data, self.prefix_name, self.threads = data, prefix_name, threads
-        self.format = TextFormat(n_prefix, self.prefix_name, first_line, lenient)
+        self.format.n_prefix, self.format.first_line = n_prefix, first_line
+        self.format.prefix_name, self.format.lenient = self.prefix_name, lenient
+        self.format.serials = SERIALS[serials]
         with nogil:
             self.text = move(scan_text(begin, end, threads))
 
@@ -163,9 +177,9 @@ cdef class Text:
         return self.text.n_features
 
     def dense(self):
-        """Return (prefix float64 (n_rows, n_prefix), rows float32 (n_rows, n_features), the number
+        """Return (prefix float64 (n_rows, n_prefix or one more), rows float32 (n_rows, n_features), the number
         of values that are not zero)."""
-        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.n_prefix))
+        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         rows = np.zeros((self.n_rows, self.n_features), np.float32)
         cdef float[:, ::1] view = rows
         cdef float* out = &view[0, 0]
@@ -178,7 +192,7 @@ cdef class Text:
     def csr(self, *, cbool float64=False):
         """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,
         n_features); values are beyond neither and never zero."""
-        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.n_prefix))
+        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef int64_t[::1] indptr = np.empty(self.n_rows + 1, np.int64)
         cdef int32_t[::1] indices = np.empty(self.n_pairs, np.int32)
         cdef double[::1] doubles = np.empty(self.n_pairs if float64 else 0, np.float64)

@@ -22,6 +22,8 @@ def advice(rows: Rows, labels: np.ndarray | None) -> list[str]:
     if rows.n_samples < FEWEST_ROWS:
         return []
     about_labels = [] if labels is None else _about_labels(labels)
+    if rows.columns is not None:
+        return about_labels
     return [*about_labels, *_about_features(*_extremes(rows))]
 
 

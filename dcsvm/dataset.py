@@ -1,4 +1,5 @@
-"""Rows of features, dense or CSR, with their labels; reading LIBSVM files; labels to signs.
+"""Rows of features, dense or CSR, or of a precomputed kernel, with labels; reading LIBSVM files;
+labels to signs.
 
 Values are float32, labels float64. Text is parsed in csrc/svmlight. This module does not scale,
 split or weigh the data, and does not say what a label means beyond the two classes of a
@@ -35,11 +36,15 @@ def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Feature rows in one of two forms.
+    """Feature rows in one of two forms, or rows of a precomputed kernel.
 
     Either `dense`, float32 C-contiguous (n_samples, n_features), or CSR: `indptr` int64
     (n_samples + 1,), `indices` int32 ascending within a row, `values` float32 without zeros.
     The arrays are shared, not copied; nobody may change them.
+
+    Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
+    `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
+    which is the row's serial number - 1. A model's rows have `columns` only.
     """
 
     n_samples: int
@@ -48,6 +53,7 @@ class Rows:
     indptr: np.ndarray | None = None
     indices: np.ndarray | None = None
     values: np.ndarray | None = None
+    columns: np.ndarray | None = None
 
     @staticmethod
     def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
@@ -80,18 +86,20 @@ class Rows:
 
     @property
     def is_dense(self) -> bool:
-        return self.dense is not None
+        return self.indptr is None
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.dense, self.indptr, self.indices, self.values)
+        arrays = (self.dense, self.indptr, self.indices, self.values, self.columns)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def take(self, row_numbers) -> Rows:
         """The rows of these numbers, in this order, in the same form; numbers may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
         if self.is_dense:
-            return replace(self, n_samples=len(row_numbers), dense=self.dense[row_numbers])
+            dense = None if self.dense is None else self.dense[row_numbers]
+            columns = None if self.columns is None else self.columns[row_numbers]
+            return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
         starts = self.indptr[:-1][row_numbers]
         lengths = self.indptr[1:][row_numbers] - starts
         indptr = _indptr(lengths)
@@ -104,6 +112,12 @@ class Rows:
             values=self.values[positions],
         )
 
+    def take_for_model(self, row_numbers) -> Rows:
+        """The rows of these numbers as a model keeps them: of training rows of a precomputed
+        kernel it is the `columns`."""
+        rows = self if self.columns is None else replace(self, dense=None)
+        return rows.take(row_numbers)
+
     def with_features(self, n_features: int) -> Rows:
         """The same rows with columns of zeros added at the end, up to `n_features`.
 
@@ -111,7 +125,7 @@ class Rows:
         """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
-        if n_features == self.n_features or not self.is_dense:
+        if n_features == self.n_features or self.dense is None:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
             return replace(self._as_csr(), n_features=n_features)
@@ -177,17 +191,28 @@ def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
 
 
 def parse_dataset(
-    text, name: str, *, threads: int = 1, lenient: bool = False, scaling=None
+    text,
+    name: str,
+    *,
+    threads: int = 1,
+    lenient: bool = False,
+    scaling=None,
+    serials: str | None = None,
 ) -> Dataset:
     """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
 
     `lenient` accepts what LIBSVM's reader drops or reads in its own way; `scaling` (of module
-    scaling) is applied to the numbers in the text.
+    scaling) is applied to the numbers in the text. `serials` is for rows of a precomputed kernel:
+    "training" or, for rows to predict, whose serial numbers mean nothing, "any".
     """
+    if serials is not None and scaling is not None:
+        raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
-        text = _svmlight.Text(text, threads=threads, lenient=lenient)
+        text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
+        if serials is not None:
+            return _kernel_dataset(text, serials)
         if scaling is not None:
             prefix, indptr, indices, values, _ = text.csr(float64=True)
             rows = scaling.scaled_rows(indptr, indices, values)
@@ -203,6 +228,14 @@ def parse_dataset(
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
+
+
+def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:
+    if text.n_pairs < text.n_rows * (text.n_features + 1):
+        text.csr()  # says which value is missing, without room for all
+    prefix, dense, _ = text.dense()
+    columns = prefix[:, 1].astype(np.int32) - 1 if serials == "training" else None
+    return Dataset(Rows(*dense.shape, dense=dense, columns=columns), prefix[:, 0].copy())
 
 
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

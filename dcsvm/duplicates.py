@@ -46,10 +46,11 @@ class Duplicates:
 
 def find_duplicates(rows: Rows, values: np.ndarray) -> Duplicates:
     """The variables of rows with classes or targets `values` (n,); one for each row where few rows
-    are equal. CSR rows are taken to be different."""
+    are equal. CSR rows and those of a precomputed
+    kernel are taken to be different."""
     n = rows.n_samples
     single = Duplicates(np.arange(n), np.arange(n), np.arange(n + 1))
-    if not rows.is_dense:
+    if not rows.is_dense or rows.columns is not None:
         return single
     odd = np.uint64(0x9E3779B97F4A7C15)
     key = _hash(rows.dense) * odd + np.unique(values, return_inverse=True)[1].astype(np.uint64)

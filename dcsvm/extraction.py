@@ -107,7 +107,7 @@ def exact_model(run) -> ExactModel:
     else:
         order = np.argsort(found.row_numbers)
     return ExactModel(
-        rows=run.data.rows.take(found.place[order]),
+        rows=run.data.rows.take_for_model(found.place[order]),
         coef=coef[:, order],
         rho=rho / margin,
         n_sv=counts,
@@ -137,7 +137,7 @@ def early_model(run, level: int, division: Division) -> EarlyModel:
         partition=division.partition,
         cluster=cluster[order].astype(np.int32),
         class_=classes[order].astype(np.int32) if is_classification else None,
-        rows=run.data.rows.take(found.place[order]),
+        rows=run.data.rows.take_for_model(found.place[order]),
         coef=found.coef[:, order],
         rho=_offsets_of_clusters(run, division),
         row_numbers=found.row_numbers[order],

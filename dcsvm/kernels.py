@@ -10,19 +10,21 @@ from dataclasses import dataclass
 from dcsvm import _core
 from dcsvm.dataset import Rows, without_empty_columns
 
-NAMES = ("linear", "polynomial", "rbf", "sigmoid")
+NAMES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 WORTH_CODING = 1.3  # times fewer operations
 
 
 @dataclass(frozen=True)
 class Kernel:
     """K(x, z): linear x'z, polynomial (gamma x'z + coef0)^degree, rbf exp(-gamma |x - z|^2),
-    sigmoid tanh(gamma x'z + coef0)."""
+    sigmoid tanh(gamma x'z + coef0); precomputed: the rows are those of the kernel matrix, which
+    has been seen to be `indefinite` or is taken not to be."""
 
     name: str = "rbf"
     gamma: float = 1.0
     coef0: float = 0.0
     degree: int = 3
+    indefinite: bool = False
 
     def __post_init__(self):
         if self.name not in NAMES:
@@ -35,8 +37,14 @@ class Kernel:
             raise ValueError(f"degree must be at least 0, not {self.degree}")
 
     @property
+    def is_precomputed(self) -> bool:
+        return self.name == "precomputed"
+
+    @property
     def is_positive_semidefinite(self) -> bool:
         """Whether every kernel matrix is: then the dual is convex and a gap can be stated."""
+        if self.is_precomputed:
+            return not self.indefinite
         if self.name == "polynomial":
             return self.coef0 >= 0
         return self.name != "sigmoid"
@@ -49,6 +57,7 @@ class Kernel:
             "polynomial": ("degree", "gamma", "coef0"),
             "rbf": ("gamma",),
             "sigmoid": ("gamma", "coef0"),
+            "precomputed": (),
         }[self.name]
         return {name: getattr(self, name) for name in used}
 
@@ -77,7 +86,7 @@ class KernelRows:
         self.rows = rows
         self.kernel = kernel
         self.points = points or _core.Points(*without_empty_columns(rows), threads)
-        if coded:
+        if coded and not kernel.is_precomputed:
             self.points.encode(WORTH_CODING, threads)
         self.setup = setup or _core.Setup(
             NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, self.points
@@ -96,7 +105,7 @@ def two_sides(
     """Rows that meet others, evaluated in the form that is right for the sources: test rows meet
     support vectors in the arithmetic chosen for the support vectors."""
     sides = [_core.Points(side, threads) for side in without_empty_columns(targets, sources)]
-    if all(points.are_bytes(threads) for points in sides):
+    if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
         for points in sides:
             points.encode_bytes(threads)
     second = KernelRows(sources, kernel, threads, points=sides[1])

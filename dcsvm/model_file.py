@@ -74,6 +74,12 @@ def _row_lines(prefix: np.ndarray, rows: Rows, row_numbers=None) -> bytes:
         return b""
     if row_numbers is not None:
         row_numbers = np.ascontiguousarray(row_numbers, dtype=np.int64)
+    if rows.columns is not None:
+        serials = (rows.columns + 1).tolist()
+        return b"".join(
+            f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
+            for line, serial in zip(prefix.tolist(), serials, strict=True)
+        )
     if rows.is_dense:
         if rows.n_features == 0:
             return b"".join(
@@ -81,6 +87,12 @@ def _row_lines(prefix: np.ndarray, rows: Rows, row_numbers=None) -> bytes:
             )
         return _svmlight.write_dense(prefix, rows.dense, row_numbers)
     return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values, row_numbers)
+
+
+def _form(rows: Rows) -> str:
+    if rows.columns is not None:
+        return "serials"
+    return "dense" if rows.is_dense else "sparse"
 
 
 def _kernel_lines(kernel: Kernel) -> list[str]:
@@ -114,7 +126,7 @@ def _model_text(model: Model):
     yield _row_lines(exact.alpha[:, None], exact.rows)
     if exact.row_numbers is None:
         return
-    form = "dense" if exact.rows.is_dense else "sparse"
+    form = _form(exact.rows)
     section = f"{SECTION} {VERSION}\nn_features {exact.rows.n_features}\nrows {form}\nrow_numbers"
     yield section.encode()
     yield "".join(f" {number + 1}" for number in exact.row_numbers).encode()
@@ -127,12 +139,17 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
     """The early section: centers (cluster, then the row), then support vectors (cluster, alpha and
     row number; the features only of rows that are not support vectors of the exact model)."""
     partition = early.partition
-    form = "dense" if early.rows.is_dense else "sparse"
+    norms = partition.squared_norms
     lines = [
         f"early_level {early.level}",
-        *([f"n_features {early.rows.n_features}", f"rows {form}"] if exact is None else []),
+        *(
+            [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
+            if exact is None
+            else []
+        ),
         f"n_clusters {partition.n_clusters}",
         *(f"center_{line}" for line in _kernel_lines(partition.kernel)),
+        *([] if norms is None else [f"center_squared_norms {' '.join(map(repr, norms.tolist()))}"]),
         f"total_center_rows {len(partition.cluster)}",
         f"total_early_sv {len(early.alpha)}",
         "CENTERS",
@@ -143,7 +160,7 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
     yield b"EARLY_SV\n"
     shared = (
         np.zeros(len(early.alpha), bool)
-        if exact is None
+        if exact is None or early.rows.columns is not None
         else np.isin(early.row_numbers, exact.row_numbers)
     )
     prefix = np.stack([early.cluster, early.alpha, early.row_numbers + 1, shared], axis=1)
@@ -196,6 +213,7 @@ class _ModelReader:
             ends = np.append(ends, len(text))
         self.ends = ends
         self.line = 0  # number of lines read
+        self.has_serials = False  # rows are serial numbers: a precomputed kernel
 
     def error(self, reason: str) -> ModelError:
         return ModelError(f"{self.name}:{self.line}: {reason}")
@@ -246,17 +264,34 @@ class _ModelReader:
         begin = self.ends[self.line - 1] + 1
         end = self.ends[self.line + n_lines - 1]
         part = memoryview(self.text)[begin:end]
+        serials = "any" if self.has_serials else None
         try:
-            parsed = _svmlight.Text(part, n_prefix, self.line + 1, self.threads, what).csr()
+            text = _svmlight.Text(
+                part, n_prefix, self.line + 1, self.threads, what, serials=serials
+            )
+            parsed = text.csr()
         except _svmlight.ParseError as error:
             raise ModelError(f"{self.name}:{error}") from None
         self.line += n_lines
-        return parsed
+        return self.serial_rows(*parsed) if self.has_serials else parsed
+
+    def serial_rows(self, prefix, indptr, indices, values, n_columns):
+        """Lines that end in serial numbers, as rows with one feature of that index."""
+        if n_columns:
+            raise self.error("the rows of a precomputed kernel have more than a serial number")
+        serial = prefix[:, -1]
+        if np.any((serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)):
+            raise self.error("a serial number is not a whole number from 1")
+        columns = serial.astype(np.int32) - 1
+        ends = np.arange(len(serial) + 1, dtype=np.int64)
+        return prefix[:, :-1], ends, columns, np.ones(len(serial), np.float32), int(serial.max())
 
     def rows(self, csr, n_features: int, form: str | None) -> Rows:
         indptr, indices, values, largest = csr
         if largest > n_features:
             raise self.error(f"a feature index {largest} is above n_features {n_features}")
+        if self.has_serials:
+            return Rows(len(indptr) - 1, n_features, columns=indices)
         if form is None:
             return Rows.chosen(indptr, indices, values, n_features, threads=self.threads)
         sparse = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
@@ -275,9 +310,13 @@ class _ModelReader:
             for key in Kernel(name).parameters
         }
         try:
-            return Kernel(name, **used)
+            kernel = Kernel(name, **used)
         except ValueError as error:
             raise self.error(str(error)) from None
+        if prefix and kernel.is_precomputed != self.has_serials:
+            raise self.error(f"the centers cannot have the kernel {name}")
+        self.has_serials = kernel.is_precomputed
+        return kernel
 
     def labels(self, values: dict[str, list[str]]) -> np.ndarray:
         try:
@@ -296,8 +335,8 @@ class _ModelReader:
             self.check_version(first)
             self.line = 0
             values = self.header("CENTERS")
-            early = self.early(values, None)
-            return Model(self.kernel(values), self.labels(values), None, early)
+            kernel, labels = self.kernel(values), self.labels(values)
+            return Model(kernel, labels, None, self.early(values, None))
         if first[:1] not in (["svm_type"], ["kernel_type"]):
             raise self.error("this is not a model file")
         self.line = 0
@@ -341,8 +380,9 @@ class _ModelReader:
 
     def form(self, values: dict[str, list[str]]) -> str:
         form = " ".join(values.get("rows", ["missing"]))
-        if form not in ("dense", "sparse"):
-            raise self.error(f"rows {_shown([form])} is neither dense nor sparse")
+        known = ("serials",) if self.has_serials else ("dense", "sparse")
+        if form not in known:
+            raise self.error(f"rows {_shown([form])} is not {' or '.join(known)}")
         return form
 
     def early(self, values: dict[str, list[str]], exact: ExactModel | None) -> EarlyModel:
@@ -360,16 +400,32 @@ class _ModelReader:
         row_numbers = self.whole(prefix[:, 2]) - 1
         rows = self.rows(csr, n_features, form)
         shared = np.flatnonzero(prefix[:, 3])
-        if len(shared):
+        if len(shared) and not self.has_serials:
             rows = self.fill(rows, shared, row_numbers, exact)
         return EarlyModel(
             level=self.number(values, "early_level", int),
-            partition=Partition(self.kernel(values, "center_"), sample, cluster),
+            partition=Partition(
+                self.kernel(values, "center_"),
+                sample,
+                cluster,
+                self.squared_norms(values, n_clusters),
+            ),
             cluster=self.clusters(prefix[:, 0], n_clusters),
             rows=rows,
             alpha=prefix[:, 1].copy(),
             row_numbers=row_numbers,
         )
+
+    def squared_norms(self, values: dict[str, list[str]], n_clusters: int) -> np.ndarray | None:
+        if not self.has_serials:
+            return None
+        try:
+            norms = np.array([float(word) for word in values["center_squared_norms"]])
+        except (KeyError, ValueError):
+            raise self.error("center_squared_norms are missing or not numbers") from None
+        if len(norms) != n_clusters or not np.all(np.isfinite(norms)):
+            raise self.error(f"center_squared_norms are not {n_clusters} finite numbers")
+        return norms
 
     def whole(self, numbers: np.ndarray) -> np.ndarray:
         if np.any((numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2**53)):

@@ -74,6 +74,8 @@ class TrainOptions:
             raise ValueError(
                 f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}"
             )
+        if self.kernel == "precomputed" and self.clustering == "kmeans":
+            raise ValueError("clustering kmeans needs features, a precomputed kernel has none")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads must be at least 1, not {self.threads}")
         if self.cache_mb is not None and self.cache_mb < 1:

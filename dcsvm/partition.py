@@ -26,11 +26,16 @@ LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clus
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Centers of clusters: `sample` rows, their clusters `cluster` int32 (m,), none empty."""
+    """Centers of clusters: `sample` rows, their clusters `cluster` int32 (m,), none empty.
+
+    `squared_norms` float64 of the centers in kernel space; None where the sample tells them, which
+    it does unless the kernel is precomputed.
+    """
 
     kernel: Kernel
     sample: Rows
     cluster: np.ndarray
+    squared_norms: np.ndarray | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -39,7 +44,7 @@ class Partition:
     def assign(self, rows: Rows, threads: int) -> np.ndarray:
         """Number of the nearest center, int32 (n,), for every row; ties go to the lowest."""
         targets, sample = two_sides(rows, self.sample, self.kernel, threads)
-        centers = _Centers(sample, self.cluster, threads)
+        centers = _Centers(sample, self.cluster, self.squared_norms, threads)
         nearest = np.empty(rows.n_samples, np.int32)
         for begin in range(0, rows.n_samples, ROUTED_AT_ONCE):
             part = np.arange(begin, min(begin + ROUTED_AT_ONCE, rows.n_samples), dtype=np.int32)
@@ -50,14 +55,22 @@ class Partition:
 class _Centers:
     """Centers of clusters of sampled rows, ready to route others."""
 
-    def __init__(self, sample: KernelRows, cluster: np.ndarray, threads: int):
+    def __init__(
+        self,
+        sample: KernelRows,
+        cluster: np.ndarray,
+        squared_norms: np.ndarray | None,
+        threads: int,
+    ):
         self.sample, self.threads = sample, threads
         sizes = np.bincount(cluster)
         # turn K(x, sample) into the mean over each cluster, as kernel_product takes weights
         indptr = np.arange(len(cluster) + 1, dtype=np.int64)
         self.weights = (indptr, cluster, 1.0 / sizes[cluster], len(sizes))
-        own = self.means(sample, None)[np.arange(len(cluster)), cluster]
-        self.squared_norms = np.bincount(cluster, weights=own * self.weights[2])
+        if squared_norms is None:
+            own = self.means(sample, None)[np.arange(len(cluster)), cluster]
+            squared_norms = np.bincount(cluster, weights=own * self.weights[2])
+        self.squared_norms = squared_norms
 
     def means(self, targets: KernelRows, part: np.ndarray | None) -> np.ndarray:
         """Mean kernel value of rows with each cluster, float64 (n, n_clusters)."""
@@ -110,7 +123,12 @@ def two_step_kernel_kmeans(
     values = _core.kernel_matrix(sources.setup, targets.points, None, sources.points, None, threads)
     tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
     cluster = _split_dearest(matrix, cluster, values, tried_group, n_clusters, rng)
-    return Partition(kernel, sample, cluster)
+    if not kernel.is_precomputed:
+        return Partition(kernel, sample, cluster)
+    squared_norms = _Centers(data, cluster, None, threads).squared_norms
+    return Partition(
+        kernel, sample.take_for_model(np.arange(size)), cluster, squared_norms=squared_norms
+    )
 
 
 def _split_dearest(

@@ -29,6 +29,11 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
     if part is None:
         missing = "exact solution" if method == "exact" else "early level"
         raise ValueError(f"the model has no {missing}, which {method} prediction needs")
+    if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
+        raise ValueError(
+            f"rows have {rows.n_features} kernel values, the model needs those with all "
+            f"{part.rows.n_features} training rows"
+        )
     n_features = max(rows.n_features, part.rows.n_features)
     part = part.with_features(n_features)
     values = np.empty(rows.n_samples)

@@ -23,6 +23,7 @@ from dcsvm.model import Model
 from dcsvm.options import TrainOptions
 from dcsvm.partition import two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
+from dcsvm.precomputed import training_matrix
 from dcsvm.report import LevelReport, Progress, TrainReport
 from dcsvm.task import task_of
 
@@ -74,6 +75,8 @@ class _Run:
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+        if kernel.is_precomputed:
+            rows, kernel = training_matrix(rows, kernel, self.threads)
         if options.gap is not None and not kernel.is_positive_semidefinite:
             raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
         n_rows = rows.n_samples

@@ -25,6 +25,7 @@ MODULES = {
     "formulation": set(),
     "plan": set(),
     "kernels": {"dataset", "_core"},
+    "precomputed": {"kernels", "dataset"},
     "partition": {"kernels", "dataset", "_core"},
     "duplicates": {"dataset"},
     "locality": {"formulation", "kernels", "dataset", "_core"},
@@ -36,11 +37,14 @@ MODULES = {
     "level_measure": {"kernels", "_core"},
     "task": {"formulation", "dataset"},
     "extraction": {"formulation", "model", "partition"},
+    "held_out": {"certificate", "extraction", "folds", "model", "probability"},
+    "options": {"model", "partition"},
     "training": {"plan", "partition", "certificate", "duplicates", "locality", "task", "extraction",
-                 "model", "report", "level_measure", "kernels", "dataset", "_core"},
+                 "held_out", "options", "precomputed", "model", "report", "level_measure",
+                 "kernels", "dataset", "_core"},
     "folds": set(),
     "probability": set(),
-    "cross_validation": {"training", "folds", "report", "dataset"},
+    "cross_validation": {"training", "options", "folds", "report", "dataset"},
 }  # fmt: skip
 # inside a function only: what would be a circle at the top of the file
 LAZY = {"model": {"plan", "predict", "model_file"}}

@@ -252,7 +252,7 @@ DAMAGED = {
     "empty": ("", "", "this is not a model file"),
     "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
     "svm type": (LIBSVM_TEXT.replace("c_svc", "nu_svr"), "9", "nu_svr is not supported"),
-    "kernel": (LIBSVM_TEXT.replace("rbf", "precomputed"), "9", "precomputed is not supported"),
+    "kernel": (LIBSVM_TEXT.replace("rbf", "chi2"), "9", "chi2 is not supported"),
     "gamma": (LIBSVM_TEXT.replace("gamma 0.5\n", ""), "8", "the key gamma is missing"),
     "gamma word": (LIBSVM_TEXT.replace("gamma 0.5", "gamma x"), "9", "'x' is not one float"),
     "gamma sign": (LIBSVM_TEXT.replace("gamma 0.5", "gamma -2"), "9", "gamma must be at least 0"),

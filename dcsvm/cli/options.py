@@ -68,13 +68,13 @@ def guarded(command: Callable[[], int]) -> None:
     sys.exit(status)
 
 
-def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int):
-    """The data set that the options describe."""
+def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int, serials=None):
+    """The data set that the options describe; `serials` as in `parse_dataset`."""
     from dcsvm.dataset import read_dataset
     from dcsvm.scaling import load_scaling
 
     scaling = None if scale_file is None else load_scaling(scale_file)
-    return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling)
+    return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling, serials=serials)
 
 
 def check_writable(path: str) -> None:

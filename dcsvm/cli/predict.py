@@ -73,7 +73,13 @@ def predict_file(
     model = load_model(model_file, threads=threads)
     if method is not None and model.early is None:
         raise ValueError(f"{model_file}: the model has no early level, which --{method} needs")
-    data = read_data(test_file, lenient=lenient, scale_file=scale_file, threads=threads)
+    data = read_data(
+        test_file,
+        lenient=lenient,
+        scale_file=scale_file,
+        threads=threads,
+        serials="any" if model.kernel.is_precomputed else None,
+    )
     values = model.decision_function(data.rows, method=method, threads=threads)
     predicted = model.labels_of(values)
     names = [plain(label) for label in model.labels]

@@ -68,8 +68,8 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     default=2,
     metavar="TYPE",
     help="Kernel: 0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, "
-    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0), 4 precomputed (kernel values "
-    "in the file). Default 2.",
+    "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0), "
+    "4 precomputed (kernel values in the file). Default 2.",
 )
 @click.option("-d", "degree", type=int, default=3, help="Degree of the polynomial. Default 3.")
 @click.option("-g", "gamma", type=float, help="gamma; 0 is the default, 1/number of features.")
@@ -260,7 +260,11 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
         if path is not None:
             check_writable(path)
     data = read_data(
-        training_set_file, lenient=lenient, scale_file=scale_file, threads=options.threads
+        training_set_file,
+        lenient=lenient,
+        scale_file=scale_file,
+        threads=options.threads,
+        serials="training" if options.kernel == "precomputed" else None,
     )
     read = time.perf_counter()
     classes = None if options.svm_type in REGRESSIONS else data.labels
