@@ -15,7 +15,7 @@ from dcsvm.dataset import (
     DataError,
     Dataset,
     Rows,
-    encode_labels,
+    class_order,
     parse_dataset,
     read_dataset,
     without_empty_columns,
@@ -790,20 +790,20 @@ def test_standard_input_may_be_a_pipe(name):
 
 
 @pytest.mark.parametrize(
-    "labels, order, sign",
+    "labels, order, classes",
     [
-        ([1, -1, 1], [1, -1], [1, -1, 1]),
-        ([-1, 1, 1], [1, -1], [-1, 1, 1]),
-        ([2, 1, 2], [2, 1], [1, -1, 1]),
-        ([-1, 0, 0], [-1, 0], [1, -1, -1]),
-        ([0.5, 7, 0.5], [0.5, 7], [1, -1, 1]),
+        ([1, -1, 1], [1, -1], [0, 1, 0]),
+        ([-1, 1, 1], [1, -1], [1, 0, 0]),
+        ([2, 1, 2], [2, 1], [0, 1, 0]),
+        ([-1, 0, 0], [-1, 0], [0, 1, 1]),
+        ([0.5, 7, 0.5], [0.5, 7], [0, 1, 0]),
+        ([-1, 1, 3, 1], [-1, 1, 3], [0, 1, 2, 1]),
     ],
 )
-def test_labels_are_ordered_as_libsvm_orders_them(labels, order, sign):
-    found_order, found_sign = encode_labels(np.array(labels, float))
+def test_labels_are_ordered_as_libsvm_orders_them(labels, order, classes):
+    found_order, found_classes = class_order(np.array(labels, float))
     assert found_order.tolist() == order
-    assert found_sign.tolist() == sign
-    assert found_sign.dtype == np.float64
+    assert found_classes.tolist() == classes
 
 
 @pytest.mark.parametrize(
@@ -812,10 +812,9 @@ def test_labels_are_ordered_as_libsvm_orders_them(labels, order, sign):
         ([], "training needs two classes, found none"),
         ([1, 1], "training needs two classes, found one: 1"),
         ([0.5], "training needs two classes, found one: 0.5"),
-        (range(26), "found 26 classes; only two are supported"),
     ],
 )
-def test_other_than_two_classes_are_refused(labels, message):
+def test_fewer_than_two_classes_are_refused(labels, message):
     with pytest.raises(ValueError) as error:
-        encode_labels(np.array(labels, float))
+        class_order(np.array(labels, float))
     assert str(error.value) == message

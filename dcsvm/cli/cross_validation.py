@@ -11,7 +11,7 @@ from dcsvm.cli.options import NOT_CONVERGED
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.cross_validation import cross_validate
 from dcsvm.dataset import Dataset
-from dcsvm.training import REGRESSIONS, TrainOptions
+from dcsvm.options import REGRESSIONS, TrainOptions
 
 
 def cross_validate_data(
