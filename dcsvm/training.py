@@ -201,7 +201,8 @@ class _Run:
         exact = None if self.options.early else self.exact_model()
         if self.options.measure_levels:
             self.measure_levels()
-        return Model(self.data.kernel, self.label_order, exact, early, self.report), self.report
+        model = Model(self.data.kernel, self.label_order, exact, early, report=self.report)
+        return model, self.report
 
     def divide(self, level: int) -> tuple[Partition, np.ndarray]:
         """Cluster the rows for a level and solve its clusters from the current alpha."""
@@ -421,17 +422,24 @@ class _Run:
         # as LIBSVM writes them: the first label's, then the second's, each in the file's order
         order = np.lexsort((row, alpha < 0))
         return ExactModel(
-            rows=self.data.rows.take(variable[order]), alpha=alpha[order], row_numbers=row[order]
+            rows=self.data.rows.take(variable[order]),
+            coef=alpha[order][None, :],
+            rho=np.zeros(1),
+            n_sv=np.array([np.count_nonzero(alpha > 0), np.count_nonzero(alpha < 0)]),
+            row_numbers=row[order],
         )
 
     def early_model(self, level: int, partition: Partition, cluster: np.ndarray) -> EarlyModel:
         variable, row, alpha = self.support()
-        order = np.lexsort((row, cluster[variable]))
+        class_ = (alpha < 0).astype(np.int32)
+        order = np.lexsort((row, class_, cluster[variable]))
         return EarlyModel(
             level=level,
             partition=partition,
             cluster=cluster[variable[order]],
+            class_=class_[order],
             rows=self.data.rows.take(variable[order]),
-            alpha=alpha[order],
+            coef=alpha[order][None, :],
+            rho=np.zeros((partition.n_clusters, 1)),
             row_numbers=row[order],
         )
