@@ -1,6 +1,8 @@
-"""Decision values: exact, early (nearest center, then that cluster's support vectors), naive.
+"""Decision values, exact, early (the support vectors of the nearest center) or naive, and what
+follows from them: labels, values, probabilities.
 
-All of it is routing plus kernel_product.
+All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
+once for all pairs of classes.
 """
 
 from __future__ import annotations
@@ -8,21 +10,63 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.dataset import Rows
-from dcsvm.kernels import two_sides
+from dcsvm.kernels import KernelRows, two_sides
 from dcsvm.model import EarlyModel, ExactModel, Model
 
 METHODS = ("exact", "early", "naive")
-PREDICTED_AT_ONCE = 65536
+PREDICTED_AT_ONCE = 65536  # rows
+VALUES_AT_ONCE = 2**21  # decision values of a block
 
 
 def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.ndarray:
-    """Decision values float64 (n,), positive for the model's first label.
+    """Decision values float64 (n, n_pairs), positive for the first class of the pair.
 
     `exact` is the global model; `early` the local model of the row's cluster; `naive` the sum over
     all local models (the paper's equation for comparison). Raises ValueError when the model has no
     part for the method.
     """
+    values = np.empty((rows.n_samples, model.n_pairs))
+    for some, block in _blocks(model, rows, method, threads):
+        values[some] = block
+    return values
+
+
+def predictions(model: Model, rows: Rows, method: str, threads: int) -> np.ndarray:
+    """Labels, +1 or -1, or values, float64 (n,), of the rows; raises as `decision_values`."""
+    result = np.empty(rows.n_samples)
+    for some, block in _blocks(model, rows, method, threads):
+        result[some] = predicted_from(model, block)
+    return result
+
+
+def predicted_from(model: Model, values: np.ndarray) -> np.ndarray:
+    """Predictions (n,) of rows with these decision values (n, n_pairs)."""
+    if model.is_classifier:
+        return model.labels[most_voted(values, len(model.labels))]
+    return np.where(values[:, 0] > 0, 1.0, -1.0) if model.svm_type == "one_class" else values[:, 0]
+
+
+def class_probabilities(model: Model, rows: Rows, method: str, threads: int) -> np.ndarray:
+    """Probabilities of the classes float64 (n, k) of the rows.
+
+    Raises ValueError when the model has none, and as `decision_values`.
+    """
+    if not model.is_classifier:
+        raise ValueError(f"a model of type {model.svm_type} has no probabilities of classes")
+    if model.probability is None:
+        raise ValueError("the model has no probabilities: train it with them (-b 1)")
+    n_classes = len(model.labels)
+    result = np.empty((rows.n_samples, n_classes))
+    for some, block in _blocks(model, rows, method, threads):
+        pairs = pair_probabilities(block, model.probability.A, model.probability.B)
+        result[some] = coupled(pairs, n_classes)
+    return result
+
+
+def _blocks(model: Model, rows: Rows, method: str, threads: int):
+    """Decision values (m, n_pairs) of a slice of the rows, as (slice, values), for all of them."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     part: ExactModel | EarlyModel | None = model.exact if method == "exact" else model.early
@@ -36,48 +80,83 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
         )
     n_features = max(rows.n_features, part.rows.n_features)
     part = part.with_features(n_features)
-    values = np.empty(rows.n_samples)
-    for begin in range(0, rows.n_samples, PREDICTED_AT_ONCE):
-        end = min(begin + PREDICTED_AT_ONCE, rows.n_samples)
-        some = rows if end - begin == rows.n_samples else rows.take(np.arange(begin, end))
-        some = some.with_features(n_features).in_form_of(part.rows, threads)
+    weights = _PairWeights(part, model.n_pairs)
+    size = min(max(VALUES_AT_ONCE // max(model.n_pairs, 1), 1), PREDICTED_AT_ONCE)
+    for begin in range(0, rows.n_samples, size):
+        some = slice(begin, min(begin + size, rows.n_samples))
+        block = rows if size >= rows.n_samples else rows.take(np.arange(some.start, some.stop))
+        block = block.with_features(n_features).in_form_of(part.rows, threads)
+        targets, support = two_sides(block, part.rows, model.kernel, threads)
         if method == "early":
-            values[begin:end] = _local(model, part, some, threads)
+            cluster = part.partition.assign(block, threads)
+            yield some, _local(part, weights, cluster, targets, support, threads)
         else:
-            values[begin:end] = _global(model, part, some, threads)
-    return values
+            rho = part.rho if method == "exact" else np.nansum(part.rho, axis=0)
+            yield some, _product(support, targets, None, None, weights.all(), threads) - rho
 
 
-def _global(model: Model, part: ExactModel | EarlyModel, rows: Rows, threads: int) -> np.ndarray:
-    targets, support = two_sides(rows, part.rows, model.kernel, threads)
-    product = _core.kernel_product(
-        support.setup, targets.points, None, support.points, None, part.alpha, False, threads
+class _PairWeights:
+    """The weights of support vectors in the decision values of all pairs, for kernel_product.
+
+    A support vector of class i counts in the k - 1 pairs of i, where its coefficient is not 0.
+    """
+
+    def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
+        self.coef, self.n_pairs = part.coef, n_pairs
+        if n_pairs == 1:
+            self.coef = np.ascontiguousarray(part.coef[0])
+            return
+        coef = part.coef.T
+        n_others = coef.shape[1]
+        other = np.arange(n_others) + (np.arange(n_others) >= part.class_[:, None])
+        first = np.minimum(other, part.class_[:, None])
+        second = np.maximum(other, part.class_[:, None])
+        pair = first * n_others - first * (first - 1) // 2 + second - first - 1
+        used = coef != 0
+        self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
+        self.pair, self.coef = pair[used].astype(np.int32), coef[used]
+
+    def all(self):
+        if self.n_pairs == 1:
+            return self.coef
+        return self.indptr, self.pair, self.coef, self.n_pairs
+
+    def of(self, begin: int, end: int):
+        """Those of support vectors begin to end."""
+        if self.n_pairs == 1:
+            return self.coef[begin:end]
+        indptr = self.indptr[begin : end + 1]
+        own = slice(indptr[0], indptr[-1])
+        return indptr - indptr[0], self.pair[own], self.coef[own], self.n_pairs
+
+
+def _product(
+    support: KernelRows, targets: KernelRows, own, sources, weights, threads: int
+) -> np.ndarray:
+    return _core.kernel_product(
+        support.setup, targets.points, own, support.points, sources, weights, False, threads
     )
-    return product[:, 0] + part.bias
 
 
-def _local(model: Model, part: EarlyModel, rows: Rows, threads: int) -> np.ndarray:
+def _local(
+    part: EarlyModel,
+    weights: _PairWeights,
+    cluster: np.ndarray,
+    targets: KernelRows,
+    support: KernelRows,
+    threads: int,
+) -> np.ndarray:
     """Equation (11) of the paper: only the support vectors of the nearest center count."""
-    targets, support = two_sides(rows, part.rows, model.kernel, threads)
-    cluster = part.partition.assign(rows, threads)
+    n_clusters = part.partition.n_clusters
     order = np.argsort(cluster, kind="stable").astype(np.int32)
-    first = np.searchsorted(cluster[order], np.arange(part.partition.n_clusters + 1))
-    first_support = np.searchsorted(part.cluster, np.arange(part.partition.n_clusters + 1))
-    values = np.zeros(rows.n_samples)
-    for c in range(part.partition.n_clusters):
+    first = np.searchsorted(cluster[order], np.arange(n_clusters + 1))
+    first_support = np.searchsorted(part.cluster, np.arange(n_clusters + 1))
+    values = 0.0 - part.rho[cluster]
+    for c in range(n_clusters):
         own = order[first[c] : first[c + 1]]
-        sources = np.arange(first_support[c], first_support[c + 1], dtype=np.int32)
-        if len(own) == 0 or len(sources) == 0:
+        begin, end = first_support[c], first_support[c + 1]
+        if len(own) == 0 or begin == end:
             continue
-        product = _core.kernel_product(
-            support.setup,
-            targets.points,
-            own,
-            support.points,
-            sources,
-            part.alpha[sources],
-            False,
-            threads,
-        )
-        values[own] = product[:, 0]
+        sources = np.arange(begin, end, dtype=np.int32)
+        values[own] += _product(support, targets, own, sources, weights.of(begin, end), threads)
     return values

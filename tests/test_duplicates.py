@@ -67,7 +67,7 @@ def test_training_finds_the_optimum_of_all_rows(C, levels):
     model, report = train_rows(Rows.from_array(X), y, options)
     K, problem = kernel_values(("rbf", 0.7, 0, 0), X, X), c_svc(y, C)
     alpha = np.zeros(len(X))
-    alpha[model.exact.row_numbers] = model.exact.alpha
+    alpha[model.exact.row_numbers] = model.exact.coef[0]
     assert report.converged
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     violation, gap = certificate(K, problem, alpha)

@@ -102,7 +102,7 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
     found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), problem, 1e-4, 1)
     assert found.n_groups > 2
     alpha = np.zeros(len(X))
-    alpha[model.exact.row_numbers] = model.exact.alpha
+    alpha[model.exact.row_numbers] = model.exact.coef[0]
     violation, gap = certificate(K, problem, alpha)
     assert report.converged
     assert violation <= 1e-4

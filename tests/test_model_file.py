@@ -13,8 +13,9 @@ from reference import labelled_rows
 from dcsvm import model_file
 from dcsvm.dataset import Rows
 from dcsvm.kernels import Kernel
-from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.model import SVM_TYPES, EarlyModel, ExactModel, Model, Probability
 from dcsvm.model_file import ModelError, load_model, save_model
+from dcsvm.model_writer import model_text
 from dcsvm.partition import Partition
 from dcsvm.training import TrainOptions, train_rows
 
@@ -59,7 +60,15 @@ def bits(*shape, seed=0):
 
 
 def made_model(
-    kernel=KERNELS[2], *, sparse=False, exact=True, early=True, seed=0, labels=(1.0, -1.0)
+    kernel=KERNELS[2],
+    *,
+    sparse=False,
+    exact=True,
+    early=True,
+    seed=0,
+    labels=(1.0, -1.0),
+    svm_type="c_svc",
+    probability=False,
 ):
     """A model of arbitrary numbers: 9 exact support vectors, 12 early ones in 3 clusters."""
     rng = np.random.default_rng(seed)
@@ -67,18 +76,36 @@ def made_model(
     X[4] = 0
     rows = rows_of(X, sparse)
     exact_part = early_part = None
+    labels = np.array(labels if svm_type.endswith("svc") else ())
+    k = max(len(labels), 2)
+    n_pairs = k * (k - 1) // 2
     if exact:
-        numbers = np.sort(rng.choice(40, 9, replace=False))
-        alpha = np.sort(rng.normal(size=9) * 10.0 ** rng.integers(-300, 300, 9))[::-1]
-        exact_part = ExactModel(rows.take(numbers), alpha, numbers)
+        numbers = rng.choice(40, 9, replace=False)
+        coef = rng.normal(size=(k - 1, 9)) * 10.0 ** rng.integers(-300, 300, (k - 1, 9))
+        n_sv = np.bincount(rng.integers(0, k, 9), minlength=k) if len(labels) else None
+        rho = np.round(rng.normal(size=n_pairs) * 3, rng.integers(0, 9))
+        exact_part = ExactModel(rows.take(numbers), coef, rho, n_sv, numbers)
     if early:
         numbers = rng.choice(40, 12, replace=False)
-        cluster = np.sort(rng.integers(0, 3, 12)).astype(np.int32)
+        class_ = rng.integers(0, k, 12).astype(np.int32) if len(labels) else None
         centers = np.concatenate(([2, 0, 1], rng.integers(0, 3, 5))).astype(np.int32)
-        partition = Partition(Kernel("rbf", 0.1), rows.take(rng.choice(40, 8)), centers)
-        early_part = EarlyModel(2, partition, cluster, rows.take(numbers), rng.normal(size=12),
-                                numbers)  # fmt: skip
-    return Model(kernel, np.array(labels), exact_part, early_part)
+        rho = rng.normal(size=(3, n_pairs))
+        rho[1, rng.random(n_pairs) < 0.5] = np.nan
+        early_part = EarlyModel(
+            level=2,
+            partition=Partition(Kernel("rbf", 0.1), rows.take(rng.choice(40, 8)), centers),
+            cluster=np.sort(rng.integers(0, 3, 12)).astype(np.int32),
+            class_=class_,
+            rows=rows.take(numbers),
+            coef=rng.normal(size=(k - 1, 12)),
+            rho=rho,
+            row_numbers=numbers,
+        )
+    said = None
+    if probability and svm_type != "one_class":
+        A, B = rng.normal(size=(2, n_pairs))
+        said = Probability(A, B if len(labels) else None)
+    return Model(kernel, labels, exact_part, early_part, svm_type, said)
 
 
 def same_rows(a, b):
@@ -95,24 +122,34 @@ def same_rows(a, b):
             ).tobytes()
 
 
+def same_numbers(a, b):
+    assert (a is None) == (b is None)
+    if a is not None:
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes() == b.tobytes()
+
+
 def same_models(a, b):
+    assert a.svm_type == b.svm_type
     assert a.kernel.name == b.kernel.name
     assert a.kernel.parameters == b.kernel.parameters
-    assert a.labels.tolist() == b.labels.tolist()
+    same_numbers(a.labels, b.labels)
     assert (a.exact is None, a.early is None) == (b.exact is None, b.early is None)
+    assert (a.probability is None) == (b.probability is None)
+    if a.probability:
+        same_numbers(a.probability.A, b.probability.A)
+        same_numbers(a.probability.B, b.probability.B)
     if a.exact:
         same_rows(a.exact.rows, b.exact.rows)
-        assert a.exact.alpha.tobytes() == b.exact.alpha.tobytes()
-        assert a.exact.row_numbers.tolist() == b.exact.row_numbers.tolist()
-        assert a.exact.bias == b.exact.bias
+        for name in ("coef", "rho", "n_sv", "row_numbers"):
+            same_numbers(getattr(a.exact, name), getattr(b.exact, name))
     if a.early:
         same_rows(a.early.rows, b.early.rows)
         same_rows(a.early.partition.sample, b.early.partition.sample)
         assert a.early.partition.kernel.parameters == b.early.partition.kernel.parameters
-        for name in ("alpha", "cluster", "row_numbers"):
-            assert getattr(a.early, name).tolist() == getattr(b.early, name).tolist()
-            assert getattr(a.early, name).dtype == getattr(b.early, name).dtype
-        assert a.early.partition.cluster.tolist() == b.early.partition.cluster.tolist()
+        for name in ("coef", "rho", "cluster", "class_", "row_numbers"):
+            same_numbers(getattr(a.early, name), getattr(b.early, name))
+        same_numbers(a.early.partition.cluster, b.early.partition.cluster)
         assert a.early.level == b.early.level
 
 
@@ -141,13 +178,20 @@ def test_labels_come_back_bit_for_bit(tmp_path, labels):
     assert load_model(tmp_path / "a.model").labels.tolist() == list(labels)
 
 
-def test_a_bias_comes_back_bit_for_bit(tmp_path):
-    model = made_model()
-    biased = Model(model.kernel, model.labels, ExactModel(
-        model.exact.rows, model.exact.alpha, model.exact.row_numbers, 0.1), model.early)  # fmt: skip  # noqa: E501
-    save_model(biased, tmp_path / "a.model")
-    assert load_model(tmp_path / "a.model").exact.bias == 0.1
-    assert "\nrho -0.1\n" in (tmp_path / "a.model").read_text()
+@pytest.mark.parametrize("svm_type", SVM_TYPES)
+@pytest.mark.parametrize(
+    "labels", [(3.0, 1.0), (3.0, 1.0, -2.0), (5.0, 4.0, 3.5, 2.0, 1.0)], ids=len
+)
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("exact", "early"), [(True, True), (True, False), (False, True)], ids=["both", "exact", "early"]
+)
+def test_every_type_comes_back_bit_for_bit(tmp_path, exact, early, sparse, labels, svm_type):
+    for probability in (False, True):
+        how = {"labels": labels, "svm_type": svm_type, "probability": probability}
+        model = made_model(sparse=sparse, exact=exact, early=early, **how)
+        save_model(model, tmp_path / "a.model")
+        same_models(model, load_model(tmp_path / "a.model"))
 
 
 def test_a_trained_model_predicts_the_same_bits_after_loading(tmp_path, trained, wavy_test):
@@ -160,20 +204,22 @@ def test_a_trained_model_predicts_the_same_bits_after_loading(tmp_path, trained,
         assert values.tobytes() == model.decision_function(wavy_test[0], method=method).tobytes()
 
 
-def test_a_model_without_support_vectors_is_saved(tmp_path):
+@pytest.mark.parametrize("labels", [(4.0,), (1.0, -1.0), (2.0, 3.0, 1.0)], ids=len)
+def test_a_model_without_support_vectors_is_saved(tmp_path, labels):
+    k = len(labels)
     none = Rows(0, 3, dense=np.empty((0, 3), np.float32))
-    model = Model(KERNELS[2], np.array([1.0, -1.0]), ExactModel(none, np.empty(0), np.empty(0, int)),  # noqa: E501
-                  None)  # fmt: skip
-    save_model(model, tmp_path / "a.model")
+    exact = ExactModel(none, np.empty((k - 1, 0)), np.zeros(k * (k - 1) // 2),
+                       np.zeros(k, np.int64), np.empty(0, np.int64))  # fmt: skip
+    save_model(Model(KERNELS[2], np.array(labels), exact, None), tmp_path / "a.model")
     loaded = load_model(tmp_path / "a.model")
-    assert loaded.predict(np.ones((2, 3))).tolist() == [-1.0, -1.0]
+    assert loaded.predict(np.ones((2, 3))).tolist() == [labels[-1]] * 2
 
 
 def test_a_model_of_rows_without_features_is_saved(tmp_path):
     rows = Rows(2, 0, dense=np.empty((2, 0), np.float32))
-    exact = ExactModel(rows, np.array([0.1, -0.2]), np.arange(2))
+    exact = ExactModel(rows, np.array([[0.1, -0.2]]), np.zeros(1), np.ones(2, int), np.arange(2))
     save_model(Model(KERNELS[2], np.array([1.0, -1.0]), exact, None), tmp_path / "a.model")
-    assert load_model(tmp_path / "a.model").exact.alpha.tolist() == [0.1, -0.2]
+    assert load_model(tmp_path / "a.model").exact.coef.tolist() == [[0.1, -0.2]]
 
 
 # --------------------------------------------------------------------------------------- LIBSVM
@@ -194,18 +240,20 @@ def test_a_model_written_by_libsvm_is_read(tmp_path):
         assert np.allclose(model.decision_function(X), expected, atol=1e-6)
         save_model(model, tmp_path / "again.model")
         same = load_model(tmp_path / "again.model")
-        assert same.exact.alpha.tobytes() == model.exact.alpha.tobytes()
+        assert same.exact.coef.tobytes() == model.exact.coef.tobytes()
         same_rows(same.exact.rows, model.exact.rows)
 
 
 def test_the_beginning_of_a_model_is_libsvms(tmp_path):
-    save_model(made_model(), tmp_path / "a.model")
+    model = made_model()
+    model.exact.rho[0] = 0.0
+    save_model(model, tmp_path / "a.model")
     lines = (tmp_path / "a.model").read_text().splitlines()
     assert lines[:3] == ["svm_type c_svc", "kernel_type rbf", f"gamma {1 / 3!r}"]
     assert lines[3:6] == ["nr_class 2", "total_sv 9", "rho 0"]
     assert lines[6] == "label 1 -1"
     assert lines[8] == "SV"
-    assert lines[18] == "dcsvm_section 1"
+    assert lines[18] == "dcsvm_section 2"
 
 
 @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
@@ -245,22 +293,52 @@ def test_svm_predict_refuses_an_early_model(tmp_path, write_libsvm):
 
 
 def text_of(model):
-    return b"".join(model_file._model_text(model))
+    return b"".join(model_text(model))
 
 
 DAMAGED = {
     "empty": ("", "", "this is not a model file"),
     "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
-    "svm type": (LIBSVM_TEXT.replace("c_svc", "nu_svr"), "9", "nu_svr is not supported"),
+    "svm type": (LIBSVM_TEXT.replace("c_svc", "d_svc"), "9", "d_svc is not supported"),
     "kernel": (LIBSVM_TEXT.replace("rbf", "chi2"), "9", "chi2 is not supported"),
     "gamma": (LIBSVM_TEXT.replace("gamma 0.5\n", ""), "8", "the key gamma is missing"),
     "gamma word": (LIBSVM_TEXT.replace("gamma 0.5", "gamma x"), "9", "'x' is not one float"),
     "gamma sign": (LIBSVM_TEXT.replace("gamma 0.5", "gamma -2"), "9", "gamma must be at least 0"),
-    "rho": (LIBSVM_TEXT.replace("rho -0.25", "rho"), "9", "'' is not one float"),
-    "labels": (LIBSVM_TEXT.replace("label 1 -1", "label 1 2 3"), "9", "found 3 labels"),
+    "rho": (LIBSVM_TEXT.replace("rho -0.25", "rho"), "9", "rho has 0 numbers, not 1"),
+    "labels": (LIBSVM_TEXT.replace("label 1 -1", "label 1 2 3"), "9", "label has 3 numbers, not 2"),
+    "labels twice": (LIBSVM_TEXT.replace("label 1 -1", "label 1 1"), "9", "stands there twice"),
+    "no classes": (LIBSVM_TEXT.replace("nr_class 2", "nr_class 0"), "9", "label has 2 numbers"),
+    "three classes": (
+        LIBSVM_TEXT.replace("nr_class 2", "nr_class 3").replace("label 1", "label 2 1"),
+        "9",
+        "rho has 1 numbers, not 3",
+    ),
+    "one class": (
+        LIBSVM_TEXT.replace("nr_class 2", "nr_class 1")
+        .replace("label 1 -1", "label 1")
+        .replace("rho -0.25", "rho")
+        .replace("nr_sv 2 1", "nr_sv 3"),
+        "9",
+        "support vectors of one class without another",
+    ),
+    "many classes": (
+        LIBSVM_TEXT.replace("nr_class 2", "nr_class 99")
+        .replace("label 1 -1", "label " + " ".join(map(str, range(99))))
+        .replace("rho -0.25", "rho" + " 0" * 4851)
+        .replace("nr_sv 2 1", "nr_sv 2 1" + " 0" * 97),
+        "9",
+        "3 lines do not hold 98 numbers each",
+    ),
+    "sizes": (LIBSVM_TEXT.replace("nr_sv 2 1", "nr_sv 1 1"), "9", "sum of nr_sv is not total_sv"),
+    "sizes beyond": (LIBSVM_TEXT.replace("nr_sv 2 1", "nr_sv 9e15 1"), "9", "sum of nr_sv"),
+    "no sizes": (LIBSVM_TEXT.replace("nr_sv 2 1\n", ""), "8", "the key nr_sv is missing"),
+    "probability": (LIBSVM_TEXT.replace("nr_sv", "probA 1\nnr_sv"), "10", "key probB is missing"),
+    "probabilities": (LIBSVM_TEXT.replace("nr_sv", "probA 1 2\nnr_sv"), "10", "has 2 numbers"),
+    "underscore": (LIBSVM_TEXT.replace("rho -0.25", "rho 1_0"), "9", "is not a list of numbers"),
+    "key": (LIBSVM_TEXT.replace("rho", "rhoo"), "6", "unknown key rhoo"),
     "no labels": (LIBSVM_TEXT.replace("label 1 -1\n", ""), "8", "the key label is missing"),
     "count": (
-        LIBSVM_TEXT.replace("total_sv 3", "total_sv 4"),
+        LIBSVM_TEXT.replace("total_sv 3", "total_sv 4").replace("nr_sv 2", "nr_sv 3"),
         "9",
         "4 lines are announced, 3 follow",
     ),
@@ -273,6 +351,7 @@ DAMAGED = {
     "index": (LIBSVM_TEXT.replace("3:-1", "0:-1"), "10:9", "."),
     "value": (LIBSVM_TEXT.replace("2:2", "2:nan"), "11:7", "."),
     "coefficient": (LIBSVM_TEXT.replace("\n0.5 2", "\nhalf 2"), "11:1", "coefficient"),
+    "blank row": (LIBSVM_TEXT.replace("-1.5 \n", "\n"), "12", "blank line"),
     "blank": (LIBSVM_TEXT.replace("gamma 0.5", ""), "3", "blank line"),
 }
 
@@ -287,14 +366,19 @@ def test_a_damaged_model_is_refused_with_its_place(tmp_path, kind):
     assert str(caught.value).startswith(f"{path}:{place}")
 
 
-def test_a_section_of_a_later_version_is_refused(tmp_path):
+def test_a_section_of_another_version_is_refused(tmp_path):
     for model, key in (
         (made_model(), b"dcsvm_section"),
         (made_model(exact=False), b"dcsvm_early_model"),
     ):
         path = tmp_path / "new.model"
-        path.write_bytes(text_of(model).replace(key + b" 1", key + b" 2"))
-        with pytest.raises(ModelError, match="version 2 is not 1; a newer dcsvm wrote it"):
+        path.write_bytes(text_of(model).replace(key + b" 2", key + b" 3"))
+        with pytest.raises(ModelError, match="version 3 is not 2; a newer dcsvm wrote it"):
+            load_model(path)
+        path.write_bytes(text_of(model).replace(key + b" 2", key + b" 1"))
+        with pytest.raises(
+            ModelError, match="earlier dcsvm wrote this file: train the model again"
+        ):
             load_model(path)
 
 
@@ -304,14 +388,23 @@ def use(path):
     for method, part in (("exact", model.exact), ("early", model.early), ("naive", model.early)):
         if part is not None:
             model.predict(np.ones((2, 3)), method=method)
+            if model.is_classifier and model.probability:
+                model.predict_probability(np.ones((2, 3)), method=method)
 
 
-ORIGINALS = [
-    text_of(made_model(KERNELS[number], sparse=sparse, exact=exact, early=early))
-    for number, (sparse, exact, early) in enumerate(
-        [(False, True, True), (True, True, True), (False, False, True), (True, True, False)]
+ORIGINALS = {
+    name: text_of(made_model(KERNELS[number], **how))
+    for number, (name, how) in enumerate(
+        {
+            "both": {},
+            "sparse": {"sparse": True},
+            "early": {"exact": False},
+            "polynomial": {"sparse": True, "early": False},
+        }.items()
     )
-]
+}
+ORIGINALS["classes"] = text_of(made_model(labels=(3.0, 1.0, 2.0), probability=True))
+ORIGINALS["regression"] = text_of(made_model(svm_type="nu_svr", probability=True))
 
 
 def loads_or_complains(path, text):
@@ -325,14 +418,14 @@ def loads_or_complains(path, text):
         assert str(error)
 
 
-@pytest.mark.parametrize("original", ORIGINALS, ids=["both", "sparse", "early", "polynomial"])
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
 def test_a_missing_line_is_an_error_or_does_no_harm(tmp_path, original):
     lines = original.splitlines(keepends=True)
     for number in range(len(lines)):
         loads_or_complains(tmp_path / "m", b"".join(lines[:number] + lines[number + 1 :]))
 
 
-@pytest.mark.parametrize("original", ORIGINALS, ids=["both", "sparse", "early", "polynomial"])
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
 @pytest.mark.parametrize(
     "line", [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
 )
@@ -347,7 +440,7 @@ WORDS = [b"-1", b"0", b"1", b"1e9", b"1e400", b"nan", b"inf", b"-inf", b"x", b"2
          b"99999999", b"2147483648", b"4294967296", b"1:1", b"-0.0", b"", b"\xc2\xb2"]  # fmt: skip
 
 
-@pytest.mark.parametrize("original", ORIGINALS, ids=["both", "sparse", "early", "polynomial"])
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
 def test_a_replaced_header_value_is_an_error_or_does_no_harm(tmp_path, original):
     lines = original.splitlines()
     for number, line in enumerate(lines):
@@ -361,13 +454,13 @@ def test_a_replaced_header_value_is_an_error_or_does_no_harm(tmp_path, original)
                 loads_or_complains(tmp_path / "m", text)
 
 
-@pytest.mark.parametrize("original", ORIGINALS, ids=["both", "sparse", "early", "polynomial"])
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
 def test_a_truncated_model_is_an_error_or_does_no_harm(tmp_path, original):
     for end in range(0, len(original), 7):
         loads_or_complains(tmp_path / "m", original[:end])
 
 
-@pytest.mark.parametrize("original", ORIGINALS, ids=["both", "sparse", "early", "polynomial"])
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_damage_is_an_error_or_does_no_harm(tmp_path, seed, original):
     rng = random.Random(seed)
@@ -404,11 +497,11 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
     save_model(made_model(), path)
     before = path.read_bytes()
 
-    def half(model):
+    def half(model, format):
         yield b"svm_type c_svc\n"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model_file, "_model_text", half)
+    monkeypatch.setattr(model_file, "model_text", half)
     with pytest.raises(KeyboardInterrupt):
         save_model(made_model(seed=1), path)
     assert path.read_bytes() == before

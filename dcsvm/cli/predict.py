@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.libsvm_syntax import LibsvmCommand
 from dcsvm.cli.options import (
     CONTEXT,
     check_writable,
@@ -17,10 +16,18 @@ from dcsvm.cli.options import (
 )
 
 
-@click.command(cls=LibsvmCommand, context_settings=CONTEXT)
+@click.command(context_settings=CONTEXT)
 @click.argument("test_file")
 @click.argument("model_file")
 @click.argument("output_file")
+@click.option(
+    "-b",
+    "probability",
+    type=click.IntRange(0, 1),
+    default=0,
+    metavar="0|1",
+    help="Write the label and the probabilities of the classes; the first line is their labels.",
+)
 @click.option(
     "--early", "method", flag_value="early", help="Use the model of the nearest cluster only."
 )
@@ -33,9 +40,10 @@ from dcsvm.cli.options import (
 @click.option(
     "--decision-values",
     is_flag=True,
-    help="Write the label and the decision value, positive for the model's first label.",
+    help="Write the prediction and the decision value, positive for the model's first label; of "
+    "more than two classes one value for each pair, and the pairs in the first line.",
 )
-@click.option("-q", "quiet", is_flag=True, help="Do not print the accuracy.")
+@click.option("-q", "quiet", is_flag=True, help="Do not print the accuracy or error.")
 @scale_option
 @lenient_option
 @threads_option
@@ -47,6 +55,8 @@ def main(test_file, model_file, output_file, **options) -> None:
     printed on standard error. Without --early or --naive the exact solution predicts, or the early
     level where the model has nothing else.
     """
+    if options["probability"] and options["decision_values"]:
+        raise click.UsageError("-b 1 and --decision-values cannot be used together")
     guarded(lambda: predict_file(test_file, model_file, output_file, **options))
 
 
@@ -55,6 +65,7 @@ def predict_file(
     model_file,
     output_file,
     *,
+    probability,
     method,
     decision_values,
     quiet,
@@ -63,9 +74,7 @@ def predict_file(
     threads,
 ) -> int:
     """Read, predict, write; returns the exit status."""
-    import numpy as np
-
-    from dcsvm.model_file import load_model, plain, write_beside
+    from dcsvm.model_file import load_model, write_beside
     from dcsvm.plan import default_threads
 
     threads = threads or default_threads()
@@ -73,6 +82,8 @@ def predict_file(
     model = load_model(model_file, threads=threads)
     if method is not None and model.early is None:
         raise ValueError(f"{model_file}: the model has no early level, which --{method} needs")
+    if probability and model.probability is None:
+        raise ValueError(f"{model_file}: the model has no probabilities, which -b 1 needs")
     data = read_data(
         test_file,
         lenient=lenient,
@@ -80,18 +91,86 @@ def predict_file(
         threads=threads,
         serials="any" if model.kernel.is_precomputed else None,
     )
-    values = model.decision_function(data.rows, method=method, threads=threads)
-    predicted = model.labels_of(values)
-    names = [plain(label) for label in model.labels]
-    lines = [names[0] if label == model.labels[0] else names[1] for label in predicted.tolist()]
-    if decision_values:
-        lines = [f"{label} {value!r}" for label, value in zip(lines, values.tolist(), strict=True)]
+    how = {"method": method, "threads": threads}
+    if probability and model.is_classifier:
+        predicted, lines = with_probabilities(model, data.rows, how)
+    elif decision_values:
+        predicted, lines = with_decision_values(model, data.rows, how)
+    else:
+        predicted = model.predict(data.rows, **how)
+        lines = shown(predicted)
     write_beside(output_file, ["\n".join([*lines, ""]).encode()])
-    correct = int(np.count_nonzero(predicted == data.labels))
     if not quiet:
-        total = len(predicted)
-        click.echo(
-            f"Accuracy = {100 * correct / total:g}% ({correct}/{total}) (classification)",
-            err=output_file in ("-", "/dev/stdout"),
-        )
+        err = output_file in ("-", "/dev/stdout")
+        for line in [*remarks(model, probability), *quality(model, predicted, data.labels)]:
+            click.echo(line, err=err)
     return 0
+
+
+def shown(predicted) -> list[str]:
+    """Predictions as text."""
+    import numpy as np
+
+    from dcsvm.model_writer import plain
+
+    distinct, number = np.unique(predicted, return_inverse=True)
+    texts = [plain(label) for label in distinct]
+    return [texts[k] for k in number.reshape(-1).tolist()]
+
+
+def with_probabilities(model, rows, how):
+    """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
+    values = model.predict_probability(rows, **how)
+    predicted = model.labels[values.argmax(axis=1)]
+    lines = [" ".join(["labels", *shown(model.labels)])]
+    for label, row in zip(shown(predicted), values.tolist(), strict=True):
+        lines.append(" ".join([label, *(f"{value:g}" for value in row)]))
+    return predicted, lines
+
+
+def with_decision_values(model, rows, how):
+    """(predictions, lines) with decision values; a first line says which pairs they are of where
+    there is more than one."""
+    from dcsvm.predict import predicted_from
+
+    values = model.decision_function(rows, **how).reshape(rows.n_samples, model.n_pairs)
+    predicted = predicted_from(model, values)
+    lines = []
+    if model.n_pairs > 1:
+        labels = shown(model.labels)
+        pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
+        lines = [" ".join(["pairs", *pairs])]
+    for label, row in zip(shown(predicted), values.tolist(), strict=True):
+        lines.append(" ".join([label, *map(repr, row)]))
+    return predicted, lines
+
+
+def remarks(model, probability) -> list[str]:
+    """What svm-predict says about the probabilities of a model."""
+    if model.probability is None:
+        return []
+    if not probability:
+        return ["Model supports probability estimates, but disabled in prediction."]
+    if model.is_classifier:
+        return []
+    return [
+        "Prob. model for test data: target value = predicted value + z,",
+        f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={model.probability.A[0]:g}",
+    ]
+
+
+def quality(model, predicted, labels) -> list[str]:
+    """svm-predict's lines on how good the predictions are."""
+    import numpy as np
+
+    if model.svm_type in ("epsilon_svr", "nu_svr"):
+        a, b = predicted - predicted.mean(), labels - labels.mean()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            correlation = np.dot(a, b) ** 2 / (np.dot(a, a) * np.dot(b, b))
+        return [
+            f"Mean squared error = {np.mean((predicted - labels) ** 2):g} (regression)",
+            f"Squared correlation coefficient = {correlation:g} (regression)",
+        ]
+    correct, total = int(np.count_nonzero(predicted == labels)), len(predicted)
+    share = f"{100 * correct / total:g}% ({correct}/{total})"
+    return [f"Accuracy = {share} (classification)"]

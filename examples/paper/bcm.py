@@ -23,9 +23,8 @@ def cluster_values(model: Model, X: np.ndarray, threads: int) -> np.ndarray:
     values = np.zeros((len(X), early.partition.n_clusters))
     for cluster in np.unique(early.cluster):
         own = np.flatnonzero(early.cluster == cluster)
-        part = Model(
-            model.kernel, model.labels, ExactModel(early.rows.take(own), early.alpha[own]), None
-        )
+        exact = ExactModel(early.rows.take(own), early.coef[:, own], early.rho[cluster])
+        part = Model(model.kernel, model.labels, exact, None)
         values[:, cluster] = part.decision_function(X, threads=threads)
     return values
 

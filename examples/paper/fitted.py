@@ -66,23 +66,27 @@ class Watch:
 def expansion(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) -> Decide:
     """The decision function sum_i alpha_i K(x_i, x) of signed `alpha` (n,) on rows X (n, d)."""
     support = np.flatnonzero(alpha)
-    part = ExactModel(Rows.from_array(X[support]), alpha[support].astype(np.float64))
-    model = Model(kernel, LABELS, part, None)
+    model = Model(kernel, LABELS, unbiased(Rows.from_array(X[support]), alpha[support]), None)
     return lambda rows: model.decision_function(rows, threads=threads)
+
+
+def unbiased(rows: Rows, alpha: np.ndarray) -> ExactModel:
+    """A binary model of support vectors with signed `alpha` (n_sv,) and no bias."""
+    return ExactModel(rows, alpha.astype(np.float64)[None, :], np.zeros(1))
 
 
 def objective(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) -> float:
     """f(alpha) of the paper's equation (1) for signed `alpha` (n,) on rows X (n, d)."""
     support = np.flatnonzero(alpha)
-    part = ExactModel(Rows.from_array(X[support]), alpha[support].astype(np.float64))
+    part = unbiased(Rows.from_array(X[support]), alpha[support])
     return part_objective(kernel, part, threads)
 
 
 def part_objective(kernel: Kernel, part: ExactModel | EarlyModel, threads: int) -> float:
     """f(alpha) of all of a model's support vectors together, whichever cluster they are of."""
-    whole = Model(kernel, LABELS, ExactModel(part.rows, part.alpha), None)
+    whole = Model(kernel, LABELS, ExactModel(part.rows, part.coef, np.zeros(1)), None)
     values = whole.decision_function(part.rows, threads=threads)
-    return float(0.5 * part.alpha @ values - np.abs(part.alpha).sum())
+    return float(0.5 * part.coef[0] @ values - np.abs(part.coef).sum())
 
 
 def in_blocks(function: Decide, rows: np.ndarray) -> np.ndarray:
