@@ -238,7 +238,9 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     from dcsvm.cli.cross_validation import cross_validate_data
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
     from dcsvm.plan import default_cache_mb, default_threads
-    from dcsvm.training import REGRESSIONS, SVM_TYPES, TrainOptions, train_rows
+    from dcsvm.model import SVM_TYPES
+    from dcsvm.options import REGRESSIONS, TrainOptions
+    from dcsvm.training import train_rows
 
     start = time.perf_counter()
     if n_folds is not None and n_folds < 2:
