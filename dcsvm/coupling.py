@@ -29,10 +29,10 @@ def most_voted(values: np.ndarray, n_classes: int) -> np.ndarray:
 
 def pair_probabilities(values: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Probability of the first class of each pair, (n, n_pairs): 1 / (1 + exp(A f + B)), at least
-    1e-7 from 0 and 1, and one half where the value is nan."""
-    with np.errstate(over="ignore"):
+    1e-7 from 0 and 1, and one half where that is nan."""
+    with np.errstate(over="ignore", invalid="ignore"):
         first = 1.0 / (1.0 + np.exp(A * values + B))
-    return np.where(np.isnan(values), 0.5, np.clip(first, SMALLEST, 1.0 - SMALLEST))
+    return np.where(np.isnan(first), 0.5, np.clip(first, SMALLEST, 1.0 - SMALLEST))
 
 
 def coupled(first: np.ndarray, n_classes: int) -> np.ndarray:
