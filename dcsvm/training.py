@@ -31,7 +31,7 @@ SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
-REGRESSIONS = ("epsilon_svr", "nu_svr")
+CLASSIFICATIONS, REGRESSIONS = SVM_TYPES[:2], SVM_TYPES[3:]
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 
 
