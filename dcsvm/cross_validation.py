@@ -11,7 +11,8 @@ import numpy as np
 
 from dcsvm.dataset import Rows
 from dcsvm.folds import shuffled_folds, stratified_folds
-from dcsvm.options import REGRESSIONS, TrainOptions
+from dcsvm.model import CLASSIFIERS
+from dcsvm.options import TrainOptions
 from dcsvm.report import Progress
 from dcsvm.training import train_rows
 
@@ -26,22 +27,23 @@ def cross_validate(
     """Held-out predictions float64 (n,) of `labels` float64 (n,): each row by the models of the
     other folds.
 
-    Folds are stratified for classes and shuffled for regression, by the seed of the options. Where
+    Folds are stratified for classes and shuffled otherwise, by the seed of the options. Where
     the other folds have rows of one class only, that class is predicted. Warns of folds that did
     not converge; raises ValueError for what does not fit.
     """
     start = time.perf_counter()
     progress = progress or Progress()
-    if options.svm_type in REGRESSIONS:
-        fold = shuffled_folds(len(labels), n_folds, options.seed)
-    else:
+    of_classes = options.svm_type in CLASSIFIERS
+    if of_classes:
         fold = stratified_folds(labels, n_folds, options.seed)
+    else:
+        fold = shuffled_folds(len(labels), n_folds, options.seed)
     progress.begin("cross validation", rows.n_samples)
     predicted = np.empty(len(labels))
     n_done = n_sv = n_failed = 0
     for k in range(n_folds):
         held_out, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        if options.svm_type == "c_svc" and len(np.unique(labels[others])) == 1:
+        if of_classes and len(np.unique(labels[others])) == 1:
             predicted[held_out] = labels[others[0]]
             continue
         model, report = train_rows(rows.take(others), labels[others], options)

@@ -21,7 +21,7 @@ def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
 
 
 def shuffled_folds(n_samples: int, n_folds: int, seed: int) -> np.ndarray:
-    """The fold 0..n_folds-1 of each row, int64 (n_samples,), whatever its label: for regression.
+    """The fold 0..n_folds-1 of each row, int64 (n_samples,), whatever its label.
 
     The rows of a fold differ by at most one between folds. Raises ValueError unless
     2 <= n_folds <= n_samples.

@@ -156,6 +156,8 @@ def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
     [(["-c", "0"], "C must be positive"), (["-c", "nan"], "C must be positive"),
      (["-g", "-1"], "gamma must be at least 0"), (["-e", "0"], "tolerance must be positive"),
      (["-t", "1", "-d", "-1"], "degree must be at least 0"), (["-r", "inf"], "coef0 must be finite"),  # noqa: E501
+     (["-n", "0"], "nu must be above 0"), (["-p", "-1"], "epsilon must be at least 0"),
+     (["-w1", "0"], "the weight of class 1 must be positive"),
      (["-l", "1", "--early-level", "2"], "early level 2 does not exist"),
      (["-l", "0", "--early"], "there is no early level")],
     ids=str,

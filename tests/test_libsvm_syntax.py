@@ -101,7 +101,8 @@ def test_slips_are_errors(args, sentence):
 @pytest.mark.parametrize(
     "args",
     [["-c", "many"], ["-s", "5"], ["-t", "5"], ["-h", "2"], ["-b", "yes"], ["-w1", "x"],
-     ["-wx", "1"], ["-v", "half"], ["-m", "0"], ["-Q"], ["--model-format", "xml"], ["-w", "1"]],
+     ["-wx", "1"], ["-v", "half"], ["-m", "0"], ["-m", "inf"], ["-Q"],
+     ["--model-format", "xml"], ["-w", "1"]],
     ids=str,
 )  # fmt: skip
 def test_malformed_options_are_one_sentence(args):

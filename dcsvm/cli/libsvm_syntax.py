@@ -20,7 +20,7 @@ class LibsvmCommand(click.Command):
         try:
             return super().parse_args(ctx, for_click(args, self.params))
         except click.UsageError as error:
-            sentence = error.format_message().rstrip(".")
+            sentence = " ".join(error.format_message().split()).rstrip(".")
             click.echo(
                 f"error: {sentence[0].lower()}{sentence[1:]}; see {ctx.command_path} --help",
                 err=True,

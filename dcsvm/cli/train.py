@@ -137,7 +137,7 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option(
     "-m",
     "cache_mb",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(0, 1e9, min_open=True),
     metavar="MB",
     help="Memory for kernel values. Default: half of the memory this process may use, "
     "at most 8000.",
@@ -151,7 +151,12 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     help="Accepted and ignored: LIBSVM's shrinking. Here rows are always left out while they "
     "cannot matter, and looked at again before the end.",
 )
-@click.option("-q", "quiet", is_flag=True, help="Say nothing but errors and what did not converge.")
+@click.option(
+    "-q",
+    "quiet",
+    is_flag=True,
+    help="Say nothing but errors, the lines of -v and what did not converge.",
+)
 @click.option(
     "-l",
     "--levels",

@@ -1,4 +1,4 @@
-"""Random damage to model files and range files: they load, or one sentence says why not.
+"""Random damage to model files and range files, random arguments: one sentence says what is wrong.
 
 FUZZ_EXAMPLES is the number of examples of each test.
 """
@@ -8,7 +8,9 @@ import resource
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from dcsvm.cli import train
 from dcsvm.dataset import DataError, Rows
 from dcsvm.model_file import ModelError, load_model, save_model
 from dcsvm.scaling import load_scaling
@@ -151,3 +153,18 @@ def test_damaged_range_files_load_or_say_why_not(tmp_path_factory, text, changes
         assert "too large" in str(error)
         return
     assert np.isfinite(rows.dense if rows.is_dense else rows.values).all()
+
+
+ARGUMENTS = ["-w", "-w1", "-w-1", "-c", "-5", "5", "--", "-", "--gap", "--gap=1", "-gap", "data"]
+ARGUMENTS += ["-q", "-v", "-quiet", "-g0.5", "--seed", "", "-", "--help", "-s", "-r", "nan"]
+
+
+@often
+@given(st.lists(st.sampled_from(ARGUMENTS) | st.text(max_size=4), max_size=8))
+def test_random_arguments_are_taken_or_one_sentence_says_why_not(words):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "train_file", lambda *_, **__: 0)
+        result = CliRunner().invoke(train.main, words)
+    assert result.exit_code in (0, 2), result.exception
+    if result.exit_code == 2:
+        assert len(result.stderr.splitlines()) == 1, result.stderr
