@@ -66,7 +66,8 @@ class Model:
     def decision_function(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
-        """Decision values float64 (n,) for rows (n, d), positive for labels[0].
+        """Decision values float64 (n,) for rows (n, d), positive for labels[0]; for a precomputed
+        kernel the rows are kernel values (n, n_training_rows).
 
         `method` is "exact", "early" or "naive"; None is exact where the model has it, else early.
         `threads` None is the default of the commands.
