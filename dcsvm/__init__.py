@@ -14,7 +14,8 @@ What is where:
     partition    two-step kernel k-means, routing             model        Model and its parts
     formulation  problem types as box QPs                     model_file   save and load
     plan         levels, threads, memory                      certificate  float64 checks
-    kernels      the four kernels                             dataset      rows, labels, reading
+    kernels      the five kernels                             dataset      rows, labels, reading
+    precomputed  checks of a kernel matrix
     _core        the numerical core in csrc/                  cli          the commands
 """
 
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
     """Train a binary C-SVC without bias on rows X (n, d) with labels y (n,); returns a Model.
 
-    X is a NumPy array or a scipy sparse matrix; features are used as float32. `options` are the
-    fields of `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed, ...).
-    The model's attribute `report` holds the TrainReport. Raises ValueError for input that does not
+    X is a NumPy array or a scipy sparse matrix; features are used as float32. With
+    kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
+    kernel values with the training rows. `options` are the fields of
+    `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed, ...). The
+    model's attribute `report` holds the TrainReport. Raises ValueError for input that does not
     fit, and warns when the solution did not converge.
     """
     import warnings

@@ -123,7 +123,8 @@ class Model:
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
         """Decision values float64, (n,) where a row has one, else (n, n_pairs), one against one:
-        of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1), positive for the first class.
+        of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1), positive for the first class. For a
+        precomputed kernel the rows are kernel values (n, n_training_rows).
 
         nan where early prediction has neither class of the pair in the cluster of the row.
         """

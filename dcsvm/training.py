@@ -98,8 +98,9 @@ class _Run:
         self.plan = self.make_plan()
         cache_mb = options.cache_mb or default_cache_mb()
         self.cache_bytes = cache_mb * 1_000_000
+        described = "kernel values" if kernel.is_precomputed else "features"
         progress.plan(
-            f"{n_rows} rows of {rows.n_features} features{self.describe_duplicates()}, "
+            f"{n_rows} rows of {rows.n_features} {described}{self.describe_duplicates()}, "
             f"{kernel.describe()}, "
             f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
             f"{cache_mb} MB for kernel values{self.describe_groups()}"

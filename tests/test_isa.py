@@ -37,6 +37,11 @@ y = np.where(np.sin(9 * X[:, 0]) + X[:, 1] > 0.8, 1.0, -1.0)
 for C, gamma in ((1, 5.0), (1e4, 0.01)):
     report = train_rows(Rows.from_array(X), y, TrainOptions(C=C, gamma=gamma, levels=1))[1]
     values.append([report.objective, report.converged])
+K = np.exp(-5 * np.square(X[:, None] - X).sum(2))
+for levels in (0, 1):
+    options = TrainOptions(kernel="precomputed", levels=levels, threads=1)
+    model, report = train_rows(Rows.from_array(K), y, options)
+    values.append([report.objective, report.converged])
 np.save(sys.argv[1], np.concatenate(values))
 print(_core.instruction_set())
 """

@@ -1,11 +1,28 @@
 // Any bytes as a data file: rows or an error, the same whatever the chunks, dense as CSR, and
-// lenient as strict where strict finds no fault.
+// lenient as strict where strict finds no fault. So too as the rows of a precomputed kernel, which
+// have all columns.
 #include "parsed.h"
+
+static void check_kernel_rows(const char* begin, const char* end, std::size_t chunk_bytes) {
+  const Parsed rows = parse(begin, end, kernel_format(dcsvm::Serials::training));
+  require(same(rows, parse(begin, end, kernel_format(dcsvm::Serials::training), chunk_bytes)));
+  const Parsed any = parse(begin, end, kernel_format(dcsvm::Serials::any), chunk_bytes);
+  if (!any.failed) require_sound(any);
+  if (rows.failed) return;
+  require(same(rows, any));
+  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1);
+  require(text.n_pairs >= text.n_rows * (rows.n_features + 1));
+  for (std::size_t row = 0; row < text.n_rows; ++row) {
+    const double serial = rows.prefix[2 * row + 1];
+    require(serial >= 1 && serial <= static_cast<double>(rows.n_features));
+  }
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const char* begin = reinterpret_cast<const char*>(data);
   const char* end = begin + size;
+  check_kernel_rows(begin, end, 1 + size % 61);
   const Parsed rows = parse(begin, end, format(1, false));
   require(same(rows, parse(begin, end, format(1, false), 1 + size % 61)));
   const Parsed lenient = parse(begin, end, format(1, true), 1 + size % 61);

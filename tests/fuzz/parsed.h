@@ -47,11 +47,15 @@ inline dcsvm::TextFormat format(std::size_t n_prefix, bool lenient) {
   return {n_prefix, "label", 1, lenient};
 }
 
+inline dcsvm::TextFormat kernel_format(dcsvm::Serials serials) {
+  return {1, "label", 1, false, serials};
+}
+
 inline Parsed parse(const char* begin, const char* end, const dcsvm::TextFormat& format,
                     std::size_t chunk_bytes = dcsvm::kChunkBytes) {
   const dcsvm::Text text = dcsvm::scan_text(begin, end, 1, chunk_bytes);
   Parsed rows;
-  rows.prefix.resize(text.n_rows * format.n_prefix);
+  rows.prefix.resize(text.n_rows * format.prefix_size());
   rows.indptr.resize(text.n_rows + 1);
   rows.indices.resize(text.n_pairs);
   rows.values.resize(text.n_pairs);

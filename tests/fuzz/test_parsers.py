@@ -67,7 +67,7 @@ def damaged(text, changes):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Texts of an exact, an early and a sparse model."""
+    """Texts of an exact, an early, a sparse and a precomputed kernel's model."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (240, 2)).astype(np.float32)
     y = np.where(np.hypot(*X.T) < 0.7, 1.0, -1.0)
@@ -75,7 +75,9 @@ def models(tmp_path_factory):
     wide[:, [3, 90]] = X
     path = tmp_path_factory.mktemp("models") / "model"
     texts = []
-    for rows, more in ((X, {}), (X, {"early": True}), (wide, {})):
+    K = np.exp(-2.0 * np.square(X[:, None] - X).sum(axis=2))
+    kernel = {"kernel": "precomputed"}
+    for rows, more in ((X, {}), (X, {"early": True}), (wide, {}), (K, kernel)):
         options = TrainOptions(
             C=4.0, gamma=2.0, levels=1, branching=2, threads=1, cache_mb=20, **more
         )
@@ -96,20 +98,24 @@ def check_model(path, text):
     except ModelError as error:
         assert "\n" not in str(error) and len(str(error)) < 500
     else:
-        values = model.decision_function(np.ones((2, 2), np.float32), threads=1)
+        part = model.exact or model.early
+        n_features = part.rows.n_features if model.kernel.is_precomputed else 2
+        if n_features > 1000:
+            return
+        values = model.decision_function(np.ones((2, n_features), np.float32), threads=1)
         assert np.isfinite([*model.labels, *model.kernel.parameters.values()]).all()
         assert len(values) == 2
     assert peak_mb() < before + 1000
 
 
 @often
-@given(which=st.integers(0, 2), changes=edits)
+@given(which=st.integers(0, 3), changes=edits)
 def test_damaged_models_load_or_say_why_not(models, which, changes):
     path, texts = models
     check_model(path, damaged(texts[which], changes))
 
 
-@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("which", range(4))
 def test_every_header_value_may_be_anything(models, which):
     path, texts = models
     lines = texts[which].split(b"\n")
