@@ -25,8 +25,8 @@ SAFETY = 4.0  # times the error seen: rows nearer than that to violating are che
 class Certificate:
     """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
     point. `kernel_error` is the largest difference seen between the gradient it is based on and the
-    one from float64 kernel values, on `n_checked` rows. `multipliers` are those of the sums that are
-    kept; `parts` the certificates of the problems where there are several."""
+    one from float64 kernel values, on `n_checked` rows. `multipliers` are those of the sums kept;
+    `parts` the certificates of the problems where there are several."""
 
     objective: float
     violation: float

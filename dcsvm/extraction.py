@@ -9,6 +9,7 @@ import numpy as np
 from dcsvm.formulation import pairs_of
 from dcsvm.model import EarlyModel, ExactModel
 from dcsvm.partition import Partition
+from dcsvm.report import ProblemReport
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +57,11 @@ class Coefficients:
 def offset_and_margin(
     run, members: np.ndarray, alpha: np.ndarray | None = None, gradient: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r. Alpha and
-    gradient are the run's unless others are given.
+    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r. Alpha
+    and gradient are the run's unless others are given.
 
-    Gradients of free variables give the offset (LIBSVM's calculate_rho); r is not 1 for nu-SVC only.
+    Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two sums
+    r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided by it.
     """
     problem = run.problem
     if problem.group is None:
@@ -80,10 +82,7 @@ def offset_and_margin(
         offsets.append(float(np.mean(ends)) if ends else 0.0)
     if len(offsets) == 1:
         return offsets[0], 1.0
-    rho = 0.5 * (offsets[0] + offsets[1])
-    if run.task.kind == "regression":
-        return rho, 1.0
-    return rho, 0.5 * (offsets[0] - offsets[1])
+    return 0.5 * (offsets[0] + offsets[1]), 0.5 * (offsets[0] - offsets[1])
 
 
 def exact_model(run) -> ExactModel:
@@ -95,23 +94,49 @@ def exact_model(run) -> ExactModel:
     rho, margin = np.array(offsets).T
     coef = found.coef
     run.report.n_sv, run.report.n_bsv = coef.shape[1], found.n_bounded
-    run.report.rho = (rho / margin).tolist()
-    run.report.objectives = (np.array(run.report.objectives) / margin**2).tolist()
-    run.report.objective = sum(run.report.objectives)
+    run.report.problems = [
+        _problem_report(run, part, *numbers)
+        for part, *numbers in zip(run.formulation.parts(), run.objectives, rho, margin, strict=True)
+    ]
+    run.report.objective = sum(problem.objective for problem in run.report.problems)
     classes = run.values[found.place]
     counts = None
     if run.task.kind == "classification":
         order = np.lexsort((found.row_numbers, classes))
         counts = np.bincount(classes, minlength=run.task.n_classes).astype(np.int64)
-        coef = coef / _margins(run, classes, margin)
+        if run.options.svm_type == "nu_svc":
+            coef = coef / _margins(run, classes, margin)
     else:
         order = np.argsort(found.row_numbers)
     return ExactModel(
         rows=run.data.rows.take_for_model(found.place[order]),
         coef=coef[:, order],
-        rho=rho / margin,
+        rho=np.array([problem.rho for problem in run.report.problems]),
         n_sv=counts,
         row_numbers=found.row_numbers[order],
+    )
+
+
+def _problem_report(run, part: slice, objective: float, rho: float, margin: float):
+    """What svm-train prints of a problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
+    problem, name = run.problem, run.options.svm_type
+    size = np.abs(run.alpha[part])
+    bound = run.task.bound_of(run.values[problem.rows[part]])
+    scale = margin if name == "nu_svc" else 1.0
+    parameter = None
+    if name == "nu_svc":
+        parameter = "C", 1.0 / margin
+    elif name == "nu_svr":
+        parameter = "epsilon", -margin
+    elif name == "epsilon_svr" or (name == "c_svc" and np.all(bound == bound[0])):
+        n_rows = run.copies[problem.rows[part]].sum() / (2 if name == "epsilon_svr" else 1)
+        parameter = "nu", float(size.sum() / (bound[0] * n_rows))
+    return ProblemReport(
+        objective=float(objective / scale**2),
+        rho=float(rho / scale),
+        n_sv=int(np.ceil(size / bound * (1 - 1e-12)).sum()),
+        n_bsv=int(np.floor(size / bound * (1 + 1e-12)).sum()),
+        parameter=parameter,
     )
 
 

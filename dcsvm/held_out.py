@@ -64,6 +64,8 @@ def held_out_values(run) -> np.ndarray:
         for part in run.formulation.parts():
             own = np.arange(part.start, part.stop)
             rho, margin = offset_and_margin(run, own[~held[part]], alpha, gradient)
+            if run.options.svm_type != "nu_svc":
+                margin = 1.0
             values[own[held[part]]] = (values[own[held[part]]] - rho) / margin
     return values
 

@@ -114,7 +114,7 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
             ),
             f"n_clusters {partition.n_clusters}",
             *(f"center_{line}" for line in _kernel_lines(partition.kernel)),
-            *([] if norms is None else [f"center_squared_norms {' '.join(map(repr, norms.tolist()))}"]),
+            *([] if norms is None else [f"center_squared_norms {_listed(norms)}"]),
             f"total_center_rows {len(partition.cluster)}",
             f"total_early_sv {n_sv}",
             "CENTERS",

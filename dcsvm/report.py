@@ -34,12 +34,26 @@ class LevelReport:
 
 
 @dataclass
+class ProblemReport:
+    """The solution of one of the problems of a task (one against one), as svm-train states it.
+
+    `parameter` is what LIBSVM says beside it: ("nu", value) for C-SVC with equal bounds and
+    epsilon-SVR, ("C", value) for nu-SVC, ("epsilon", value) for nu-SVR.
+    """
+
+    objective: float
+    rho: float
+    n_sv: int
+    n_bsv: int
+    parameter: tuple[str, float] | None = None
+
+
+@dataclass
 class TrainReport:
     """What a training run did and what its answer is worth (see README for the fields)."""
 
     objective: float | None = None
-    objectives: list[float] = field(default_factory=list)
-    rho: list[float] = field(default_factory=list)
+    problems: list[ProblemReport] = field(default_factory=list)
     violation: float | None = None
     duality_gap: float | None = None
     relative_gap: float | None = None
@@ -100,6 +114,7 @@ def report_dict(report: TrainReport) -> dict:
         "kernel_error": report.kernel_error,
         "n_merged": report.n_merged,
         "n_groups": report.n_groups,
+        "problems": [asdict(problem) for problem in report.problems],
         "n_sv": report.n_sv,
         "n_bsv": report.n_bsv,
         "converged": report.converged,

@@ -54,7 +54,8 @@ def task_of(labels: np.ndarray, options) -> Task:
     none = np.zeros(0)
     if name == "one_class":
         return Task("one_class", none, np.zeros(len(labels)),
-                    lambda values, copies: one_class(copies, options.nu), False, np.ones(1))  # fmt: skip
+                    lambda values, copies: one_class(copies, options.nu),
+                    False, np.ones(1))  # fmt: skip
     if name == "epsilon_svr":
         return Task("regression", none, labels.astype(np.float64),
                     lambda values, copies: epsilon_svr(values, copies, options.C, options.epsilon),

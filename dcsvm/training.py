@@ -8,6 +8,7 @@ tolerance, checked with float64 kernel values.
 from __future__ import annotations
 
 import time
+
 import numpy as np
 
 from dcsvm import _core
@@ -399,4 +400,4 @@ class _Run:
         self.report.relative_gap = certificate.relative_gap
         self.report.kernel_error = certificate.kernel_error
         self.report.converged = self.is_reached(certificate)
-        self.report.objectives = [part.objective for part in certificate.parts]
+        self.objectives = np.array([part.objective for part in certificate.parts])

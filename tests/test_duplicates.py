@@ -50,7 +50,8 @@ def test_shares_are_filled_one_after_the_other(C):
     y[::2] = -1
     found = find_duplicates(Rows.from_array(X), y)
     total = np.array([-3.25 * C, 25 * C])
-    place, row, share = found.split(np.array([0, 1]), total, C)
+    place, row, share = found.split(np.array([0, 1]), total[None], np.full(2, C))
+    share = share[0]
     assert np.allclose(np.bincount(place, share), total)
     assert np.all(np.abs(share) <= C)
     first = share[place == 0]

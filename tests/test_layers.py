@@ -39,7 +39,7 @@ MODULES = {
     "report": set(),
     "level_measure": {"kernels", "_core"},
     "task": {"formulation", "dataset"},
-    "extraction": {"formulation", "model", "partition"},
+    "extraction": {"formulation", "model", "partition", "report"},
     "held_out": {"certificate", "extraction", "folds", "model", "probability"},
     "options": {"model", "partition"},
     "training": {"plan", "partition", "certificate", "duplicates", "locality", "task", "extraction",
@@ -47,7 +47,7 @@ MODULES = {
                  "kernels", "dataset", "_core"},
     "folds": set(),
     "probability": set(),
-    "cross_validation": {"training", "options", "folds", "report", "dataset"},
+    "cross_validation": {"training", "model", "options", "folds", "report", "dataset"},
 }  # fmt: skip
 # inside a function only: what would be a circle at the top of the file
 LAZY = {"model": {"plan", "predict", "model_file"}}

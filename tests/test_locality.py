@@ -99,7 +99,7 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
     options = TrainOptions(C=10.0, gamma=8.0, levels=levels, threads=2, tolerance=1e-4)
     model, report = train_rows(Rows.from_array(X), y, options)
     K, problem = kernel_values(("rbf", 8.0, 0, 0), X, X), c_svc(y, 10.0)
-    found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), problem, 1e-4, 1)
+    found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), 10.0 * len(X), 1e-4, 1)
     assert found.n_groups > 2
     alpha = np.zeros(len(X))
     alpha[model.exact.row_numbers] = model.exact.coef[0]
@@ -130,7 +130,7 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     run.divide(2)
     whole = np.flatnonzero(run.is_whole)
     exact = training.gradient_of(
-        run.data, run.problem, run.alpha, whole, run.locality, 1, float64=True
+        run.data, run.problem, run.alpha, whole, run.units, run.reach, 1, float64=True
     )
     assert len(whole) < len(X)
     assert np.allclose(run.gradient[whole], exact, atol=1e-4)
@@ -139,7 +139,7 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
 def test_what_is_neglected_is_within_the_budget():
     X, y = far_problem()
     problem, kernel = c_svc(y, 10.0), Kernel("rbf", 8.0)
-    found = find_locality(Rows.from_array(X), kernel, problem, 1e-3, 1)
+    found = find_locality(Rows.from_array(X), kernel, 10.0 * len(X), 1e-3, 1)
     K = kernel_values(("rbf", 8.0, 0, 0), X, X)[np.ix_(found.order, found.order)]
     group = np.repeat(np.arange(found.n_groups), np.diff(found.start))
     between = K[group[:, None] != group]
@@ -150,9 +150,9 @@ def test_what_is_neglected_is_within_the_budget():
 
 def test_nothing_is_negligible_for_other_kernels_or_a_small_gamma():
     X, y = far_problem()
-    rows, problem = Rows.from_array(X), c_svc(y, 1.0)
+    rows = Rows.from_array(X)
     for kernel in (Kernel("linear"), Kernel("rbf", 1e-3), Kernel("rbf", 0.0)):
-        found = find_locality(rows, kernel, problem, 1e-3, 1)
+        found = find_locality(rows, kernel, 1.0 * len(X), 1e-3, 1)
         assert found.n_groups == 1
         assert np.array_equal(found.order, np.arange(len(X)))
-        assert found.neglected(problem.upper) == 0
+        assert found.neglected(np.ones(len(X))) == 0

@@ -161,8 +161,8 @@ def test_any_number_of_threads_gives_the_same_bits(problem):
         for threads in (1, 2, 5)
     ]
     for other in models[1:]:
-        assert np.array_equal(models[0].exact.alpha, other.exact.alpha)
-        assert np.array_equal(models[0].early.alpha, other.early.alpha)
+        assert np.array_equal(models[0].exact.coef[0], other.exact.coef[0])
+        assert np.array_equal(models[0].early.coef, other.early.coef)
         assert models[0].report.objective == other.report.objective
 
 
@@ -172,7 +172,7 @@ def test_a_sparse_matrix_is_as_good_as_a_dense_one(problem):
     options = {**FAST, "levels": 0}
     dense = dcsvm.train(K, y, kernel="precomputed", **options)
     sparse = dcsvm.train(csr_array(K), y, kernel="precomputed", **options)
-    assert np.array_equal(dense.exact.alpha, sparse.exact.alpha)
+    assert np.array_equal(dense.exact.coef[0], sparse.exact.coef[0])
     assert np.array_equal(
         dense.decision_function(K_test), sparse.decision_function(csr_array(K_test))
     )
@@ -326,7 +326,7 @@ def test_the_model_has_serial_numbers_where_features_are(model, tmp_path):
     lines = (tmp_path / "a.model").read_text().splitlines()
     assert lines[:3] == ["svm_type c_svc", "kernel_type precomputed", "nr_class 2"]
     first = lines[lines.index("SV") + 1].split()
-    assert first == [repr(float(model.exact.alpha[0])), f"0:{model.exact.row_numbers[0] + 1}"]
+    assert first == [repr(float(model.exact.coef[0][0])), f"0:{model.exact.row_numbers[0] + 1}"]
 
 
 LIBSVM_TEXT = """svm_type c_svc
@@ -372,10 +372,10 @@ def test_a_damaged_model_of_svm_train_is_refused(tmp_path, old, new, message):
     [
         ("kernel_type precomputed\nnr_class", "kernel_type linear\nnr_class", "feature indices"),
         ("center_kernel_type precomputed", "center_kernel_type linear", "centers cannot have"),
-        ("center_squared_norms ", "center_squared_norms nan ", "not 4 finite numbers"),
-        ("center_squared_norms ", "center_squared_norms 1 ", "not 4 finite numbers"),
-        ("center_squared_norms ", "center_squared_norms x ", "missing or not numbers"),
-        ("center_squared_norms ", "something else ", "missing or not numbers"),
+        ("center_squared_norms ", "center_squared_norms nan ", "numbers, not 4|has 5 numbers"),
+        ("center_squared_norms ", "center_squared_norms 1 ", "numbers, not 4|has 5 numbers"),
+        ("center_squared_norms ", "center_squared_norms x ", "list of numbers|unknown key"),
+        ("center_squared_norms ", "something else ", "list of numbers|unknown key"),
         ("rows serials", "rows dense", "is not serials"),
         ("n_features 900", "n_features 10", "above n_features 10"),
     ],

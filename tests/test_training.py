@@ -545,13 +545,12 @@ def test_an_option_that_does_not_exist_is_refused(wavy):
     ("y", "message"),
     [
         (np.ones(20), "training needs two classes, found one: 1"),
-        (np.arange(20), "found 20 classes"),
         (np.ones(19), "20 rows have 19 labels"),
         (np.where(np.arange(20) < 3, np.nan, 1.0), "label|class|finite"),
     ],
-    ids=["one", "many", "length", "nan"],
+    ids=["one", "length", "nan"],
 )
-def test_labels_that_are_not_two_classes_are_refused(y, message):
+def test_labels_that_do_not_fit_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         dcsvm.train(np.random.default_rng(0).random((20, 3)), y, threads=1)
 
@@ -564,7 +563,7 @@ def test_rows_that_are_not_numbers_are_refused():
 
 
 def test_no_rows_are_refused():
-    with pytest.raises(ValueError, match="two classes, found none"):
+    with pytest.raises(ValueError, match="there are no rows"):
         dcsvm.train(np.empty((0, 3)), [], threads=1)
 
 

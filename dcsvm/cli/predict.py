@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dcsvm.cli.libsvm_syntax import LibsvmCommand
 from dcsvm.cli.options import (
     CONTEXT,
     check_writable,
@@ -16,7 +17,7 @@ from dcsvm.cli.options import (
 )
 
 
-@click.command(context_settings=CONTEXT)
+@click.command(cls=LibsvmCommand, context_settings=CONTEXT)
 @click.argument("test_file")
 @click.argument("model_file")
 @click.argument("output_file")

@@ -55,12 +55,15 @@ class TerminalProgress(Progress):
             click.echo(line, err=True)
 
 
-def say_result(report: TrainReport) -> None:
+def say_result(report: TrainReport, *, is_classifier: bool) -> None:
     """The closing lines of svm-train on stdout, then what they are worth on stderr."""
-    if report.objective is not None:
-        click.echo(f"obj = {report.objective:.6f}, rho = 0")
-        click.echo(f"nSV = {report.n_sv}, nBSV = {report.n_bsv}")
-    click.echo(f"Total nSV = {report.n_sv}")
+    for problem in report.problems:
+        if problem.parameter is not None:
+            click.echo("{} = {:.6f}".format(*problem.parameter))
+        click.echo(f"obj = {problem.objective:.6f}, rho = {problem.rho:.6f}")
+        click.echo(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
+    if is_classifier or not report.problems:
+        click.echo(f"Total nSV = {report.n_sv}")
     if report.violation is None:
         return
     gap = (

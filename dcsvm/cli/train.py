@@ -21,8 +21,6 @@ from dcsvm.cli.options import (
     version_option,
 )
 
-KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")  # by the number of -t
-
 
 def factors_of_classes(_ctx, _option, pairs: tuple[tuple[float, float], ...]):
     """{label: factor}; those of one label multiply, as in LIBSVM."""
@@ -242,19 +240,20 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     from dcsvm.advice import advice
     from dcsvm.cli.cross_validation import cross_validate_data
     from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
-    from dcsvm.plan import default_cache_mb, default_threads
+    from dcsvm.kernels import NAMES
     from dcsvm.model import SVM_TYPES
     from dcsvm.options import REGRESSIONS, TrainOptions
+    from dcsvm.plan import default_cache_mb, default_threads
     from dcsvm.training import train_rows
 
     start = time.perf_counter()
     if n_folds is not None and n_folds < 2:
         raise ValueError("n-fold cross validation: n must >= 2")
-    if model_format != "dcsvm":
-        raise ValueError(f"--model-format {model_format} is not supported yet")
+    if model_format == "libsvm" and options["early"]:
+        raise ValueError("LIBSVM has no early models: --early needs --model-format dcsvm")
     options = TrainOptions(
         svm_type=SVM_TYPES[svm_type],
-        kernel=KERNELS[kernel_type],
+        kernel=NAMES[kernel_type],
         gamma=gamma or None,
         probability=bool(probability),
         cache_mb=math.ceil(cache_mb) if cache_mb else default_cache_mb(),
@@ -282,10 +281,10 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
         return cross_validate_data(data, options, n_folds, progress)
     model, report = train_rows(data.rows, data.labels, options, progress)
     trained = time.perf_counter()
-    model.save(model_file)
+    model.save(model_file, format=model_format)
     written = time.perf_counter()
     if not quiet:
-        say_result(report)
+        say_result(report, is_classifier=model.is_classifier)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     if report_file is not None:
