@@ -177,8 +177,8 @@ cdef class Text:
         return self.text.n_features
 
     def dense(self):
-        """Return (prefix float64 (n_rows, n_prefix or one more), rows float32 (n_rows, n_features), the number
-        of values that are not zero)."""
+        """Return (prefix float64 (n_rows, n_prefix or one more), rows float32
+        (n_rows, n_features), the number of values that are not zero)."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         rows = np.zeros((self.n_rows, self.n_features), np.float32)
         cdef float[:, ::1] view = rows

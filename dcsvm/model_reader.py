@@ -162,7 +162,9 @@ class ModelReader:
         if n_columns:
             raise self.error("the rows of a precomputed kernel have more than a serial number")
         serial = prefix[:, -1]
-        if np.any((serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)):
+        wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)
+        if wrong.any():
+            self.line += int(wrong.argmax()) + 1 - len(serial)
             raise self.error("a serial number is not a whole number from 1")
         columns = serial.astype(np.int32) - 1
         ends = np.arange(len(serial) + 1, dtype=np.int64)

@@ -61,7 +61,7 @@ def test_the_closing_lines_are_libsvms_and_on_stdout(run, training):
     assert lines[2].startswith("nSV = ")
     assert ", nBSV = " in lines[2]
     assert lines[3] == f"Total nSV = {len(load_model('a.model').exact.coef[0])}"
-    assert len(lines) == 3
+    assert len(lines) == 4
 
 
 def test_levels_and_the_certificate_are_on_stderr(run, training):

@@ -354,9 +354,9 @@ def test_a_model_of_svm_train_is_read(tmp_path):
     ("old", "new", "message"),
     [
         ("0:3 ", "", "9:5: 0:serial_number is missing"),
-        ("0:3", "0:0", "10: a serial number is not a whole number from 1"),
-        ("0:3", "0:1.5", "10: a serial number is not a whole number from 1"),
-        ("0:3", "0:1e12", "10: a serial number is not a whole number from 1"),
+        ("0:3", "0:0", "model:9: a serial number is not a whole number from 1"),
+        ("0:3", "0:1.5", "model:9: a serial number is not a whole number from 1"),
+        ("0:3", "0:1e12", "model:9: a serial number is not a whole number from 1"),
         ("0:3", "0:3 1:2", "missing"),
         ("0:3", "1:3", "missing before"),
     ],
