@@ -15,7 +15,8 @@ What is where:
     formulation  problem types as box QPs                     model_file   save and load
     plan         levels, threads, memory                      certificate  float64 checks
     kernels      the four kernels                             dataset      rows, labels, reading
-    _core        the numerical core in csrc/                  cli          the commands
+    _core        the numerical core in csrc/                  coupling     votes, probabilities
+    cli          the commands
 """
 
 from __future__ import annotations
