@@ -30,16 +30,42 @@ bool can_skip(const KernelSetup& setup, const Reach& reach) {
   return reach.is_finite() && setup.form == Form::difference;
 }
 
+// A weight in CSR form with the place of its source in a block of sources.
+struct PlacedWeight {
+  std::int32_t column;
+  std::uint32_t place;
+  double value;
+};
+
+// The weights by column inside each block of sources, where a column's sources stay in order: so
+// the sum of a column is kept in registers for a whole block.
+std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_sources) {
+  std::vector<PlacedWeight> sorted;
+  for (std::size_t first = 0; first < n_sources; first += source_block) {
+    const std::size_t end = std::min(first + source_block, n_sources), begin = sorted.size();
+    for (std::size_t j = first; j < end; ++j) {
+      for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
+        sorted.push_back({w.columns[at], static_cast<std::uint32_t>(j - first), w.values[at]});
+    }
+    std::stable_sort(
+        sorted.begin() + static_cast<std::ptrdiff_t>(begin), sorted.end(),
+        [](const PlacedWeight& a, const PlacedWeight& b) { return a.column < b.column; });
+  }
+  return sorted;
+}
+
 // Rows with their boxes, 64 at a time, and their weights.
 struct Sources {
   Sources(const KernelSetup& setup, const RowList& list, const SourceWeights& w, const Reach& r)
       : points(*list.points), rows(row_numbers(list)), weights(w), reach(r) {
     if (can_skip(setup, reach)) boxes = Boxes(points, rows.data(), rows.size(), source_block);
+    if (w.indptr) placed = by_column(w, rows.size());
   }
 
   const Points& points;
   std::vector<std::int32_t> rows;
   SourceWeights weights;
+  std::vector<PlacedWeight> placed;  // the same, where they are in CSR form
   Reach reach;
   Boxes boxes;  // empty: none are left out
 };
@@ -66,7 +92,11 @@ class LaneProduct {
       count_.skipped += static_cast<std::int64_t>((n - near_.size()) * n_rows);
       if (near_.empty()) continue;
       scratch_.rows(sources_.points, queries_.data(), queries_.size(), tile_.data(), n_lanes_);
-      add_weighted(sums);
+      if (sources_.weights.indptr) {
+        add_columns(first, n, sums);
+      } else {
+        add_column(sums);
+      }
     }
   }
 
@@ -101,18 +131,35 @@ class LaneProduct {
     }
   }
 
-  void add_weighted(double* sums) const {
-    const SourceWeights& w = sources_.weights;
+  void add_column(double* sums) const {
     const Real* rows[source_block];
     double values[source_block];
     for (std::size_t k = 0; k < near_.size(); ++k) {
       rows[k] = tile_.data() + k * n_lanes_;
-      if (!w.indptr) values[k] = w.values[near_[k]];
+      values[k] = sources_.weights.values[near_[k]];
     }
-    if (!w.indptr) return sum(rows, values, near_.size(), sums);
-    for (std::size_t k = 0; k < near_.size(); ++k) {
-      for (std::int64_t at = w.indptr[near_[k]]; at < w.indptr[near_[k] + 1]; ++at)
-        sum(rows + k, w.values + at, 1, sums + static_cast<std::size_t>(w.columns[at]) * n_lanes_);
+    sum(rows, values, near_.size(), sums);
+  }
+
+  // For the n sources from `first`.
+  void add_columns(std::size_t first, std::size_t n, double* sums) const {
+    const Real* tile_row[source_block] = {};  // null: out of reach
+    for (std::size_t k = 0; k < near_.size(); ++k)
+      tile_row[near_[k] - first] = tile_.data() + k * n_lanes_;
+    const Real* rows[source_block];
+    double values[source_block];
+    const std::int64_t* indptr = sources_.weights.indptr;
+    const PlacedWeight* w = sources_.placed.data() + indptr[first];
+    const PlacedWeight* end = sources_.placed.data() + indptr[first + n];
+    while (w != end) {
+      const std::int32_t column = w->column;
+      std::size_t count = 0;
+      for (; w != end && w->column == column && count < source_block; ++w) {
+        if (!tile_row[w->place]) continue;
+        rows[count] = tile_row[w->place];
+        values[count++] = w->value;
+      }
+      sum(rows, values, count, sums + static_cast<std::size_t>(column) * n_lanes_);
     }
   }
 

@@ -15,7 +15,9 @@ What is where:
     formulation  problem types as box QPs                     model_file   save and load
     plan         levels, threads, memory                      certificate  float64 checks
     kernels      the five kernels                             dataset      rows, labels, reading
-    precomputed  checks of a kernel matrix
+    precomputed  checks of a kernel matrix                    coupling     votes, probabilities
+    options      what training can be told                    task         classes, targets
+    extraction   models from a solution                       held_out     values of unseen rows
     _core        the numerical core in csrc/                  cli          the commands
 """
 

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from dcsvm.cli.predict import main
 from dcsvm.dataset import Rows
+from dcsvm.kernels import Kernel
+from dcsvm.model import ExactModel, Model, Probability
 from dcsvm.model_file import save_model
 from dcsvm.training import TrainOptions, train_rows
 
@@ -187,7 +189,91 @@ def test_files_that_cannot_be_opened_are_named(run, model, test_file, tmp_path):
         assert os.listdir() == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "b", "c", "d"], ["-x", "a", "b", "c"],
+def sums(tmp_path, name, svm_type, labels=(), probability=None):
+    """A file of a model whose decision values are x_i - x_j of classes i and j, or x_1."""
+    k = max(len(labels), 1)
+    rows = Rows.from_array(np.eye(k))
+    coef = np.array(
+        [[1.0 if line >= i else -1.0 for i in range(k)] for line in range(max(k - 1, 1))]
+    )
+    n_sv = np.ones(k, np.int64) if labels else None
+    exact = ExactModel(rows, coef, np.zeros(max(k * (k - 1) // 2, 1)), n_sv, np.arange(k))
+    model = Model(Kernel("linear"), np.array(labels, float), exact, None, svm_type, probability)
+    save_model(model, tmp_path / name)
+    return tmp_path / name
+
+
+def test_several_classes_have_a_column_a_pair(run, tmp_path, write_libsvm):
+    path = sums(tmp_path, "three", "nu_svc", (4, 7, -2.5))
+    test = write_libsvm([[1, 2, 3], [9, 2, 5.5], [1, 1, 1]], [7, 4, 1])
+    result = run("--decision-values", test, path, "out.txt")
+    assert lines_of("out.txt") == [
+        "pairs 4,7 4,-2.5 7,-2.5",
+        "-2.5 -1.0 -2.0 -1.0",
+        "4 7.0 3.5 -3.5",
+        "-2.5 0.0 0.0 0.0",
+    ]
+    assert result.stdout == "Accuracy = 33.3333% (1/3) (classification)\n"
+
+
+def test_probabilities_follow_the_most_probable_label(run, tmp_path, write_libsvm):
+    probability = Probability(np.array([-1.0]), np.array([np.log(3)]))
+    path = sums(tmp_path, "two", "c_svc", (4, 7), probability)
+    test = write_libsvm([[1, 1], [2, 1], [99, 0], [0, 99]], [4, 7, 4, 7])
+    result = run("-b", "1", test, path, "out.txt")
+    assert lines_of("out.txt") == [
+        "labels 4 7",
+        "7 0.25 0.75",
+        "7 0.475367 0.524633",
+        "4 1 1e-07",
+        "7 1e-07 1",
+    ]
+    assert result.stdout == "Accuracy = 75% (3/4) (classification)\n"
+    result = run("-b", "0", test, path, "out.txt")
+    assert lines_of("out.txt") == ["7", "4", "4", "7"]
+    assert result.stdout.splitlines() == [
+        "Model supports probability estimates, but disabled in prediction.",
+        "Accuracy = 50% (2/4) (classification)",
+    ]
+
+
+def test_a_regression_has_its_errors(run, tmp_path, write_libsvm):
+    path = sums(tmp_path, "value", "epsilon_svr", (), Probability(np.array([0.25])))
+    test = write_libsvm([[1], [2.5], [-3]], [1, 2, -2])
+    result = run("-b", "1", test, path, "out.txt")
+    assert lines_of("out.txt") == ["1", "2.5", "-3"]
+    assert result.stdout.splitlines() == [
+        "Prob. model for test data: target value = predicted value + z,",
+        "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=0.25",
+        "Mean squared error = 0.416667 (regression)",
+        "Squared correlation coefficient = 0.999405 (regression)",
+    ]
+    one = write_libsvm([[1]], [1], "one.txt")
+    assert run(one, path, "out.txt").stdout.splitlines()[1:] == [
+        "Mean squared error = 0 (regression)",
+        "Squared correlation coefficient = nan (regression)",
+    ]
+
+
+def test_one_class_says_what_is_inside(run, tmp_path, write_libsvm):
+    path = sums(tmp_path, "one", "one_class")
+    test = write_libsvm([[1], [-2.5], [3]], [1, 1, 1])
+    result = run("--decision-values", test, path, "out.txt")
+    assert lines_of("out.txt") == ["1 1.0", "-1 -2.5", "1 3.0"]
+    assert result.stdout == "Accuracy = 66.6667% (2/3) (classification)\n"
+
+
+@pytest.mark.parametrize(("svm_type", "labels"), [("c_svc", (1, 2)), ("one_class", ())])
+def test_a_model_without_probabilities_is_one_sentence(run, tmp_path, test_file, svm_type, labels):
+    path = sums(tmp_path, "none", svm_type, labels)
+    result = run("-b", "1", "-q", test_file, path, "out.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: {path}: the model has no probabilities, which -b 1 needs\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["-b", "2", "a", "b", "c"],
+                                       ["-b", "1", "--decision-values", "a", "b", "c"],
+                                       ["a", "b"], ["a", "b", "c", "d"], ["-x", "a", "b", "c"],
                                        ["--threads", "0", "a", "b", "c"]], ids=str)  # fmt: skip
 def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
     result = run(*arguments)

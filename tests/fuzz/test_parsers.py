@@ -24,6 +24,7 @@ often = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", 100)), deadlin
 
 WORDS = [b"nan", b"inf", b"-1", b"0", b"1000000000000", b"2147483646", b"1e999", b"SV", b"x", b"y"]
 WORDS += [b"", b"9" * 5000, b"\xff", b"\x00", b"1_0", b"0x10", b"CENTERS", b"EARLY_SV", b"sparse"]
+WORDS += [b"EARLY_RHO", b"one_class", b"nu_svr", b"probA"]
 WORDS += [b"dense", b"rbf", b"linear", b"2147483646:1", b"1:nan"]
 
 # whether in a line of features, a place as a fraction of those lines, what is done there, a word,
