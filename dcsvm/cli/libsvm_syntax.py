@@ -20,12 +20,21 @@ class LibsvmCommand(click.Command):
         try:
             return super().parse_args(ctx, for_click(args, self.params))
         except click.UsageError as error:
-            sentence = " ".join(error.format_message().split()).rstrip(".")
-            click.echo(
-                f"error: {sentence[0].lower()}{sentence[1:]}; see {ctx.command_path} --help",
-                err=True,
-            )
-            ctx.exit(USAGE)
+            complain(ctx, error)
+
+    def invoke(self, ctx: click.Context):
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            complain(ctx, error)
+
+
+def complain(ctx: click.Context, error: click.UsageError) -> None:
+    sentence = " ".join(error.format_message().split()).rstrip(".")
+    click.echo(
+        f"error: {sentence[0].lower()}{sentence[1:]}; see {ctx.command_path} --help", err=True
+    )
+    ctx.exit(USAGE)
 
 
 def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
