@@ -72,8 +72,6 @@ class ModelReader:
         values = self.header("SV", LIBSVM_KEYS)
         return self.with_exact(self.problem(values), values)
 
-    # ------------------------------------------------------------------------ lines and values
-
     def error(self, reason: str) -> ModelError:
         return ModelError(f"{self.name}:{self.line}: {reason}")
 
@@ -185,8 +183,6 @@ class ModelReader:
             raise self.error(f"dense rows of {n_features} features do not fit this file")
         return sparse.in_form_of(Rows(0, n_features, dense=np.empty((0, n_features))), self.threads)
 
-    # ------------------------------------------------------------------------------ the problem
-
     def problem(self, values: dict[str, list[str]]) -> Model:
         """What both parts of a model share."""
         svm_type = " ".join(values.get("svm_type", ["missing"]))
@@ -229,8 +225,6 @@ class ModelReader:
         A = self.numbers(values, "probA", model.n_pairs)
         B = self.numbers(values, "probB", model.n_pairs) if model.is_classifier else None
         return Probability(A, B)
-
-    # ---------------------------------------------------------------------- the exact solution
 
     def with_exact(self, model: Model, values: dict[str, list[str]]) -> Model:
         rho = self.numbers(values, "rho", model.n_pairs)
@@ -284,8 +278,6 @@ class ModelReader:
         if form not in known:
             raise self.error(f"rows {_shown([form])} is not {' or '.join(known)}")
         return form
-
-    # -------------------------------------------------------------------------- the early level
 
     def with_early(self, model: Model, values: dict[str, list[str]]) -> Model:
         n_clusters = self.number(values, "n_clusters", int)
