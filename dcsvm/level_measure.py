@@ -12,20 +12,23 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernels import KernelRows
+from dcsvm.locality import Reach
 
 SAMPLED_ROWS = 1024
 SAMPLED_COLUMNS = 16384
 ROWS_AT_ONCE = 64
+MOST_PAIRS = 10**10  # of support vectors; with more of them some are sampled
 
 
 @dataclass(frozen=True, eq=False)
 class LevelState:
-    """A solved level: `cluster` int32 (n,), `support` variables with their signed `alpha`, and the
-    sum of the clusters' objectives."""
+    """A solved level: `cluster` int32 (n,) of the rows, the rows `support` with their signed `alpha`
+    and `linear` term, and the sum of the clusters' objectives."""
 
     cluster: np.ndarray
     support: np.ndarray
     alpha: np.ndarray
+    linear: np.ndarray
     objective: float
 
 
@@ -46,10 +49,25 @@ def off_diagonal_mass(
 
 
 def glued_objective(
-    data: KernelRows, level: LevelState, rng: np.random.Generator, threads: int
+    data: KernelRows, level: LevelState, reach: Reach, rng: np.random.Generator, threads: int
 ) -> float:
-    """f(alpha_bar) over all rows: the clusters' objectives and what couples them."""
+    """f(alpha_bar) over all rows: the clusters' objectives and what couples them. Exact but for
+    kernel values out of reach where there are not too many pairs of support vectors."""
     n_sv = len(level.support)
+    if n_sv**2 <= MOST_PAIRS:
+        support = level.support.astype(np.int32)
+        product = _core.kernel_product(
+            data.setup,
+            data.points,
+            support,
+            data.points,
+            support,
+            level.alpha,
+            False,
+            threads,
+            reach,
+        )[:, 0]
+        return float(np.dot(level.alpha, 0.5 * product - level.linear))
     chosen = _some(n_sv, SAMPLED_ROWS, rng)
     sums = _sums_over_others(
         data, level.cluster, level.support[chosen], level.support, level.alpha, threads, size=False

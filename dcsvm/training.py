@@ -243,7 +243,13 @@ class _Run:
         if self.options.measure_levels and self.formulation.n_problems == 1:
             variables = np.flatnonzero(self.alpha)
             self.levels.append(
-                LevelState(cluster, self.problem.rows[variables], self.alpha[variables], objective)
+                LevelState(
+                    cluster,
+                    self.problem.rows[variables],
+                    self.alpha[variables],
+                    self.problem.linear[variables],
+                    objective,
+                )
             )
         self.progress.end_level(level_report)
         return Division(partition, cluster, members, sizes)
@@ -257,7 +263,7 @@ class _Run:
             )
             report.bound = 0.5 * self.options.C**2 * report.off_diagonal_mass
             if self.report.objective is not None:
-                glued = glued_objective(self.data, level, rng, self.threads)
+                glued = glued_objective(self.data, level, self.locality.between, rng, self.threads)
                 report.distance = glued - self.report.objective
 
     def refine(self) -> np.ndarray:

@@ -37,7 +37,7 @@ MODULES = {
     "coupling": set(),
     "predict": {"model", "coupling", "kernels", "dataset", "_core"},
     "report": set(),
-    "level_measure": {"kernels", "_core"},
+    "level_measure": {"kernels", "locality", "_core"},
     "task": {"formulation", "dataset"},
     "extraction": {"formulation", "model", "partition", "report"},
     "held_out": {"certificate", "extraction", "folds", "model", "probability"},

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from reference import kernel_values, objective
 
+from dcsvm import level_measure
 from dcsvm.dataset import Rows
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
+from dcsvm.locality import Reach
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +30,16 @@ def test_the_mass_between_clusters(level, copies):
     assert found == pytest.approx(exact, rel=0.03)
 
 
-def test_the_objective_of_the_clusters_put_together(level):
+def test_the_objective_of_the_clusters_put_together(level, monkeypatch):
     data, K, cluster = level
     rng = np.random.default_rng(2)
     linear, alpha = np.sign(rng.standard_normal(len(K))), rng.standard_normal(len(K))
     alpha[rng.random(len(K)) < 0.5] = 0
     inside = np.where(cluster[:, None] == cluster, K, 0.0)
     support = np.flatnonzero(alpha)
-    state = LevelState(cluster, support, alpha[support], objective(inside, linear, alpha))
-    assert glued_objective(data, state, rng, 1) == pytest.approx(
-        objective(K, linear, alpha), rel=1e-5
-    )
+    inside_objective = objective(inside, linear, alpha)
+    state = LevelState(cluster, support, alpha[support], linear[support], inside_objective)
+    for most_pairs in (10**10, 0):
+        monkeypatch.setattr(level_measure, "MOST_PAIRS", most_pairs)
+        found = glued_objective(data, state, Reach(), rng, 1)
+        assert found == pytest.approx(objective(K, linear, alpha), rel=1e-5)
