@@ -53,18 +53,22 @@ WorkingSetReport WorkingSetSolver::solve(const WorkingSet& set, double tolerance
   const auto size = static_cast<std::int64_t>(set.size);
   double before = violation();
   while (before > tolerance && report_.updates < max_updates) {
+    const std::int64_t updates = report_.updates;
     const std::int64_t round = std::min(2 * size + 16, max_updates - report_.updates);
     const double gain = !set_.group    ? descend_coordinates(tolerance, round)
                         : has_one_sum_ ? descend_one_sum(tolerance, round)
                                        : descend_pairs(tolerance, round);
+    bool moved = false;
     double after = violation();
     if (after > tolerance) {
       const double round_cost = static_cast<double>(round * size) * coordinate_cost;
       if (newton_pays(before, after, tolerance, gain, round_cost)) {
-        newton_step(n_threads);
+        moved = newton_step(n_threads) > 0;
         after = violation();
       }
     }
+    // what is left is below the resolution of alpha
+    if (!moved && report_.updates == updates) break;
     before = after;
   }
   report_.violation = before;
