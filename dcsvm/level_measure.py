@@ -22,8 +22,8 @@ MOST_PAIRS = 10**10  # of support vectors; with more of them some are sampled
 
 @dataclass(frozen=True, eq=False)
 class LevelState:
-    """A solved level: `cluster` int32 (n,) of the rows, the rows `support` with their signed `alpha`
-    and `linear` term, and the sum of the clusters' objectives."""
+    """A solved level: `cluster` int32 (n,) of the rows, the rows `support` with their signed
+    `alpha` and `linear` term, and the sum of the clusters' objectives."""
 
     cluster: np.ndarray
     support: np.ndarray
