@@ -92,11 +92,20 @@ def exact_model(run) -> ExactModel:
         offset_and_margin(run, np.arange(part.start, part.stop)) for part in run.formulation.parts()
     ]
     rho, margin = np.array(offsets).T
+    if run.options.svm_type == "nu_svc":
+        check_margins(margin)
+        _scale_gap(run, margin)
     coef = found.coef
     run.report.n_sv, run.report.n_bsv = coef.shape[1], found.n_bounded
     run.report.problems = [
         _problem_report(run, part, *numbers)
-        for part, *numbers in zip(run.formulation.parts(), run.objectives, rho, margin, strict=True)
+        for part, *numbers in zip(
+            run.formulation.parts(),
+            [part.objective for part in run.certificates],
+            rho,
+            margin,
+            strict=True,
+        )
     ]
     run.report.objective = sum(problem.objective for problem in run.report.problems)
     classes = run.values[found.place]
@@ -115,6 +124,19 @@ def exact_model(run) -> ExactModel:
         n_sv=counts,
         row_numbers=found.row_numbers[order],
     )
+
+
+def check_margins(margin: np.ndarray) -> None:
+    """Raise ValueError where nu-SVC has no margin to divide its solution by."""
+    if not np.all(margin > 0):
+        raise ValueError("nu-SVC found no margin between two classes: try another nu, or C-SVC")
+
+
+def _scale_gap(run, margin: np.ndarray) -> None:
+    """The gap in the units of LIBSVM's objective, the problem's over the square of the margin."""
+    gaps = [part.gap for part in run.certificates]
+    if None not in gaps:
+        run.report.duality_gap = float(np.sum(np.array(gaps) / margin**2))
 
 
 def _problem_report(run, part: slice, objective: float, rho: float, margin: float):

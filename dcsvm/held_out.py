@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm.certificate import gradient_of
-from dcsvm.extraction import offset_and_margin
+from dcsvm.extraction import check_margins, offset_and_margin
 from dcsvm.folds import shuffled_folds, stratified_folds
 from dcsvm.model import Probability
 from dcsvm.probability import fit_sigmoid, laplace_sigma
@@ -64,7 +64,9 @@ def held_out_values(run) -> np.ndarray:
         for part in run.formulation.parts():
             own = np.arange(part.start, part.stop)
             rho, margin = offset_and_margin(run, own[~held[part]], alpha, gradient)
-            if run.options.svm_type != "nu_svc":
+            if run.options.svm_type == "nu_svc":
+                check_margins(np.array([margin]))
+            else:
                 margin = 1.0
             values[own[held[part]]] = (values[own[held[part]]] - rho) / margin
     return values

@@ -55,6 +55,8 @@ class TrainOptions:
             raise ValueError(
                 f"svm_type must be one of {', '.join(SVM_TYPES)}, not {self.svm_type!r}"
             )
+        if self.svm_type == "one_class" and self.probability:
+            raise ValueError("one-class has no probabilities")
         if not 0 < self.nu <= 1:
             raise ValueError(f"nu must be above 0 and at most 1, not {self.nu:g}")
         if not 0 <= self.epsilon < float("inf"):

@@ -163,3 +163,29 @@ def test_an_infeasible_nu_is_refused():
     y[:5] = 2
     with pytest.raises(ValueError, match="nu 0.9 is infeasible"):
         dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, threads=1)
+
+
+@pytest.mark.parametrize("name", ["c_svc with bias", "nu_svc", "epsilon_svr"])
+def test_repeated_rows_leave_a_fold_one_by_one(name):
+    """Labels of equal rows that disagree: held out together they would predict each other."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (600, 3)).astype(np.float32)
+    y = (X.sum(axis=1) + rng.standard_normal(600) > 4.5).astype(float)
+    _, model, report = solved(X, y, probability=True, **TYPES[name])
+    assert report.n_merged == 0
+    if name == "epsilon_svr":
+        assert model.probability.A[0] < 0.5
+    else:
+        assert model.probability.A[0] < 0
+        chosen = model.labels[model.predict_probability(X).argmax(axis=1)]
+        assert np.mean(chosen == y) > 0.7
+
+
+def test_what_a_type_has_not_is_refused_in_a_sentence():
+    X, y = classes(600, 2)
+    with pytest.raises(ValueError, match="no early models of nu_svc"):
+        dcsvm.train(X, y, svm_type="nu_svc", early=True, threads=1)
+    with pytest.raises(ValueError, match="one-class has no probabilities"):
+        dcsvm.train(X, y, svm_type="one_class", probability=True, threads=1)
+    with pytest.raises(ValueError, match="no margin between two classes"):
+        dcsvm.train(np.zeros((50, 2)), np.arange(50) % 2, svm_type="nu_svc", threads=1)

@@ -31,9 +31,9 @@ class LibsvmCommand(click.Command):
 
 def complain(ctx: click.Context, error: click.UsageError) -> None:
     sentence = " ".join(error.format_message().split()).rstrip(".")
-    click.echo(
-        f"error: {sentence[0].lower()}{sentence[1:]}; see {ctx.command_path} --help", err=True
-    )
+    if not sentence[:2].isupper():
+        sentence = sentence[0].lower() + sentence[1:]
+    click.echo(f"error: {sentence}; see {ctx.command_path} --help", err=True)
     ctx.exit(USAGE)
 
 

@@ -161,9 +161,9 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     type=click.IntRange(min=0),
     metavar="L",
     help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
-    "as many as leave 1000 rows to a cluster, of which only the finest and the early one are "
-    "run where kernel values are dear (hundreds of features). Levels of fewer than 100 rows a "
-    "cluster on average are skipped.",
+    "the early level, every second finer one down to 1000 rows a cluster, and level 1 (not where "
+    "kernel values are dear, with hundreds of features). Levels of fewer than 100 rows a cluster "
+    "on average are skipped. Only C-SVC and epsilon-SVR have levels.",
 )
 @click.option(
     "-k",
@@ -276,6 +276,9 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if quiet else advice(data.rows, classes):
         click.echo(f"warning: {sentence}", err=True)
+    for label in options.class_weights or {}:
+        if label not in data.labels:
+            click.echo(f"warning: no row has the label {label:g} of -w{label:g}", err=True)
     progress = TerminalProgress(quiet)
     if n_folds is not None:
         return cross_validate_data(data, options, n_folds, progress)
