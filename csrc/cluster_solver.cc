@@ -5,6 +5,8 @@
 #include <exception>
 #include <numeric>
 
+#include "varying_rows.h"
+
 namespace dcsvm {
 
 namespace {
@@ -83,7 +85,9 @@ class LevelSolver {
     if (stopped_ || size(c) == 0) return;
     try {
       const std::int32_t* members = clusters_.members + clusters_.start[c];
-      const SubProblem problem(qp_, members, size(c));
+      SubProblem problem(qp_, members, size(c));
+      const VaryingRows rows(points_, setup_.form, problem.row);
+      if (rows.is_copy()) std::iota(problem.row.begin(), problem.row.end(), 0);
       std::vector<double> alpha(problem.size), gradient(problem.size);
       for (std::size_t k = 0; k < problem.size; ++k) {
         alpha[k] = alpha_[members[k]];
@@ -95,7 +99,8 @@ class LevelSolver {
       options.cache_bytes = static_cast<std::size_t>(
           static_cast<double>(options_.solve.cache_bytes) * cost(c) / total_cost_);
       options.progress = [this](const SolveProgress& now) { return tell(now, 0, 0); };
-      reports_[c] = solve(setup_, points_, problem.qp(), alpha.data(), gradient.data(), options);
+      reports_[c] =
+          solve(setup_, rows.points(), problem.qp(), alpha.data(), gradient.data(), options);
       for (std::size_t k = 0; k < problem.size; ++k) {
         alpha_[members[k]] = alpha[k];
         gradient_[members[k]] = gradient[k];

@@ -1,0 +1,29 @@
+// A copy of some rows without the features and codes that are the same in all of them: these add
+// nothing to a distance, and the rows of an independent group have many.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernel.h"
+#include "points.h"
+
+namespace dcsvm {
+
+class VaryingRows {
+ public:
+  // Copies nothing unless the form is the difference form and something is the same in all rows.
+  VaryingRows(const Points& points, Form form, const std::vector<std::int32_t>& rows);
+
+  // The points to use: the copy, whose row k is rows[k], or those that were given.
+  bool is_copy() const { return !dense_.empty(); }
+  const Points& points() const { return points_; }
+
+ private:
+  Points points_;
+  std::vector<float> dense_;
+  std::vector<std::uint8_t> codes_;
+  std::vector<double> half_norms_;
+};
+
+}  // namespace dcsvm
