@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
-    """Train a binary C-SVC without bias on rows X (n, d) with labels y (n,); returns a Model.
+    """Train on rows X (n, d) with labels or targets y (n,); returns a Model. C-SVC by default.
 
     X is a NumPy array or a scipy sparse matrix; features are used as float32. With
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
