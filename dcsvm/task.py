@@ -22,8 +22,8 @@ class Task:
     """`values` per row are classes int64 from 0 ("classification"), targets float64 ("regression")
     or zeros ("one_class"); `labels` float64 (k,) are the classes' labels in LIBSVM's order.
 
-    `formulate` takes values and copies of rows; `class_C` float64 is the bound of |alpha| of a row of
-    each class, or of any row. `has_levels` is false for types that are solved directly.
+    `formulate` takes values and copies of rows; `class_C` float64 is the bound of |alpha| of a row
+    of each class, or of any row. `has_levels` is false for types that are solved directly.
     """
 
     kind: str
