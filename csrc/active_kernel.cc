@@ -44,9 +44,9 @@ void ActiveKernel::compact(const std::vector<std::int32_t>& kept,
 }
 
 bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
-                       double* sums) {
+                       double* sums, const Stop* stop) {
   if (has_cache_) {
-    add_cached(changed, step, sums);
+    add_cached(changed, step, sums, stop);
     return false;
   }
   std::vector<std::int32_t> rows(changed.size());
@@ -62,7 +62,7 @@ bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vect
 }
 
 void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
-                              const std::vector<double>& step, double* sums) {
+                              const std::vector<double>& step, double* sums, const Stop* stop) {
   const std::size_t n = changed.size();
   std::vector<float*> stored(n, nullptr);
   std::vector<std::uint8_t> missing(n, 1);
@@ -93,6 +93,7 @@ void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
     std::vector<std::int32_t> queries;
 #pragma omp for schedule(dynamic, 4)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
+      if (stop && stop->is_requested()) continue;
       const std::size_t begin = static_cast<std::size_t>(b) * block;
       const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
       if (n_missing > 0) scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);

@@ -10,6 +10,7 @@
 #include "kernel_tile.h"
 #include "reach.h"
 #include "row_cache.h"
+#include "stop.h"
 
 namespace dcsvm {
 
@@ -37,8 +38,10 @@ class ActiveKernel {
   std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
 
   // sums += K(active, changed) step for `changed` positions; sums has n_lanes() entries. Returns
-  // whether kernel values out of reach were left out.
-  bool add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums);
+  // whether kernel values out of reach were left out. After it was stopped, the sums and the cache
+  // are of no use.
+  bool add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
+           const Stop* stop = nullptr);
 
   // Kernel values of the variable at a position with all active ones, n_lanes() of them.
   std::vector<float> values_of(std::int32_t position);
@@ -46,7 +49,7 @@ class ActiveKernel {
  private:
   void pack(const std::vector<std::int32_t>& rows);
   void add_cached(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
-                  double* sums);
+                  double* sums, const Stop* stop);
 
   const KernelSetup& setup_;
   const Points& points_;

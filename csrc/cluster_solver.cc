@@ -13,7 +13,8 @@ namespace {
 
 // A box QP restricted to some variables, with its own copies of their data.
 struct SubProblem {
-  SubProblem(const BoxQp& whole, const std::int32_t* members, std::size_t n) : size(n) {
+  SubProblem(const BoxQp& whole, const std::int32_t* variables, std::size_t n)
+      : size(n), members(variables), alpha(n), gradient(n), base(n), known(n) {
     for (std::size_t k = 0; k < n; ++k) {
       const auto i = static_cast<std::size_t>(members[k]);
       row.push_back(static_cast<std::int32_t>(whole.row_of(i)));
@@ -29,25 +30,43 @@ struct SubProblem {
             lower.data(), upper.data(), group.empty() ? nullptr : group.data(),
             n_groups};
   }
+  Iterate iterate() { return {alpha.data(), gradient.data(), base.data(), known.data()}; }
+  void read(const Iterate& whole) {
+    for (std::size_t k = 0; k < size; ++k) {
+      alpha[k] = whole.alpha[members[k]];
+      gradient[k] = whole.gradient[members[k]];
+      base[k] = whole.base[members[k]];
+      known[k] = whole.known[members[k]];
+    }
+  }
+  void write(const Iterate& whole) const {
+    for (std::size_t k = 0; k < size; ++k) {
+      whole.alpha[members[k]] = alpha[k];
+      whole.gradient[members[k]] = gradient[k];
+      whole.base[members[k]] = base[k];
+      whole.known[members[k]] = known[k];
+    }
+  }
 
   std::size_t size;
+  const std::int32_t* members;
   std::vector<std::int32_t> row;
   std::vector<double> linear, lower, upper;
   std::vector<std::int8_t> group;
   int n_groups = 0;
+  std::vector<double> alpha, gradient, base;
+  std::vector<Known> known;
 };
 
 class LevelSolver {
  public:
   LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-              const Clusters& clusters, double* alpha, double* gradient,
-              const ClusterOptions& options)
+              const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options)
       : setup_(setup),
         points_(points),
         qp_(qp),
         clusters_(clusters),
-        alpha_(alpha),
-        gradient_(gradient),
+        iterate_(iterate),
         options_(options) {}
 
   std::vector<SolveReport> run() {
@@ -82,71 +101,75 @@ class LevelSolver {
   }
 
   void solve_one(std::size_t c, int n_threads) {
-    if (stopped_ || size(c) == 0) return;
+    Stop* stop = options_.solve.stop;
+    if (failed_ || size(c) == 0 || (stop && stop->is_requested())) return;
     try {
-      const std::int32_t* members = clusters_.members + clusters_.start[c];
-      SubProblem problem(qp_, members, size(c));
+      SubProblem problem(qp_, clusters_.members + clusters_.start[c], size(c));
       const VaryingRows rows(points_, setup_.form, problem.row);
       if (rows.is_copy()) std::iota(problem.row.begin(), problem.row.end(), 0);
-      std::vector<double> alpha(problem.size), gradient(problem.size);
-      for (std::size_t k = 0; k < problem.size; ++k) {
-        alpha[k] = alpha_[members[k]];
-        gradient[k] = gradient_[members[k]];
-      }
+      problem.read(iterate_);
       SolveOptions options = options_.solve;
       options.n_threads = n_threads;
       // a share by cost, whatever the number of threads, since decisions depend on it
       options.cache_bytes = static_cast<std::size_t>(
           static_cast<double>(options_.solve.cache_bytes) * cost(c) / total_cost_);
-      options.progress = [this](const SolveProgress& now) { return tell(now, 0, 0); };
-      reports_[c] =
-          solve(setup_, rows.points(), problem.qp(), alpha.data(), gradient.data(), options);
-      for (std::size_t k = 0; k < problem.size; ++k) {
-        alpha_[members[k]] = alpha[k];
-        gradient_[members[k]] = gradient[k];
-      }
-      tell({reports_[c].violation, 0, reports_[c].outer_steps}, 1, problem.size);
+      int published = n_wanted_;
+      options.progress = [&](const SolveProgress& now) {
+        tell(now, 0);
+        return published != n_wanted_;
+      };
+      options.published = [&] {
+        published = n_wanted_;
+        write(problem);
+      };
+      reports_[c] = solve(setup_, rows.points(), problem.qp(), problem.iterate(), options);
+      write(problem);
+      tell({reports_[c].violation, 0, reports_[c].outer_steps}, problem.size);
     } catch (...) {
 #pragma omp critical(dcsvm_cluster_error)
       error_ = std::current_exception();
-      stopped_ = true;
+      failed_ = true;
+      if (stop) stop->request();
     }
   }
 
-  bool tell(const SolveProgress& now, std::size_t clusters, std::size_t variables) {
-    if (!options_.progress) return true;
-    bool go_on = true;
-#pragma omp critical(dcsvm_cluster_progress)
+  void write(const SubProblem& problem) {
+#pragma omp critical(dcsvm_cluster_iterate)
+    problem.write(iterate_);
+  }
+
+  // `variables` is the size of a cluster that is done, or 0.
+  void tell(const SolveProgress& now, std::size_t variables) {
+    if (!options_.progress) return;
+#pragma omp critical(dcsvm_cluster_iterate)
     {
-      progress_.clusters_done += clusters;
+      progress_.clusters_done += variables > 0;
       progress_.variables_done += variables;
       progress_.current = now;
-      if (!stopped_ && !options_.progress(progress_)) stopped_ = true;
-      go_on = !stopped_;
+      if (!failed_ && options_.progress(progress_)) ++n_wanted_;
     }
-    return go_on;
   }
 
   const KernelSetup& setup_;
   const Points& points_;
   const BoxQp& qp_;
   const Clusters& clusters_;
-  double* alpha_;
-  double* gradient_;
+  const Iterate iterate_;
   const ClusterOptions& options_;
   std::vector<SolveReport> reports_;
   ClusterProgress progress_;
   double total_cost_ = 0;
   std::exception_ptr error_;
-  std::atomic<bool> stopped_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<int> n_wanted_{0};  // times that the iterate was to be brought up to date
 };
 
 }  // namespace
 
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
-                                        const BoxQp& qp, const Clusters& clusters, double* alpha,
-                                        double* gradient, const ClusterOptions& options) {
-  return LevelSolver(setup, points, qp, clusters, alpha, gradient, options).run();
+                                        const BoxQp& qp, const Clusters& clusters,
+                                        const Iterate& iterate, const ClusterOptions& options) {
+  return LevelSolver(setup, points, qp, clusters, iterate, options).run();
 }
 
 }  // namespace dcsvm

@@ -25,15 +25,17 @@ struct ClusterProgress {
 
 struct ClusterOptions {
   SolveOptions solve;  // cache_bytes and n_threads are those of all clusters together
-  std::function<bool(const ClusterProgress&)>
-      progress;  // called by one thread at a time; false: stop
+  // Called by one thread at a time, while nobody writes to the iterate. Where it returns true,
+  // every cluster brings its part of the iterate up to date when it comes to its next outer step.
+  std::function<bool(const ClusterProgress&)> progress;
 };
 
-// Solves every cluster from the given alpha and leaves, for every member, the gradient inside its
-// cluster. A cluster that would dominate the level's cost is solved with all threads, the others
-// side by side with one thread each; which way does not change a bit of the result.
+// Solves every cluster from its part of the iterate, whose gradients are those inside the clusters.
+// Those not begun when it is stopped are left as they were. A cluster that would dominate the
+// level's cost is solved with all threads, the others side by side with one thread each; which way
+// does not change a bit of the result.
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
-                                        const BoxQp& qp, const Clusters& clusters, double* alpha,
-                                        double* gradient, const ClusterOptions& options);
+                                        const BoxQp& qp, const Clusters& clusters,
+                                        const Iterate& iterate, const ClusterOptions& options);
 
 }  // namespace dcsvm

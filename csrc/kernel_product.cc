@@ -175,7 +175,8 @@ class LaneProduct {
 
 template <class Real>
 ProductCount product(const KernelSetup& setup, const RowList& targets, const RowList& source_list,
-                     const SourceWeights& weights, const Reach& reach, int n_threads, double* out) {
+                     const SourceWeights& weights, const Reach& reach, int n_threads, double* out,
+                     const Stop* stop) {
   const std::vector<std::int32_t> target_rows = row_numbers(targets);
   const Sources sources(setup, source_list, weights, reach);
   const std::size_t block = panels_per_block(setup) * panel_rows;
@@ -186,8 +187,11 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   {
     LaneProduct<Real> one(setup, sources);
     std::vector<double> sums;
+    bool stopped = false;
 #pragma omp for schedule(dynamic)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
+      stopped = stopped || (stop && stop->is_requested());
+      if (stopped) continue;
       const std::size_t begin = static_cast<std::size_t>(b) * block;
       const RowPanels lanes(setup, slice(target_rows, targets.points, begin, begin + block));
       const std::size_t n_lanes = lanes.n_panels() * panel_rows;
@@ -202,7 +206,10 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
       }
     }
 #pragma omp critical(dcsvm_product_count)
-    count.add(one.count());
+    {
+      count.add(one.count());
+      count.complete = count.complete && !stopped;
+    }
   }
   return count;
 }
@@ -211,10 +218,11 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
 
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
-                            Precision precision, const Reach& reach, int n_threads, double* out) {
+                            Precision precision, const Reach& reach, int n_threads, double* out,
+                            const Stop* stop) {
   return precision == Precision::single_tiles
-             ? product<float>(setup, targets, sources, weights, reach, n_threads, out)
-             : product<double>(setup, targets, sources, weights, reach, n_threads, out);
+             ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
+             : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
 }
 
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,

@@ -12,6 +12,7 @@
 
 #include "kernel_tile.h"
 #include "reach.h"
+#include "stop.h"
 
 namespace dcsvm {
 
@@ -29,10 +30,12 @@ enum class Precision { single_tiles, double_tiles };
 struct ProductCount {
   std::int64_t evaluated = 0;
   std::int64_t skipped = 0;
+  bool complete = true;  // false: it was stopped, and what it gives is of no use
 
   void add(const ProductCount& other) {
     evaluated += other.evaluated;
     skipped += other.skipped;
+    complete = complete && other.complete;
   }
 };
 
@@ -41,7 +44,8 @@ struct ProductCount {
 // out; it finds most to leave out where neighbours in both lists are near.
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
-                            Precision precision, const Reach& reach, int n_threads, double* out);
+                            Precision precision, const Reach& reach, int n_threads, double* out,
+                            const Stop* stop = nullptr);
 
 // The same for lanes that are packed already, one weight a source: sums[lane] += the product.
 // `boxes` are those of the lanes' blocks, see lane_boxes(); empty where the reach is infinite.

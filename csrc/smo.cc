@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "active_kernel.h"
+#include "active_set.h"
 #include "kernel_product.h"
 #include "selection.h"
 #include "working_kernel.h"
@@ -30,7 +31,6 @@ constexpr double inner_share = 0.3;         // of the tolerance: no need to be b
 // Of the tolerance: where more than that may have been left out of the gradient on the way, it is
 // computed from nothing before convergence is declared.
 constexpr double largest_neglected = 0.1;
-constexpr int quiet_steps = 3;  // outer steps at a bound before a variable is shrunk
 constexpr double largest_shrink_margin = 0.2;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
@@ -48,32 +48,39 @@ class Timer {
 
 class Solver {
  public:
-  Solver(const KernelSetup& setup, const Points& points, const BoxQp& qp, double* alpha,
-         double* gradient, const SolveOptions& options)
+  Solver(const KernelSetup& setup, const Points& points, const BoxQp& qp, const Iterate& iterate,
+         const SolveOptions& options)
       : setup_(setup),
         points_(points),
         qp_(qp),
-        alpha_(alpha),
-        gradient_(gradient),
+        alpha_(iterate.alpha),
+        gradient_(iterate.gradient),
+        base_(iterate.base),
+        known_(iterate.known),
         options_(options),
         kernel_(setup, points, options.reach, options.cache_bytes, options.n_threads) {}
 
   SolveReport run();
 
  private:
-  // gradient over all variables
-  void start();
-  void synchronise();
-  void rebuild();
-  void add_change(const std::vector<std::int32_t>& variables, const std::vector<double>& since);
+  void descend();
+
+  // gradient over all variables; false: stopped before it was known
+  bool start();
+  bool synchronise();
+  bool rebuild();
+  bool add_everything_cached();
+  bool add_change(const std::vector<std::int32_t>& variables, const double* since);
+  void forget();
+  bool settle();
   void neglect(const std::vector<double>& weights);
   void activate();
   void write_back();
+  void publish();
   double everywhere_violation() const;
 
   // one outer step on the active variables
   double measure();
-  double largest_projected_gradient(std::size_t n);
   void select();
   void choose_working_set();
   void balance();
@@ -84,36 +91,30 @@ class Solver {
   void load(const std::vector<std::int32_t>& variables);
   void fill_working_kernel(const std::vector<std::int32_t>& previous);
   bool may_go_on();
+  bool is_stopped() const { return options_.stop && options_.stop->is_requested(); }
 
   std::size_t n_active() const { return active_.size(); }
+  std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& variables) const {
+    std::vector<std::int32_t> rows;
+    for (const std::int32_t i : variables)
+      rows.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
+    return rows;
+  }
   std::int32_t row_at(std::int32_t position) const {
     return static_cast<std::int32_t>(
-        qp_.row_of(static_cast<std::size_t>(active_[static_cast<std::size_t>(position)])));
+        qp_.row_of(static_cast<std::size_t>(active_.index[static_cast<std::size_t>(position)])));
   }
-  double reduced_gradient(std::size_t p) const {
-    return group_.empty() || group_[p] < 0
-               ? g_[p]
-               : g_[p] + multipliers_[static_cast<std::size_t>(group_[p])];
-  }
-
   const KernelSetup& setup_;
   const Points& points_;
   const BoxQp& qp_;
   double* alpha_;
   double* gradient_;
+  double* base_;
+  Known* known_;
   const SolveOptions& options_;
   SolveReport report_;
 
-  std::vector<double> base_alpha_;  // alpha at which gradient_ is exact
-
-  // active variables in ascending order, one lane each
-  std::vector<std::int32_t> active_;
-  std::vector<double> a_, g_, lower_, upper_, violation_;
-  std::vector<std::int8_t> group_;
-  std::vector<std::uint8_t> quiet_, grows_;
-  std::vector<std::int32_t> violators_;  // positions, ascending
-  double largest_violation_ = 0;
-  std::vector<double> multipliers_;
+  ActiveSet active_;
   ActiveKernel kernel_;
   std::int64_t rows_since_rebuild_ = 0;
   int stalls_ = 0;  // outer steps in a row that changed nothing
@@ -128,23 +129,40 @@ class Solver {
 };
 
 SolveReport Solver::run() {
-  start();
+  if (start()) descend();
+  const ActiveKernel::Count& count = kernel_.count();
+  report_.kernel_evaluations += count.evaluated;
+  report_.pairs_skipped += count.skipped;
+  report_.rows_computed = count.rows_computed;
+  report_.rows_reused = count.rows_reused;
+  const auto is_known = [](Known known) { return known == Known::at_alpha; };
+  if (std::all_of(known_, known_ + qp_.size, is_known)) {
+    const Optimality result = optimality(qp_, alpha_, gradient_);
+    report_.violation = result.violation;
+    report_.objective = result.objective;
+    report_.gap = result.gap;
+    report_.converged = result.violation <= options_.tolerance;
+  }
+  return report_;
+}
+
+void Solver::descend() {
   for (;;) {
     const double violation = measure();
     if (violation <= options_.tolerance) {
-      synchronise();
-      if (report_.neglected > largest_neglected * options_.tolerance) rebuild();
-      if (everywhere_violation() <= options_.tolerance || !may_go_on()) break;
+      if (!synchronise()) return;
+      if (report_.neglected > largest_neglected * options_.tolerance && !rebuild()) return;
+      if (everywhere_violation() <= options_.tolerance || !may_go_on()) return;
       if (n_active() < qp_.size) {
         activate();
       } else {
-        std::copy_n(gradient_, qp_.size, g_.begin());
+        std::copy_n(gradient_, qp_.size, active_.gradient.begin());
       }
       continue;
     }
     if (!may_go_on()) {
       synchronise();
-      break;
+      return;
     }
     shrink();
     select();
@@ -152,28 +170,23 @@ SolveReport Solver::run() {
     ++report_.outer_steps;
     balance();
   }
-  const ActiveKernel::Count& count = kernel_.count();
-  report_.kernel_evaluations += count.evaluated;
-  report_.pairs_skipped += count.skipped;
-  report_.rows_computed = count.rows_computed;
-  report_.rows_reused = count.rows_reused;
-  const Optimality result = optimality(qp_, alpha_, gradient_);
-  report_.violation = result.violation;
-  report_.objective = result.objective;
-  report_.gap = result.gap;
-  report_.converged = result.violation <= options_.tolerance;
-  return report_;
 }
 
 // The initial gradient. Where rows are cached and dear, all variables are active and their rows are
 // computed once for the gradient and for the steps to come.
-void Solver::start() {
-  if (options_.gradient_given) {
+bool Solver::start() {
+  if (std::find(known_, known_ + qp_.size, Known::nothing) == known_ + qp_.size) {
     report_.neglected = options_.gradient_error;
-    base_alpha_.assign(alpha_, alpha_ + qp_.size);
+    std::vector<std::int32_t> stale;
+    for (std::size_t i = 0; i < qp_.size; ++i) {
+      if (known_[i] == Known::at_base) stale.push_back(static_cast<std::int32_t>(i));
+    }
+    if (!add_change(stale, base_)) return false;
+    settle();
     activate();
-    return;
+    return true;
   }
+  forget();
   const auto n_support = static_cast<std::size_t>(
       std::count_if(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; }));
   const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
@@ -183,64 +196,77 @@ void Solver::start() {
     std::vector<std::int32_t> everything(qp_.size);
     std::iota(everything.begin(), everything.end(), 0);
     load(everything);
-    if (n_support > 0) rebuild();
-    base_alpha_.assign(alpha_, alpha_ + qp_.size);
-  } else {
-    rebuild();
-    activate();
+    return n_support > 0 ? rebuild() : settle();
   }
+  if (!rebuild()) return false;
+  activate();
+  return true;
+}
+
+void Solver::forget() { std::fill_n(known_, qp_.size, Known::nothing); }
+
+// The gradient is that of alpha.
+bool Solver::settle() {
+  std::copy_n(alpha_, qp_.size, base_);
+  std::fill_n(known_, qp_.size, Known::at_alpha);
+  return true;
 }
 
 // Brings alpha_ and gradient_ up to date for all variables: those that were shrunk away get what
 // changed since.
-void Solver::synchronise() {
-  write_back();
-  for (std::size_t p = 0; p < n_active(); ++p) gradient_[active_[p]] = g_[p];
+bool Solver::synchronise() {
+  publish();
   if (n_active() < qp_.size) {
     std::vector<std::int32_t> inactive;
     std::size_t p = 0;
     for (std::size_t i = 0; i < qp_.size; ++i) {
-      if (p < n_active() && static_cast<std::size_t>(active_[p]) == i) {
+      if (p < n_active() && static_cast<std::size_t>(active_.index[p]) == i) {
         ++p;
       } else {
         inactive.push_back(static_cast<std::int32_t>(i));
       }
     }
-    add_change(inactive, base_alpha_);
+    if (!add_change(inactive, base_)) return false;
   }
-  base_alpha_.assign(alpha_, alpha_ + qp_.size);
   rows_since_rebuild_ = 0;
+  return settle();
 }
 
 // The gradient of all variables from nothing; where all of them are active, with the rows that are
 // cached.
-void Solver::rebuild() {
+bool Solver::rebuild() {
   report_.neglected = 0;
+  forget();
   for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
   if (kernel_.has_cache() && n_active() == qp_.size) {
-    Timer timer(report_.seconds_rebuild);
-    std::vector<std::int32_t> support;
-    std::vector<double> weights;
-    for (std::size_t p = 0; p < n_active(); ++p) {
-      g_[p] = -qp_.linear[p];
-      if (a_[p] == 0.0) continue;
-      support.push_back(static_cast<std::int32_t>(p));
-      weights.push_back(a_[p]);
-    }
-    update_gradient(support, weights);
-    std::copy_n(g_.begin(), qp_.size, gradient_);
-    ++report_.rebuilds;
+    if (!add_everything_cached()) return false;
   } else {
     std::vector<std::int32_t> everything(qp_.size);
     std::iota(everything.begin(), everything.end(), 0);
-    add_change(everything, std::vector<double>(qp_.size, 0.0));
+    if (!add_change(everything, std::vector<double>(qp_.size, 0.0).data())) return false;
   }
-  base_alpha_.assign(alpha_, alpha_ + qp_.size);
+  return settle();
+}
+
+bool Solver::add_everything_cached() {
+  Timer timer(report_.seconds_rebuild);
+  std::copy_n(gradient_, qp_.size, active_.gradient.begin());
+  std::vector<std::int32_t> support;
+  std::vector<double> weights;
+  for (std::size_t p = 0; p < n_active(); ++p) {
+    if (active_.alpha[p] == 0.0) continue;
+    support.push_back(static_cast<std::int32_t>(p));
+    weights.push_back(active_.alpha[p]);
+  }
+  kernel_.add(support, weights, active_.gradient.data(), options_.stop);
+  if (is_stopped()) return false;
+  std::copy_n(active_.gradient.begin(), qp_.size, gradient_);
+  ++report_.rebuilds;
+  return true;
 }
 
 // gradient_ of some variables += K (alpha_ - since).
-void Solver::add_change(const std::vector<std::int32_t>& variables,
-                        const std::vector<double>& since) {
+bool Solver::add_change(const std::vector<std::int32_t>& variables, const double* since) {
   Timer timer(report_.seconds_rebuild);
   std::vector<std::int32_t> sources, targets;
   std::vector<double> weights;
@@ -249,19 +275,21 @@ void Solver::add_change(const std::vector<std::int32_t>& variables,
     sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
     weights.push_back(alpha_[i] - since[i]);
   }
-  if (sources.empty() || variables.empty()) return;
+  if (sources.empty() || variables.empty()) return true;
   for (const std::int32_t i : variables)
     targets.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
   std::vector<double> sums(targets.size(), 0.0);
   const ProductCount done = kernel_product(
       setup_, {&points_, targets.data(), targets.size()},
       {&points_, sources.data(), sources.size()}, {1, nullptr, nullptr, weights.data()},
-      Precision::single_tiles, options_.reach, options_.n_threads, sums.data());
-  for (std::size_t k = 0; k < sums.size(); ++k) gradient_[variables[k]] += sums[k];
+      Precision::single_tiles, options_.reach, options_.n_threads, sums.data(), options_.stop);
   report_.kernel_evaluations += done.evaluated;
   report_.pairs_skipped += done.skipped;
+  if (!done.complete) return false;
+  for (std::size_t k = 0; k < sums.size(); ++k) gradient_[variables[k]] += sums[k];
   if (done.skipped > 0) neglect(weights);
   ++report_.rebuilds;
+  return true;
 }
 
 // Kernel values out of reach were left out of a product with these weights.
@@ -272,14 +300,31 @@ void Solver::neglect(const std::vector<double>& weights) {
 bool Solver::may_go_on() {
   if (stalls_ >= most_stalls) return false;
   if (options_.max_iterations >= 0 && report_.iterations >= options_.max_iterations) return false;
-  if (!options_.progress) return true;
-  return options_.progress({largest_violation_, n_active(), report_.outer_steps});
+  if (options_.progress &&
+      options_.progress({active_.largest_violation, n_active(), report_.outer_steps})) {
+    // those that are shrunk away later need their gradient at base_
+    const std::vector<double> at_base(gradient_, gradient_ + qp_.size);
+    publish();
+    options_.published();
+    std::copy(at_base.begin(), at_base.end(), gradient_);
+  }
+  return !is_stopped();
 }
 
 double Solver::everywhere_violation() const { return optimality(qp_, alpha_, gradient_).violation; }
 
 void Solver::write_back() {
-  for (std::size_t p = 0; p < n_active(); ++p) alpha_[active_[p]] = a_[p];
+  for (std::size_t p = 0; p < n_active(); ++p) alpha_[active_.index[p]] = active_.alpha[p];
+}
+
+// Makes the iterate what the active variables are now; the others' gradient is that of base_.
+void Solver::publish() {
+  write_back();
+  std::fill_n(known_, qp_.size, Known::at_base);
+  for (std::size_t p = 0; p < n_active(); ++p) {
+    gradient_[active_.index[p]] = active_.gradient[p];
+    known_[active_.index[p]] = Known::at_alpha;
+  }
 }
 
 // Chooses the active variables after a rebuild: all but those far inside their bound's side.
@@ -300,76 +345,14 @@ void Solver::activate() {
 }
 
 void Solver::load(const std::vector<std::int32_t>& variables) {
-  active_ = variables;
-  const std::size_t n = n_active();
-  std::vector<std::int32_t> rows(n);
-  for (std::size_t p = 0; p < n; ++p)
-    rows[p] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[p])));
-  kernel_.load(rows);
-  const std::size_t n_lanes = kernel_.n_lanes();
-  a_.assign(n_lanes, 0.0);
-  g_.assign(n_lanes, 0.0);
-  lower_.assign(n_lanes, 0.0);
-  upper_.assign(n_lanes, 0.0);
-  violation_.assign(n_lanes, 0.0);
-  quiet_.assign(n, 0);
-  grows_.assign(n, 0);
-  group_.clear();
-  if (qp_.group) group_.resize(n);
-  for (std::size_t p = 0; p < n; ++p) {
-    const auto i = static_cast<std::size_t>(active_[p]);
-    a_[p] = alpha_[i];
-    g_[p] = gradient_[i];
-    lower_[p] = qp_.lower[i];
-    upper_[p] = qp_.upper[i];
-    if (qp_.group) group_[p] = qp_.group[i];
-  }
+  kernel_.load(rows_of(variables));
+  active_.load(qp_, variables, alpha_, gradient_, kernel_.n_lanes());
   working_.clear();
 }
 
 double Solver::measure() {
   Timer timer(report_.seconds_selection);
-  std::vector<GroupRange> ranges(static_cast<std::size_t>(qp_.n_groups));
-  for (std::size_t p = 0; p < group_.size(); ++p) {
-    if (group_[p] >= 0)
-      ranges[static_cast<std::size_t>(group_[p])].include(a_[p], lower_[p], upper_[p], g_[p]);
-  }
-  double largest = 0;
-  multipliers_.clear();
-  for (const GroupRange& range : ranges) {
-    multipliers_.push_back(range.multiplier());
-    largest = std::max(largest, range.violation());
-  }
-  if (group_.empty()) {
-    largest = std::max(largest, largest_projected_gradient(n_active()));
-  } else {
-    for (std::size_t p = 0; p < n_active(); ++p) {
-      violation_[p] = projected_gradient(a_[p], lower_[p], upper_[p], reduced_gradient(p));
-      if (group_[p] < 0) largest = std::max(largest, violation_[p]);
-    }
-  }
-  violators_.clear();
-  for (std::size_t p = 0; p < n_active(); ++p) {
-    if (violation_[p] > 0) violators_.push_back(static_cast<std::int32_t>(p));
-  }
-  for (const std::int32_t p : violators_)
-    grows_[static_cast<std::size_t>(p)] = reduced_gradient(static_cast<std::size_t>(p)) < 0;
-  largest_violation_ = largest;
-  return largest;
-}
-
-// Fills violation_ where there are no groups; plain arrays and no branches, for vectors.
-double Solver::largest_projected_gradient(std::size_t n) {
-  const double *a = a_.data(), *g = g_.data(), *lower = lower_.data(), *upper = upper_.data();
-  double* violation = violation_.data();
-  double largest = 0;
-  for (std::size_t p = 0; p < n; ++p) {
-    const double down = a[p] > lower[p] ? g[p] : 0.0, up = a[p] < upper[p] ? -g[p] : 0.0;
-    const double v = down > up ? down : up;
-    violation[p] = v > 0 ? v : 0.0;
-  }
-  for (std::size_t p = 0; p < n; ++p) largest = violation[p] > largest ? violation[p] : largest;
-  return largest;
+  return active_.measure(qp_.n_groups);
 }
 
 void Solver::select() {
@@ -386,8 +369,7 @@ void Solver::choose_working_set() {
     working_.resize(n_active());
     std::iota(working_.begin(), working_.end(), 0);
   } else {
-    const SelectionView view{violators_, n_active(),    violation_.data(), grows_.data(),
-                             a_.data(),  lower_.data(), upper_.data(),     active_.data()};
+    const SelectionView view = active_.view();
     if (report_.outer_steps % 2 == 0 && setup_.kernel.type == KernelType::rbf) {
       select_neighbourhood(view, kernel_.values_of(most_violating(view)),
                            inner_share * options_.tolerance, working_set_size_, working_);
@@ -425,16 +407,16 @@ void Solver::fill_working_kernel(const std::vector<std::int32_t>& previous) {
 void Solver::solve_working_set() {
   const std::size_t n = working_.size(), stride = working_kernel_.stride();
   std::vector<double> a(stride, 0.0), g(stride, 0.0), lower(stride, 0.0), upper(stride, 0.0);
-  std::vector<std::int8_t> group(group_.empty() ? 0 : stride, -1);
+  std::vector<std::int8_t> group(active_.group.empty() ? 0 : stride, -1);
   double largest = 0;
   for (std::size_t w = 0; w < n; ++w) {
     const auto p = static_cast<std::size_t>(working_[w]);
-    a[w] = a_[p];
-    g[w] = g_[p];
-    lower[w] = lower_[p];
-    upper[w] = upper_[p];
-    if (!group_.empty()) group[w] = group_[p];
-    largest = std::max(largest, violation_[p]);
+    a[w] = active_.alpha[p];
+    g[w] = active_.gradient[p];
+    lower[w] = active_.lower[p];
+    upper[w] = active_.upper[p];
+    if (!active_.group.empty()) group[w] = active_.group[p];
+    largest = std::max(largest, active_.violation[p]);
   }
   const bool complete = n == n_active();
   const double tolerance =
@@ -451,7 +433,7 @@ void Solver::solve_working_set() {
         static_cast<std::int64_t>(complete ? 1000 : 20) * static_cast<std::int64_t>(n);
     inner = working_set_solver_.solve(
         {n, stride, working_kernel_.data(), a.data(), g.data(), lower.data(), upper.data(),
-         group_.empty() ? nullptr : group.data(), qp_.n_groups},
+         active_.group.empty() ? nullptr : group.data(), qp_.n_groups},
         tolerance, std::min(limit, budget), options_.n_threads);
   }
   report_.iterations += std::max<std::int64_t>(inner.updates, 1);
@@ -461,17 +443,17 @@ void Solver::solve_working_set() {
   std::vector<double> step;
   for (std::size_t w = 0; w < n; ++w) {
     const auto p = static_cast<std::size_t>(working_[w]);
-    if (a[w] == a_[p]) continue;
+    if (a[w] == active_.alpha[p]) continue;
     changed.push_back(working_[w]);
-    step.push_back(a[w] - a_[p]);
-    a_[p] = a[w];
+    step.push_back(a[w] - active_.alpha[p]);
+    active_.alpha[p] = a[w];
   }
   stalls_ = changed.empty() ? stalls_ + 1 : 0;
   inner_cost_ += inner.cost;
   outer_cost_ += static_cast<double>(n_active()) *
                  (static_cast<double>(changed.size()) * kernel_.row_cost() + selection_cost);
   if (complete) {
-    std::copy_n(g.begin(), n, g_.begin());
+    std::copy_n(g.begin(), n, active_.gradient.begin());
   } else {
     update_gradient(changed, step);
   }
@@ -482,7 +464,7 @@ void Solver::update_gradient(const std::vector<std::int32_t>& changed,
                              const std::vector<double>& step) {
   Timer timer(report_.seconds_tiles);
   rows_since_rebuild_ += static_cast<std::int64_t>(changed.size());
-  if (kernel_.add(changed, step, g_.data())) neglect(step);
+  if (kernel_.add(changed, step, active_.gradient.data())) neglect(step);
 }
 
 // Drops variables that have been at a bound, pointing outwards, for some outer steps (the rule of
@@ -491,59 +473,25 @@ void Solver::shrink() {
   Timer timer(report_.seconds_selection);
   const std::size_t n = n_active();
   if (n <= complete_set) return;
-  const double margin = std::min(largest_violation_, largest_shrink_margin);
-  std::size_t n_quiet = 0;
-  for (std::size_t p = 0; p < n; ++p) {
-    const bool quiet = violation_[p] == 0.0 && std::fabs(reduced_gradient(p)) > margin;
-    const int steps = quiet_[p] + (quiet_[p] < quiet_steps);
-    quiet_[p] = static_cast<std::uint8_t>(quiet ? steps : 0);
-    n_quiet += quiet_[p] == quiet_steps;
-  }
+  const std::size_t n_quiet = active_.count_quiet(largest_shrink_margin);
   if (n_quiet * 5 < n) return;
   // a lane that is dropped has to be rebuilt once, from all support vectors: not before the rows
   // used since the last rebuild have cost as much
   const double row_cost = kernel_.has_cache() ? cached_entry_cost : kernel_.row_cost();
-  const auto n_support = std::count_if(a_.begin(), a_.end(), [](double a) { return a != 0.0; });
+  const auto n_support =
+      std::count_if(active_.alpha.begin(), active_.alpha.end(), [](double a) { return a != 0.0; });
   if (static_cast<double>(rows_since_rebuild_) * row_cost <
       static_cast<double>(n_support) * kernel_.row_cost())
     return;
-  std::vector<std::int32_t> kept;
-  for (std::size_t p = 0; p < n; ++p) {
-    if (quiet_[p] < quiet_steps) kept.push_back(static_cast<std::int32_t>(p));
-  }
-  compact(kept);
+  compact(active_.not_quiet());
 }
 
 void Solver::compact(const std::vector<std::int32_t>& kept) {
-  std::vector<std::int32_t> rows(kept.size()), position(n_active(), -1);
-  for (std::size_t k = 0; k < kept.size(); ++k) {
-    const auto p = static_cast<std::size_t>(kept[k]);
-    position[p] = static_cast<std::int32_t>(k);
-    alpha_[active_[p]] = a_[p];
-    rows[k] = static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(active_[p])));
-  }
-  for (std::size_t p = 0; p < n_active(); ++p) alpha_[active_[p]] = a_[p];
-  const auto keep = [&kept](auto& values, std::size_t size) {
-    for (std::size_t k = 0; k < kept.size(); ++k)
-      values[k] = values[static_cast<std::size_t>(kept[k])];
-    values.resize(size);
-  };
-  kernel_.compact(kept, rows);
-  const std::size_t n_lanes = kernel_.n_lanes();
-  keep(active_, kept.size());
-  keep(quiet_, kept.size());
-  keep(grows_, kept.size());
-  if (!group_.empty()) keep(group_, kept.size());
-  for (std::vector<double>* values : {&a_, &g_, &lower_, &upper_, &violation_}) {
-    keep(*values, kept.size());
-    values->resize(n_lanes, 0.0);
-  }
-  std::vector<std::int32_t> violating;
-  for (const std::int32_t p : violators_) {
-    if (position[static_cast<std::size_t>(p)] >= 0)
-      violating.push_back(position[static_cast<std::size_t>(p)]);
-  }
-  violators_ = violating;
+  write_back();
+  std::vector<std::int32_t> variables;
+  for (const std::int32_t p : kept) variables.push_back(active_.index[static_cast<std::size_t>(p)]);
+  kernel_.compact(kept, rows_of(variables));
+  const std::vector<std::int32_t> position = active_.keep(kept, kernel_.n_lanes());
   // members of the working set that stay are carried over with their kernel values
   std::vector<std::int32_t> carried, from;
   for (std::size_t w = 0; w < working_.size(); ++w) {
@@ -558,9 +506,9 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
 
 }  // namespace
 
-SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp, double* alpha,
-                  double* gradient, const SolveOptions& options) {
-  return Solver(setup, points, qp, alpha, gradient, options).run();
+SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                  const Iterate& iterate, const SolveOptions& options) {
+  return Solver(setup, points, qp, iterate, options).run();
 }
 
 }  // namespace dcsvm

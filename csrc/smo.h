@@ -14,6 +14,7 @@
 #include "box_qp.h"
 #include "kernel_tile.h"
 #include "reach.h"
+#include "stop.h"
 
 namespace dcsvm {
 
@@ -23,15 +24,33 @@ struct SolveProgress {
   std::int64_t outer_steps = 0;
 };
 
+// What is known of the gradient of a variable.
+enum class Known : std::uint8_t {
+  nothing,
+  at_base,   // it is that of `base`
+  at_alpha,  // it is that of `alpha`
+};
+
+// Where a solve is, in arrays of the problem's size: it can end anywhere and go on from there.
+struct Iterate {
+  double* alpha = nullptr;
+  double* gradient = nullptr;
+  double* base = nullptr;  // an earlier alpha
+  Known* known = nullptr;
+};
+
 struct SolveOptions {
   double tolerance = 1e-3;
   std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
   std::size_t cache_bytes = 0;
   int n_threads = 1;
-  bool gradient_given = false;  // `gradient` is that of alpha on entry
-  double gradient_error = 0;    // bound of what was left out of a given gradient
-  Reach reach;                  // kernel values that may be left out
-  std::function<bool(const SolveProgress&)> progress;  // false: stop
+  double gradient_error = 0;  // bound of what was left out of a gradient that is known on entry
+  Reach reach;                // kernel values that may be left out
+  Stop* stop = nullptr;
+  // Told between outer steps; where it returns true the iterate is brought up to date, and
+  // `published` is called.
+  std::function<bool(const SolveProgress&)> progress;
+  std::function<void()> published;
 };
 
 struct SolveReport {
@@ -55,9 +74,11 @@ struct SolveReport {
   double seconds_rebuild = 0;    // kernel products: initial gradient, rebuilt gradients
 };
 
-// Improves `alpha` (size entries, feasible) in place and leaves its gradient in `gradient`.
-// Never makes the objective worse. Converged means: violation <= tolerance over all variables.
-SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp, double* alpha,
-                  double* gradient, const SolveOptions& options);
+// Improves the alpha of `iterate` (feasible) in place. Starts from its gradient where something is
+// known of all its entries, and leaves it known `at_alpha` unless it is stopped. Never makes the
+// objective worse. Converged means: violation <= tolerance over all variables. Violation, objective
+// and gap are reported where the whole gradient is known.
+SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                  const Iterate& iterate, const SolveOptions& options);
 
 }  // namespace dcsvm

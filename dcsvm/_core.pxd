@@ -61,6 +61,7 @@ cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
         Form form
         cbool exact_products
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
+    double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
     cbool c_has_dear_rows "dcsvm::has_dear_rows"(const KernelSetup&, const CPoints&)
     void compute_half_norms(const CPoints&, Form, int, double*) except +
 
@@ -94,6 +95,13 @@ cdef extern from "reach.h" namespace "dcsvm" nogil:
     double c_share_apart "dcsvm::share_apart"(const RowList&, double, size_t, int) except +
 
 
+cdef extern from "stop.h" namespace "dcsvm" nogil:
+    cdef cppclass CStop "dcsvm::Stop":
+        void request()
+        void set_deadline(double)
+        cbool is_requested() const
+
+
 cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
     cdef struct SourceWeights:
         size_t n_columns
@@ -105,9 +113,12 @@ cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
         single_tiles
         double_tiles
 
-    void c_kernel_product "dcsvm::kernel_product"(
+    cdef struct ProductCount:
+        cbool complete
+
+    ProductCount c_kernel_product "dcsvm::kernel_product"(
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision,
-        const CReach&, int, double*) except +
+        const CReach&, int, double*, const CStop*) except +
     void c_kernel_matrix "dcsvm::kernel_matrix"(
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +
 
@@ -142,9 +153,18 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
         int64_t max_iterations
         size_t cache_bytes
         int n_threads
-        cbool gradient_given
         double gradient_error
         CReach reach
+        CStop* stop
+
+    cdef enum class Known(unsigned char):
+        nothing
+
+    cdef cppclass Iterate:
+        double* alpha
+        double* gradient
+        double* base
+        Known* known
 
     cdef struct SolveReport:
         cbool converged
@@ -182,5 +202,5 @@ cdef extern from "cluster_solver.h" namespace "dcsvm" nogil:
         SolveOptions solve
 
     vector[SolveReport] c_solve_clusters "dcsvm::solve_clusters"(
-        const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, double*, double*,
+        const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const Iterate&,
         const ClusterOptions&) except +

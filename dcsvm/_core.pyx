@@ -44,7 +44,29 @@ cdef int call_progress(void* callable, size_t clusters, size_t variables, double
         return 1 if (<object>callable)(clusters, variables, violation, n_active, steps) else 0
     except BaseException as error:
         (<object>callable).error = error
+        (<object>callable).stop.request()
         return 0
+
+
+class Stopped(Exception):
+    """A computation was stopped before its end; nothing of it is kept."""
+
+
+cdef class Stop:
+    """A wish to end early, by a call from any thread or after some seconds (None: no limit)."""
+
+    cdef CStop stop
+
+    def __init__(self, seconds=None):
+        if seconds is not None:
+            self.stop.set_deadline(seconds)
+
+    def request(self):
+        self.stop.request()
+
+    @property
+    def is_requested(self):
+        return self.stop.is_requested()
 
 
 def check_threads(int threads):
@@ -264,13 +286,13 @@ cdef CReach as_reach(reach) except *:
 
 
 def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
-                   cbool double_tiles, int threads, reach=None):
+                   cbool double_tiles, int threads, reach=None, Stop stop=None):
     """K(targets, sources) W in float64, (n_targets, n_columns).
 
     `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
     form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
     Kernel values of rows out of `reach` (None: there are none) may be left out, which changes no
-    entry by more than reach.value times the sum of its column's |weights|.
+    entry by more than reach.value times the sum of its column's |weights|. Raises Stopped.
     """
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
@@ -300,8 +322,15 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
         return result
     cdef Precision precision = Precision.double_tiles if double_tiles else Precision.single_tiles
     cdef CReach limit = as_reach(reach)
+    cdef const CStop* c_stop = NULL
+    if stop is not None:
+        c_stop = &stop.stop
+    cdef ProductCount count
     with nogil:
-        c_kernel_product(setup.setup, a, b, w, precision, limit, threads, &out[0, 0])
+        count = c_kernel_product(setup.setup, a, b, w, precision, limit, threads, &out[0, 0],
+                                 c_stop)
+    if not count.complete:
+        raise Stopped
     return result
 
 
@@ -383,23 +412,29 @@ def optimality(problem, const double[::1] alpha, const double[::1] gradient):
 
 
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
-                   const int32_t[::1] members, double[::1] alpha, double[::1] gradient,
-                   double tolerance, int64_t max_iterations, size_t cache_bytes, int threads,
-                   cbool gradient_given, progress, reach=None, double gradient_error=0.0):
+                   const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
+                   size_t cache_bytes, int threads, progress, reach=None,
+                   double gradient_error=0.0, Stop stop=None):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
-    Cluster c has the variables members[start[c]:start[c + 1]]. `alpha` must be feasible; `gradient`
-    receives, for every member, the gradient inside its cluster (and is trusted on entry when
-    `gradient_given`, with up to `gradient_error` left out of it). Kernel values of rows out of
-    `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
-    `progress` is None or an object with an attribute `error`, called with (clusters done, variables
-    done, violation, active variables, outer steps); false stops.
+    Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate` must be
+    feasible; its gradients are those inside the clusters. Where something is known of all of a
+    cluster on entry it is used, with up to `gradient_error` left out of it. Kernel values of rows
+    out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
+    `progress` is None or an object with attributes `error` and `stop`, called with (clusters done,
+    variables done, violation, active variables, outer steps) while the iterate is valid; where it
+    returns true the clusters bring the iterate up to date.
     """
     cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
                            problem.n_groups, problem.row)
     cdef Clusters clusters
     cdef ClusterOptions options
     cdef vector[SolveReport] reports
+    cdef Iterate arrays
+    cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
+    cdef uint8_t[::1] known = iterate.known
+    if base.shape[0] != <Py_ssize_t>qp.size or known.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("base and known do not have one entry per variable")
     if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and gradient do not have one entry per variable")
     check_sides(setup, points, points, threads)
@@ -418,17 +453,26 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     options.solve.max_iterations = max_iterations
     options.solve.cache_bytes = cache_bytes
     options.solve.n_threads = threads
-    options.solve.gradient_given = gradient_given
+    arrays.alpha = &alpha[0]
+    arrays.gradient = &gradient[0]
+    arrays.base = &base[0]
+    arrays.known = <Known*>&known[0]
+    if stop is not None:
+        options.solve.stop = &stop.stop
     options.solve.gradient_error = gradient_error
     options.solve.reach = as_reach(reach)
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:
-        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, &alpha[0],
-                                   &gradient[0], options)
+        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options)
     if progress is not None and progress.error is not None:
         raise progress.error
     return [reports[i] for i in range(reports.size())]
+
+
+def value_cost(Setup setup, Points points):
+    """Nanoseconds that a kernel value takes, by a fixed cost model."""
+    return c_tile_cost(setup.setup, points.points)
 
 
 def has_dear_rows(Setup setup, Points points):

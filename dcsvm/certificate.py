@@ -26,12 +26,13 @@ class Certificate:
     """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
     point. `kernel_error` is the largest difference seen between the gradient it is based on and the
     one from float64 kernel values, on `n_checked` rows. `multipliers` are those of the sums kept;
-    `parts` the certificates of the problems where there are several."""
+    `parts` the certificates of the problems where there are several. Of a run that was stopped
+    nothing is known of the kernel error, and where not all rows are checked of the objective."""
 
-    objective: float
+    objective: float | None
     violation: float
     gap: float | None
-    kernel_error: float
+    kernel_error: float | None
     n_checked: int
     multipliers: tuple[float, ...] = ()
     parts: tuple[Certificate, ...] = ()
@@ -39,12 +40,15 @@ class Certificate:
     @staticmethod
     def of_all(parts: list[Certificate]) -> Certificate:
         """What is true of several problems together."""
-        gaps = [part.gap for part in parts]
+
+        def over_all(function, values):
+            return None if None in values else function(values)
+
         return Certificate(
-            objective=sum(part.objective for part in parts),
+            objective=over_all(sum, [part.objective for part in parts]),
             violation=max(part.violation for part in parts),
-            gap=None if None in gaps else sum(gaps),
-            kernel_error=max(part.kernel_error for part in parts),
+            gap=over_all(sum, [part.gap for part in parts]),
+            kernel_error=over_all(max, [part.kernel_error for part in parts]),
             n_checked=sum(part.n_checked for part in parts),
             parts=tuple(parts),
         )
@@ -52,7 +56,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float | None:
         """The gap over the size of the objective."""
-        if self.gap is None:
+        if self.gap is None or self.objective is None:
             return None
         return self.gap / max(abs(self.objective), float(np.finfo(float).tiny))
 
@@ -69,6 +73,7 @@ def check(
     every_row: bool,
     seed: int,
     threads: int,
+    stop: _core.Stop,
 ) -> Certificate:
     """Replace the checked entries of `gradient` by their float64 values and state the optimality.
     `neglected` bounds what the solver left out of any entry.
@@ -86,7 +91,7 @@ def check(
     )
     while len(checked):
         exact = gradient_of(
-            data, problem, alpha, checked, units, locality.between, threads, float64=True
+            data, problem, alpha, checked, units, locality.between, threads, float64=True, stop=stop
         )
         difference[checked] = exact - gradient[checked]
         gradient[checked] = exact
@@ -128,10 +133,11 @@ def gradient_of(
     threads: int,
     *,
     float64: bool,
+    stop: _core.Stop | None = None,
 ) -> np.ndarray:
     """Gradient of some variables (ascending), from float64 or from float32 kernel values; those
     between units and out of reach are left out. `units` are the places where variables begin that
-    share kernel values with no others, and the end."""
+    share kernel values with no others, and the end. Raises Stopped."""
     row = problem.rows
     support = np.flatnonzero(alpha)
     gradient = np.empty(len(variables))
@@ -151,6 +157,7 @@ def gradient_of(
             float64,
             threads,
             reach,
+            stop,
         )[:, 0]
     return gradient - problem.linear[variables]
 

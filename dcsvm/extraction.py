@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.formulation import pairs_of
-from dcsvm.model import EarlyModel, ExactModel
+from dcsvm.model import EarlyModel, ExactModel, Worth
 from dcsvm.partition import Partition
 from dcsvm.report import ProblemReport
 
@@ -87,9 +87,10 @@ def offset_and_margin(
 
 def exact_model(run) -> ExactModel:
     """The model of the whole problem; also counts its support vectors for the report."""
-    found = Coefficients(run)
+    found, known = Coefficients(run), run.iterate.is_known
     offsets = [
-        offset_and_margin(run, np.arange(part.start, part.stop)) for part in run.formulation.parts()
+        offset_and_margin(run, part.start + np.flatnonzero(known[part]))
+        for part in run.formulation.parts()
     ]
     rho, margin = np.array(offsets).T
     if run.options.svm_type == "nu_svc":
@@ -107,7 +108,8 @@ def exact_model(run) -> ExactModel:
             strict=True,
         )
     ]
-    run.report.objective = sum(problem.objective for problem in run.report.problems)
+    objectives = [problem.objective for problem in run.report.problems]
+    run.report.objective = None if None in objectives else sum(objectives)
     classes = run.values[found.place]
     counts = None
     if run.task.kind == "classification":
@@ -123,6 +125,7 @@ def exact_model(run) -> ExactModel:
         rho=np.array([problem.rho for problem in run.report.problems]),
         n_sv=counts,
         row_numbers=found.row_numbers[order],
+        worth=Worth(run.report.converged, run.report.violation, run.report.duality_gap),
     )
 
 
@@ -139,7 +142,7 @@ def _scale_gap(run, margin: np.ndarray) -> None:
         run.report.duality_gap = float(np.sum(np.array(gaps) / margin**2))
 
 
-def _problem_report(run, part: slice, objective: float, rho: float, margin: float):
+def _problem_report(run, part: slice, objective: float | None, rho: float, margin: float):
     """What svm-train prints of a problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
     problem, name = run.problem, run.options.svm_type
     size = np.abs(run.alpha[part])
@@ -154,7 +157,7 @@ def _problem_report(run, part: slice, objective: float, rho: float, margin: floa
         n_rows = run.copies[problem.rows[part]].sum() / (2 if name == "epsilon_svr" else 1)
         parameter = "nu", float(size.sum() / (bound[0] * n_rows))
     return ProblemReport(
-        objective=float(objective / scale**2),
+        objective=None if objective is None else float(objective / scale**2),
         rho=float(rho / scale),
         n_sv=int(np.ceil(size / bound * (1 - 1e-12)).sum()),
         n_bsv=int(np.floor(size / bound * (1 + 1e-12)).sum()),
@@ -193,7 +196,7 @@ def early_model(run, level: int, division: Division) -> EarlyModel:
 
 def _offsets_of_clusters(run, division: Division) -> np.ndarray:
     """rho (n_clusters, n_problems); a cluster that has rows of one class only decides for it, and
-    for none where it has neither."""
+    for none where it has neither. One that was not begun decides for most of its rows."""
     n_problems = run.formulation.n_problems
     rho = np.full((division.partition.n_clusters, n_problems), np.nan)
     problem_of = run.formulation.number
@@ -204,9 +207,11 @@ def _offsets_of_clusters(run, division: Division) -> np.ndarray:
     starts = np.flatnonzero(np.diff(part[order], prepend=-1))
     for members in np.split(order, starts[1:]):
         place = cluster_of[members[0]], problem_of[members[0]]
-        rho[place] = offset_and_margin(run, members)[0]
-        if run.task.kind == "classification":
-            signs = run.problem.linear[members]
-            if signs.min() == signs.max():
-                rho[place] = -signs[0]
+        known = members[run.iterate.is_known[members]]
+        rho[place] = offset_and_margin(run, known)[0]
+        linear = run.problem.linear[members]
+        if run.task.kind == "classification" and linear.min() == linear.max():
+            rho[place] = -linear[0]
+        elif not np.any(run.alpha[members]):
+            rho[place] = -np.mean(linear)
     return rho

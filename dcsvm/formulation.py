@@ -37,8 +37,8 @@ class BoxProblem:
         """The row of K of every variable, int32."""
         return np.arange(self.size, dtype=np.int32) if self.row is None else self.row
 
-    def part(self, variables: slice) -> BoxProblem:
-        """The problem of consecutive variables."""
+    def part(self, variables: slice | np.ndarray) -> BoxProblem:
+        """The problem of some variables, the others as they are."""
         return BoxProblem(
             self.linear[variables],
             self.lower[variables],

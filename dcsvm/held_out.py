@@ -11,6 +11,7 @@ import numpy as np
 from dcsvm.certificate import gradient_of
 from dcsvm.extraction import check_margins, offset_and_margin
 from dcsvm.folds import shuffled_folds, stratified_folds
+from dcsvm.iterate import Iterate
 from dcsvm.model import Probability
 from dcsvm.probability import fit_sigmoid, laplace_sigma
 
@@ -49,21 +50,30 @@ def held_out_values(run) -> np.ndarray:
     values = np.empty(problem.size)
     for k in range(n_folds):
         held = fold[rows] == k
-        alpha, gradient = run.alpha.copy(), np.zeros(problem.size)
+        alpha = run.alpha.copy()
         alpha[held] = 0.0
         for part in run.formulation.parts():
             restore_sums(run, part, held, alpha)
         members = np.flatnonzero(~held).astype(np.int32)
-        run.solve(
-            members, run.sizes_of(members), run.options.tolerance, alpha=alpha, gradient=gradient
+        iterate = Iterate.of(alpha)
+        run.end_if_stopped(
+            run.solve(members, run.sizes_of(members), run.options.tolerance, iterate)
         )
         away = np.flatnonzero(held)
         values[away] = problem.linear[away] + gradient_of(
-            run.data, problem, alpha, away, run.units, run.reach, run.threads, float64=False
+            run.data,
+            problem,
+            alpha,
+            away,
+            run.units,
+            run.reach,
+            run.threads,
+            float64=False,
+            stop=run.stop,
         )
         for part in run.formulation.parts():
             own = np.arange(part.start, part.stop)
-            rho, margin = offset_and_margin(run, own[~held[part]], alpha, gradient)
+            rho, margin = offset_and_margin(run, own[~held[part]], alpha, iterate.gradient)
             if run.options.svm_type == "nu_svc":
                 check_margins(np.array([margin]))
             else:

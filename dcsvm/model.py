@@ -19,6 +19,16 @@ SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM'
 CLASSIFIERS = ("c_svc", "nu_svc")
 
 
+@dataclass(frozen=True)
+class Worth:
+    """What an exact solution is worth: whether training converged, the largest violation that was
+    found, and the duality gap, None where it is not known."""
+
+    converged: bool
+    violation: float
+    gap: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class ExactModel:
     """Support vectors of the whole problem.
@@ -28,8 +38,8 @@ class ExactModel:
     its pair with class j, or class j + 1 where j >= i; there is one line where there are no
     classes. `rho` float64 (n_pairs,): a decision value is sum coef K - rho, of the pairs (0, 1),
     (0, 2), ..., (k - 2, k - 1). `n_sv` int64 (k,) counts the support vectors of each class, None
-    where there are none. `row_numbers` int64 (n_sv,) are the rows of the training file, from 0, or
-    None where the file of the model does not say.
+    where there are none. `row_numbers` int64 (n_sv,) are the rows of the training file, from 0, and
+    `worth` is what the solution is worth; None where the file of the model does not say.
     """
 
     rows: Rows
@@ -37,6 +47,7 @@ class ExactModel:
     rho: np.ndarray
     n_sv: np.ndarray | None = None
     row_numbers: np.ndarray | None = None
+    worth: Worth | None = None
 
     @property
     def class_(self) -> np.ndarray | None:

@@ -15,7 +15,9 @@ from dcsvm.model import Model
 from dcsvm.model_reader import ModelError, ModelReader
 from dcsvm.model_writer import model_text
 
-__all__ = ["ModelError", "load_model", "save_model", "write_beside"]
+__all__ = ["ModelError", "load_model", "remove_unfinished", "save_model", "write_beside"]
+
+unfinished: set[str] = set()  # files that are being written beside others
 
 
 def save_model(model: Model, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
@@ -28,7 +30,8 @@ def save_model(model: Model, path: str | os.PathLike[str], format: str = "dcsvm"
 
 
 def write_beside(path: str | os.PathLike[str], parts) -> None:
-    """Write byte strings to a new file in the same folder, then rename it to `path`."""
+    """Write byte strings to a new file in the same folder, then rename it to `path`; a crash leaves
+    the one before."""
     path = os.fspath(path)
     if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
         with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
@@ -36,14 +39,28 @@ def write_beside(path: str | os.PathLike[str], parts) -> None:
         return
     folder = os.path.dirname(os.path.realpath(path))
     handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+    unfinished.add(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, os.path.realpath(path))
     except BaseException:
         os.unlink(name)
         raise
+    finally:
+        unfinished.discard(name)
+
+
+def remove_unfinished() -> None:
+    """Before the process ends at once: remove what is written only in part."""
+    for name in tuple(unfinished):
+        try:
+            os.unlink(name)
+        except OSError:
+            continue
 
 
 def _umask() -> int:

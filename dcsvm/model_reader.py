@@ -14,7 +14,15 @@ import numpy as np
 from dcsvm import _svmlight
 from dcsvm.dataset import LARGEST_N_FEATURES, Rows
 from dcsvm.kernels import NAMES, Kernel
-from dcsvm.model import CLASSIFIERS, SVM_TYPES, EarlyModel, ExactModel, Model, Probability
+from dcsvm.model import (
+    CLASSIFIERS,
+    SVM_TYPES,
+    EarlyModel,
+    ExactModel,
+    Model,
+    Probability,
+    Worth,
+)
 from dcsvm.model_writer import EARLY_ONLY, SECTION, VERSION
 from dcsvm.partition import Partition
 
@@ -31,7 +39,8 @@ EARLY_KEYS = {
     *(f"center_{key}" for key in KERNEL_KEYS),
     "center_squared_norms",
 }
-SECTION_KEYS = {"row_numbers", *EARLY_KEYS}
+WORTH_KEYS = {"converged", "violation", "gap"}
+SECTION_KEYS = {"row_numbers", *WORTH_KEYS, *EARLY_KEYS}
 EARLY_ONLY_KEYS = {EARLY_ONLY, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
 
@@ -235,9 +244,18 @@ class ModelReader:
         n_features = self.number(section, "n_features", int) if section else csr[3]
         rows = self.rows(csr, n_features, self.form(section) if section else None)
         numbers = np.array(section["row_numbers"], np.int64) - 1 if section else None
-        exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers)
+        worth = self.worth(section) if section and "converged" in section else None
+        exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, worth)
         model = replace(model, exact=exact)
         return self.with_early(model, section) if section and "early_level" in section else model
+
+    def worth(self, values: dict[str, list[str]]) -> Worth:
+        converged = self.number(values, "converged", int)
+        violation = self.number(values, "violation", float)
+        gap = self.number(values, "gap", float) if "gap" in values else None
+        if converged > 1:
+            raise self.error(f"converged is 0 or 1, not {converged}")
+        return Worth(bool(converged), violation, gap)
 
     def n_coefficients(self, model: Model, total: int) -> int:
         """Number of coefficients of a support vector, of which there are `total`."""
@@ -265,7 +283,7 @@ class ModelReader:
         return section
 
     def check_version(self, words: list[str]) -> None:
-        if words[1:] == ["1"]:
+        if words[1:] in (["1"], ["2"]):
             raise self.error("an earlier dcsvm wrote this file: train the model again")
         if words[1:] != [VERSION]:
             raise self.error(

@@ -12,11 +12,11 @@ import numpy as np
 from dcsvm import _svmlight
 from dcsvm.dataset import Rows
 from dcsvm.kernels import Kernel
-from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.model import EarlyModel, ExactModel, Model, Worth
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
-VERSION = "2"
+VERSION = "3"
 FORMATS = ("dcsvm", "libsvm")
 
 
@@ -48,6 +48,7 @@ def model_text(model: Model, format: str = "dcsvm"):
             f"n_features {exact.rows.n_features}",
             f"rows {_form(exact.rows)}",
             f"row_numbers {_listed(exact.row_numbers + 1)}",
+            *_worth_lines(exact.worth),
         ]
     )
     if model.early is not None:
@@ -90,6 +91,13 @@ def _problem_lines(model: Model, exact: ExactModel | None = None) -> list[str]:
     if exact is not None and exact.n_sv is not None:
         lines += [f"nr_sv {_listed(exact.n_sv)}"]
     return lines
+
+
+def _worth_lines(worth: Worth | None) -> list[str]:
+    if worth is None:
+        return []
+    lines = [f"converged {int(worth.converged)}", f"violation {worth.violation!r}"]
+    return lines if worth.gap is None else [*lines, f"gap {worth.gap!r}"]
 
 
 def _form(rows: Rows) -> str:

@@ -41,12 +41,15 @@ class Partition:
     def n_clusters(self) -> int:
         return int(self.cluster.max()) + 1
 
-    def assign(self, rows: Rows, threads: int) -> np.ndarray:
-        """Number of the nearest center, int32 (n,), for every row; ties go to the lowest."""
+    def assign(self, rows: Rows, threads: int, stop: _core.Stop | None = None) -> np.ndarray:
+        """Number of the nearest center, int32 (n,), for every row; ties go to the lowest. Raises
+        Stopped."""
         targets, sample = two_sides(rows, self.sample, self.kernel, threads)
         centers = _Centers(sample, self.cluster, self.squared_norms, threads)
         nearest = np.empty(rows.n_samples, np.int32)
         for begin in range(0, rows.n_samples, ROUTED_AT_ONCE):
+            if stop is not None and stop.is_requested:
+                raise _core.Stopped
             part = np.arange(begin, min(begin + ROUTED_AT_ONCE, rows.n_samples), dtype=np.int32)
             nearest[part] = centers.nearest(targets, part)
         return nearest

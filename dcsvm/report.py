@@ -41,7 +41,7 @@ class ProblemReport:
     epsilon-SVR, ("C", value) for nu-SVC, ("epsilon", value) for nu-SVR.
     """
 
-    objective: float
+    objective: float | None
     rho: float
     n_sv: int
     n_bsv: int
@@ -63,6 +63,8 @@ class TrainReport:
     n_sv: int = 0
     n_bsv: int = 0
     converged: bool = False
+    stopped: bool = False
+    n_checked: int | None = None
     kernel_evaluations: int = 0
     threads: int = 1
     seconds_train: float = 0.0
@@ -84,12 +86,13 @@ class TrainReport:
 
 
 class Progress:
-    """Told what happens; the default does nothing. `stop` may become true at any time."""
-
-    stop = False
+    """Told what happens; the default does nothing."""
 
     def plan(self, text: str) -> None:
         """What will be done, in one sentence, before it starts."""
+
+    def resume(self, name: str) -> None:
+        """Training goes on from a checkpoint, in this phase."""
 
     def begin(self, name: str, n_rows: int) -> None:
         """A phase of n_rows variables starts: "level 3", "refine", "conquer"."""
@@ -118,6 +121,8 @@ def report_dict(report: TrainReport) -> dict:
         "n_sv": report.n_sv,
         "n_bsv": report.n_bsv,
         "converged": report.converged,
+        "stopped": report.stopped,
+        "n_checked": report.n_checked,
         "threads": report.threads,
         "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},
         "levels": [asdict(level) for level in report.levels],

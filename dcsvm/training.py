@@ -7,25 +7,32 @@ tolerance, checked with float64 kernel values.
 
 from __future__ import annotations
 
+import copy
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.certificate import Certificate, check, gradient_of
+from dcsvm.checkpoint import Checkpoint
 from dcsvm.dataset import Rows
 from dcsvm.duplicates import find_duplicates
 from dcsvm.extraction import Coefficients, Division, early_model, exact_model
 from dcsvm.held_out import probability_of
+from dcsvm.iterate import Iterate
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
 from dcsvm.locality import find_locality
-from dcsvm.model import Model
+from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.options import TrainOptions
 from dcsvm.partition import two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 from dcsvm.precomputed import training_matrix
 from dcsvm.report import LevelReport, Progress, TrainReport
+from dcsvm.run_state import RunState
+from dcsvm.stopped import certificate_of_stopped
 from dcsvm.task import task_of
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
@@ -37,26 +44,43 @@ ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients
 
 
 class _CoreProgress:
-    """Passes the core's calls on."""
+    """Passes the core's calls on, and stores checkpoints: the iterate is brought up to date when
+    one is due, and stored at the call after that."""
 
-    def __init__(self, progress: Progress):
-        self.progress = progress
+    def __init__(self, run: _Run, *, storing: bool):
+        self.run, self.stop = run, run.stop
+        self.storing = storing and run.checkpoint is not None
+        self.is_up_to_date = False
         self.error: BaseException | None = None
 
     def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
-        self.progress.advance(rows_done, violation, n_active)
-        return not self.progress.stop
+        self.run.progress.advance(rows_done, violation, n_active)
+        if not self.storing or not self.run.checkpoint.is_due:
+            return False
+        if self.is_up_to_date:
+            self.run.save()
+        self.is_up_to_date = not self.is_up_to_date
+        return self.is_up_to_date
 
 
 def train_rows(
-    rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress | None = None
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    progress: Progress | None = None,
+    *,
+    stop: _core.Stop | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Model, TrainReport]:
     """Train a model; returns it and a report.
 
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
-    Raises ValueError for anything that does not fit.
+    A `stop` ends training early: the model is what there is by then, and the report says so. A
+    `checkpoint` is kept up to date, and where it asks for it training goes on from it. Raises
+    ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
-    return _Run(rows, labels, options, progress or Progress()).run()
+    stop = stop or _core.Stop()
+    return _Run(rows, labels, options, progress or Progress(), stop, checkpoint).run()
 
 
 class _Run:
@@ -67,11 +91,22 @@ class _Run:
     independent group of rows where no sum couples them.
     """
 
-    def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
+    def __init__(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        options: TrainOptions,
+        progress: Progress,
+        stop: _core.Stop,
+        checkpoint: Checkpoint | None,
+    ):
         self.start = time.perf_counter()
-        self.options, self.progress = options, progress
+        self.options, self.progress, self.stop = options, progress, stop
+        self.checkpoint = checkpoint
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
+        if checkpoint is not None:
+            checkpoint.begin(rows, labels, options)
         self.task = task_of(labels, options)
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
@@ -108,24 +143,28 @@ class _Run:
             f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
             f"{cache_mb} MB for kernel values{self.describe_groups()}"
         )
-        self.rng = np.random.default_rng(options.seed)
-        self.alpha = formulation.alpha.copy()
-        self.gradient = np.zeros(self.problem.size)
         self.reach = self.locality.reach(coupled=formulation.has_sums)
         unit = formulation.number
         if not formulation.has_sums:
             unit = unit * self.locality.n_groups + self.locality.group[self.problem.rows]
         self.unit = unit
         self.units = np.searchsorted(unit, np.arange(int(unit[-1]) + 2))
-        self.whole_tolerance = np.full(len(self.units) - 1, np.inf)  # a level solved it to
-        self.levels: list[LevelState] = []
-        self.neglected = 0.0  # bound of what the solver left out of any entry of the gradient
-        self.report = TrainReport(
-            threads=self.threads,
-            n_merged=n_rows - rows.n_samples,
-            n_groups=self.locality.n_groups,
+        self.state = RunState(
+            Iterate.of(formulation.alpha.copy()),
+            whole_tolerance=np.full(len(self.units) - 1, np.inf),
+            rng=np.random.default_rng(options.seed),
+            iterations_left=options.max_iterations,
+            report=TrainReport(
+                threads=self.threads,
+                n_merged=n_rows - rows.n_samples,
+                n_groups=self.locality.n_groups,
+            ),
         )
-        self.iterations_left = options.max_iterations
+        if checkpoint is not None and checkpoint.resume:
+            checkpoint.load(self.state, self.problem, len(self.steps()))
+            progress.resume(self.steps()[self.state.steps_done][0])
+        self.seconds_before = self.report.seconds_train
+        self.division: tuple[int, Division] | None = None  # of the last level that was begun
 
     def make_plan(self) -> Plan:
         options, n_rows = self.options, self.data.rows.n_samples
@@ -145,13 +184,29 @@ class _Run:
         return plan
 
     @property
+    def iterate(self) -> Iterate:
+        return self.state.iterate
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.state.iterate.alpha
+
+    @property
+    def gradient(self) -> np.ndarray:
+        return self.state.iterate.gradient
+
+    @property
+    def report(self) -> TrainReport:
+        return self.state.report
+
+    @property
     def is_whole(self) -> np.ndarray:
         """Variables of units that a level solved as a whole: their gradient is the problem's."""
-        return np.isfinite(self.whole_tolerance)[self.unit]
+        return np.isfinite(self.state.whole_tolerance)[self.unit]
 
     def objective_of_whole(self, tolerance: float) -> float:
         """Objective of the units that were solved as a whole to a tolerance."""
-        own = self.whole_tolerance[self.unit] <= tolerance
+        own = self.state.whole_tolerance[self.unit] <= tolerance
         alpha, gradient = self.alpha[own], self.gradient[own]
         return float(0.5 * np.dot(alpha, gradient - self.problem.linear[own]))
 
@@ -169,66 +224,126 @@ class _Run:
             return ""
         return f", {len(sizes)} independent groups of up to {sizes.max()} rows"
 
-    def run(self) -> tuple[Model, TrainReport]:
-        early = None
+    def steps(self) -> list[tuple[str, Callable[[], None]]]:
+        """What there is to do, by names, in order."""
+        steps = []
         for level in self.plan.levels:
-            division = self.divide(level)
-            if level == self.plan.early_level:
-                early = early_model(self, level, division)
-                if self.options.early:
-                    break
-        if not self.options.early:
-            # where rows are dear the solver computes them once, for the gradient and its steps
-            known = bool(self.plan.levels) and not self.data.has_dear_rows
-            if known:
-                self.extend_gradient(self.refine())
-            self.conquer(gradient_given=known)
-        self.report.seconds_train = time.perf_counter() - self.start
-        exact = None if self.options.early else exact_model(self)
-        if self.options.measure_levels:
-            self.measure_levels()
+            steps.append((f"level {level}", partial(self.divide, level)))
+            if self.options.early and level == self.plan.early_level:
+                return steps
+        # where rows are dear the solver computes them once, for the gradient and its steps
+        if self.plan.levels and not self.data.has_dear_rows:
+            steps += [("refine", self.refine), ("gradient", self.extend_gradient)]
+        return [*steps, ("conquer", self.conquer)]
+
+    def run(self) -> tuple[Model, TrainReport]:
+        """Algorithm 1, from wherever the state is."""
+        probability = None
+        try:
+            for name, step in self.steps()[self.state.steps_done :]:
+                if self.stop.is_requested:
+                    raise _core.Stopped
+                step()
+                self.state.steps_done += name != "conquer"
+                self.save()
+            self.set_seconds()
+            exact = None if self.options.early else exact_model(self)
+            if self.options.measure_levels:
+                self.measure_levels()
+            if self.options.probability:
+                probability = probability_of(self)
+        except _core.Stopped:
+            exact = self.end_early()
         model = Model(
             self.data.kernel,
             self.task.labels,
             exact,
-            early,
+            self.state.early,
             svm_type=self.options.svm_type,
-            probability=probability_of(self) if self.options.probability else None,
+            probability=probability,
             report=self.report,
         )
         return model, self.report
 
-    def divide(self, level: int) -> Division:
+    def set_seconds(self) -> None:
+        self.report.seconds_train = self.seconds_before + time.perf_counter() - self.start
+
+    def save(self) -> None:
+        """Store a checkpoint, if one is kept."""
+        if self.checkpoint is not None:
+            self.set_seconds()
+            self.checkpoint.save(self.state, self.model_of_early)
+
+    def model_of_early(self, early: EarlyModel) -> Model:
+        kernel, labels = self.data.kernel, self.task.labels
+        return Model(kernel, labels, None, early, svm_type=self.options.svm_type)
+
+    def end_early(self) -> ExactModel | None:
+        """The exact model as far as it is, of a run that was stopped; what it is worth is in the
+        report. Raises Stopped where nothing was solved."""
+        self.save()
+        report, state = self.report, self.state
+        report.stopped, report.converged = True, False
+        self.set_seconds()
+        if state.early is None and self.division is not None and np.any(self.alpha):
+            state.early = early_model(self, *self.division)
+        if not self.has_whole_gradients:
+            self.iterate.forget(np.flatnonzero(~self.is_whole))
+        if not np.any(self.alpha) and state.early is None:
+            raise _core.Stopped
+        if self.options.early and state.early is not None:
+            return None
+        self.settle(certificate_of_stopped(self), converged=False)
+        return exact_model(self)
+
+    @property
+    def has_whole_gradients(self) -> bool:
+        """Whether what is known of the gradient is of the whole problem, not of clusters."""
+        steps, number = [name for name, _ in self.steps()], self.state.steps_done
+        begun = self.state.begun_with is not None
+        return (number > 0 and steps[number - 1] in ("refine", "gradient")) or (
+            begun and steps[number] in ("refine", "conquer")
+        )
+
+    def divide(self, level: int) -> None:
         """Cluster the rows for a level and solve its clusters from the current alpha."""
+        state = self.state
         start = time.perf_counter()
+        wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
+        tolerance = max(self.options.tolerance, wanted)
+        open_ = np.flatnonzero(state.whole_tolerance[self.unit] > tolerance)
+        if state.begun_with is None:
+            support = np.unique(self.problem.rows[self.alpha != 0])
+            everything = np.arange(self.data.rows.n_samples, dtype=np.int32)
+            state.begun_with = support if len(support) else everything
+            self.iterate.forget(open_)
+        rng = copy.deepcopy(state.rng)
         kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
-        n_rows = self.data.rows.n_samples
-        support = np.unique(self.problem.rows[self.alpha != 0])
         partition = two_step_kernel_kmeans(
             self.data.rows,
             kernel,
             self.plan.branching**level,
-            sample_from=support if len(support) else np.arange(n_rows),
+            sample_from=state.begun_with,
             sample_size=max(self.options.sample, self.plan.branching**level),
-            rng=self.rng,
+            rng=rng,
             threads=self.threads,
             group=None if self.formulation.has_sums else self.locality.group,
         )
-        cluster = partition.assign(self.data.rows, self.threads)
+        cluster = partition.assign(self.data.rows, self.threads, self.stop)
         clustered = time.perf_counter()
-        wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
-        tolerance = max(self.options.tolerance, wanted)
         n_clusters = partition.n_clusters
         part = self.unit * n_clusters + cluster[self.problem.rows]
-        open_ = np.flatnonzero(self.whole_tolerance[self.unit] > tolerance)
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
+        division = Division(partition, cluster, members, sizes)
+        self.division = level, division
         self.progress.begin(f"level {level}", self.problem.size)
         before = self.report.counts["kernel_evaluations"], self.report.counts["pairs_skipped"]
         solved = self.solve(members, sizes, tolerance)
+        self.end_if_stopped(solved)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         units, n_parts = np.unique(parts // n_clusters, return_counts=True)
-        self.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
+        state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
         rows = Coefficients(self).row_numbers
         level_report = LevelReport(
             level=level,
@@ -244,23 +359,35 @@ class _Run:
         self.report.levels.append(level_report)
         self.report.support_by_level.append(np.sort(rows))
         self.report.converged = all(one["converged"] for one in solved)
-        if self.options.measure_levels and self.formulation.n_problems == 1:
-            variables = np.flatnonzero(self.alpha)
-            self.levels.append(
-                LevelState(
-                    cluster,
-                    self.problem.rows[variables],
-                    self.alpha[variables],
-                    self.problem.linear[variables],
-                    objective,
-                )
-            )
+        state.levels.append(self.measured_state(cluster, objective))
+        if level >= self.plan.early_level:
+            state.early = early_model(self, level, division)
+        state.rng, state.begun_with = rng, None
         self.progress.end_level(level_report)
-        return Division(partition, cluster, members, sizes)
+
+    def end_if_stopped(self, solved: list[dict]) -> None:
+        """Raise Stopped where not all is solved that was to be."""
+        if self.stop.is_requested and not all(one["converged"] for one in solved):
+            raise _core.Stopped
+
+    def measured_state(self, cluster: np.ndarray, objective: float) -> LevelState | None:
+        """What is needed to measure a level at the end, where that is wanted."""
+        if not self.options.measure_levels or self.formulation.n_problems > 1:
+            return None
+        variables = np.flatnonzero(self.alpha)
+        return LevelState(
+            cluster,
+            self.problem.rows[variables],
+            self.alpha[variables],
+            self.problem.linear[variables],
+            objective,
+        )
 
     def measure_levels(self) -> None:
         """Theorem 1 per level, with C of every row and merged rows counted as many times."""
-        for report, level in zip(self.report.levels, self.levels, strict=False):
+        for report, level in zip(self.report.levels, self.state.levels, strict=True):
+            if level is None:
+                continue
             rng = np.random.default_rng(self.options.seed)
             report.off_diagonal_mass = off_diagonal_mass(
                 self.data, level.cluster, self.copies, rng, self.threads
@@ -270,24 +397,32 @@ class _Run:
                 glued = glued_objective(self.data, level, self.locality.between, rng, self.threads)
                 report.distance = glued - self.report.objective
 
-    def refine(self) -> np.ndarray:
-        """Solve the problem of the support vectors of level 1 alone; returns them.
+    def refine(self) -> None:
+        """Solve the problem of the support vectors of level 1 alone.
 
         Units that a level solved as a whole are left out.
         """
-        start = time.perf_counter()
-        members = np.flatnonzero((self.alpha != 0) & ~self.is_whole).astype(np.int32)
+        start, state = time.perf_counter(), self.state
+        if state.begun_with is None:
+            open_ = np.flatnonzero(~self.is_whole)
+            self.iterate.forget(open_)
+            state.begun_with = open_[self.alpha[open_] != 0].astype(np.int32)
+        members = state.begun_with
         self.progress.begin("refine", len(members))
-        self.solve(members, self.sizes_of(members), max(self.options.tolerance, LEVEL_TOLERANCE))
+        solved = self.solve(
+            members, self.sizes_of(members), max(self.options.tolerance, LEVEL_TOLERANCE)
+        )
+        self.end_if_stopped(solved)
+        state.begun_with = None
         self.report.refine_seconds = time.perf_counter() - start
         self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
-        return members
 
-    def extend_gradient(self, known: np.ndarray) -> None:
-        """The gradient of all variables from that of `known`, which hold all support vectors."""
+    def extend_gradient(self) -> None:
+        """The gradient of all variables from that of the refined ones, which hold all support
+        vectors."""
         start = time.perf_counter()
-        others = np.setdiff1d(np.flatnonzero(~self.is_whole), known, assume_unique=True)
-        self.gradient[others] = gradient_of(
+        others = np.flatnonzero(~self.iterate.is_known)
+        gradient = gradient_of(
             self.data,
             self.problem,
             self.alpha,
@@ -296,43 +431,45 @@ class _Run:
             self.reach,
             self.threads,
             float64=False,
+            stop=self.stop,
         )
+        self.iterate.learn(others, gradient)
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
-        self.neglected = max(self.neglected, left_out)
+        self.state.neglected = max(self.state.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
         self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
 
-    def conquer(self, *, gradient_given: bool) -> None:
+    def conquer(self) -> None:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
         The check leaves float64 values in the gradient wherever float32 ones could hide a
         violation; while there is one, the solver goes on from them.
         """
-        start = time.perf_counter()
+        start, state = time.perf_counter(), self.state
         everything = np.arange(self.problem.size, dtype=np.int32)
+        if state.begun_with is None:
+            if not self.has_whole_gradients:
+                self.iterate.forget(everything)
+            state.begun_with = everything[:0]
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
         for attempt in range(LARGEST_REFINEMENTS):
-            first = attempt == 0
             attainable = ROUNDING * float(np.abs(self.alpha).sum())
-            self.solve(
-                everything,
-                np.diff(self.units),
-                max(SOLVER_TOLERANCE * tolerance, attainable),
-                gradient_given=gradient_given or not first,
+            solved = self.solve(
+                everything, np.diff(self.units), max(SOLVER_TOLERANCE * tolerance, attainable)
             )
+            self.end_if_stopped(solved)
             certificate = self.verify(attempt)
             if (
                 self.is_reached(certificate)
-                or self.iterations_left == 0
-                or self.progress.stop
+                or self.state.iterations_left == 0
                 or tolerance < attainable
             ):
                 break
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / certificate.relative_gap
                 tolerance *= min(max(wanted, 0.01), 0.5)
-        self.settle(certificate)
+        self.settle(certificate, converged=self.is_reached(certificate))
         self.report.conquer_seconds = time.perf_counter() - start
         self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
 
@@ -356,10 +493,11 @@ class _Run:
                     self.gradient[part],
                     self.units[inside] - part.start,
                     self.locality,
-                    neglected=self.neglected,
+                    neglected=self.state.neglected,
                     every_row=self.options.certify,
                     seed=self.options.seed + attempt,
                     threads=self.threads,
+                    stop=self.stop,
                 )
             )
         self.report.seconds_verify += time.perf_counter() - start
@@ -370,44 +508,41 @@ class _Run:
         members: np.ndarray,
         sizes: np.ndarray,
         tolerance: float,
-        *,
-        gradient_given: bool = False,
-        alpha: np.ndarray | None = None,
-        gradient: np.ndarray | None = None,
+        iterate: Iterate | None = None,
     ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place: the run's alpha
-        and gradient unless others are given."""
-        if self.progress.stop:
-            tolerance = float("inf")
+        """Solve parts of the problem, `sizes` of the variables `members`, in place: from the run's
+        iterate unless another is given."""
+        state, own = self.state, iterate is None
+        call = _CoreProgress(self, storing=own)
         solved = _core.solve_clusters(
             self.data.setup,
             self.data.points,
             self.problem,
             np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
             members,
-            self.alpha if alpha is None else alpha,
-            self.gradient if gradient is None else gradient,
+            self.iterate if own else iterate,
             tolerance,
-            self.iterations_left,
+            state.iterations_left,
             self.cache_bytes,
             self.threads,
-            gradient_given,
-            _CoreProgress(self.progress),
+            call,
             self.reach,
-            self.neglected,
+            state.neglected,
+            self.stop,
         )
-        self.neglected = max([self.neglected, *(one["neglected"] for one in solved)])
+        state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
-        if self.iterations_left >= 0:
+        if state.iterations_left >= 0:
             used = sum(one["iterations"] for one in solved)
-            self.iterations_left = max(0, self.iterations_left - used)
+            state.iterations_left = max(0, state.iterations_left - used)
         return solved
 
-    def settle(self, certificate: Certificate) -> None:
+    def settle(self, certificate: Certificate, *, converged: bool) -> None:
         self.report.objective = certificate.objective
         self.report.violation = certificate.violation
         self.report.duality_gap = certificate.gap
         self.report.relative_gap = certificate.relative_gap
         self.report.kernel_error = certificate.kernel_error
-        self.report.converged = self.is_reached(certificate)
+        self.report.n_checked = certificate.n_checked
+        self.report.converged = converged
         self.certificates = certificate.parts

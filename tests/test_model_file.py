@@ -253,7 +253,7 @@ def test_the_beginning_of_a_model_is_libsvms(tmp_path):
     assert lines[3:6] == ["nr_class 2", "total_sv 9", "rho 0"]
     assert lines[6] == "label 1 -1"
     assert lines[8] == "SV"
-    assert lines[18] == "dcsvm_section 2"
+    assert lines[18] == "dcsvm_section 3"
 
 
 @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
@@ -372,10 +372,10 @@ def test_a_section_of_another_version_is_refused(tmp_path):
         (made_model(exact=False), b"dcsvm_early_model"),
     ):
         path = tmp_path / "new.model"
-        path.write_bytes(text_of(model).replace(key + b" 2", key + b" 3"))
-        with pytest.raises(ModelError, match="version 3 is not 2; a newer dcsvm wrote it"):
+        path.write_bytes(text_of(model).replace(key + b" 3", key + b" 4"))
+        with pytest.raises(ModelError, match="version 4 is not 3; a newer dcsvm wrote it"):
             load_model(path)
-        path.write_bytes(text_of(model).replace(key + b" 2", key + b" 1"))
+        path.write_bytes(text_of(model).replace(key + b" 3", key + b" 2"))
         with pytest.raises(
             ModelError, match="earlier dcsvm wrote this file: train the model again"
         ):

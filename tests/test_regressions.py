@@ -23,7 +23,7 @@ label 1 -1
 nr_sv 1 0
 SV
 1 1:0.5
-dcsvm_section 2
+dcsvm_section 3
 n_features 1
 rows dense
 row_numbers 1
@@ -37,6 +37,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.dataset import Rows
 from dcsvm.formulation import BoxProblem, c_svc
+from dcsvm.iterate import Iterate
 
 def dense(d=5, n=50):
     return _core.Points(Rows(n, d, dense=np.ones((n, d), np.float32)), 1)
@@ -58,8 +59,8 @@ def solve(start=(0, 50), members=np.arange(50), row=None, threads=1, n=50, group
     q = BoxProblem(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
     p = dense()
     _core.solve_clusters(_core.Setup(2, 1.0, 0.0, 0, p), p, q, np.array(start, np.int64),
-                         np.array(members, np.int32), np.zeros(n), np.zeros(n), 1e-3, -1, 10**6,
-                         threads, False, None)
+                         np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,
+                         10**6, threads, None)
 
 try:
     {call}

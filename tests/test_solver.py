@@ -15,6 +15,7 @@ from reference import (
 
 from dcsvm import _core
 from dcsvm.formulation import BoxProblem, c_svc
+from dcsvm.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
 
 CONVEX = [
     ("linear", 0.0, 0.0, 0),
@@ -31,14 +32,16 @@ class Progress:
     """What the core calls; stops, or raises, at a given call."""
 
     def __init__(self, stop_at=None, raise_at=None):
-        self.error, self.calls = None, []
+        self.error, self.calls, self.stop = None, [], _core.Stop()
         self.stop_at, self.raise_at = stop_at, raise_at
 
     def __call__(self, *event):
         self.calls.append(event)
         if len(self.calls) == self.raise_at:
             raise RuntimeError("raised inside progress")
-        return len(self.calls) != self.stop_at
+        if len(self.calls) == self.stop_at:
+            self.stop.request()
+        return False
 
 
 def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iterations=UNLIMITED,
@@ -52,9 +55,11 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
     clusters = [np.arange(problem.size)] if clusters is None else clusters
     start = np.cumsum([0, *map(len, clusters)]).astype(np.int64)
     members = np.concatenate(clusters).astype(np.int32)
+    known = np.full(problem.size, AT_ALPHA if given else NOTHING)
     reports = _core.solve_clusters(
-        setup, points, problem, start, members, alpha, gradient, tolerance,
-        iterations, cache_bytes, threads, given, progress,
+        setup, points, problem, start, members, Iterate(alpha, gradient, alpha.copy(), known),
+        tolerance, iterations, cache_bytes, threads, progress,
+        stop=None if progress is None else progress.stop,
     )  # fmt: skip
     return alpha, gradient, reports
 
@@ -469,19 +474,91 @@ def test_no_iterations_at_all_only_state_the_optimality():
     assert np.allclose(gradient, core_kernel(X, RBF) @ start - problem.linear, atol=1e-12)
 
 
+def check_iterate(X, problem, iterate):
+    """Feasible, and every gradient is that of what it is said to be."""
+    assert np.all((iterate.alpha >= problem.lower) & (iterate.alpha <= problem.upper))
+    K = core_kernel(X, RBF)
+    for alpha, known in ((iterate.alpha, AT_ALPHA), (iterate.base, AT_BASE)):
+        wrong = np.abs(iterate.gradient - (K @ alpha - problem.linear))
+        assert wrong[iterate.known == known].max(initial=0.0) <= 1e-9
+
+
+def go_on(X, problem, iterate, tolerance=1e-6, **options):
+    """Solve from an iterate; its report."""
+    points = _core.Points(dense_rows(X), 1)
+    start = np.array([0, problem.size], np.int64)
+    members = np.arange(problem.size, dtype=np.int32)
+    (report,) = _core.solve_clusters(setup_of(RBF, points, None), points, problem, start, members,
+                                     iterate, tolerance, UNLIMITED, 10**8, 1,
+                                     options.get("progress"), stop=options.get("stop"))  # fmt: skip
+    return report
+
+
+@pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("n_samples", [200, 2500])
-def test_progress_that_says_no_stops_the_solver(n_samples):
-    X, y = labelled_rows(n_samples, 4, seed=24)
+def test_a_solve_stopped_anywhere_goes_on_to_the_same_objective(n_samples, bias):
+    X, y = labelled_rows(n_samples, 4, seed=24, noise=0.2)
+    problem = with_bias(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
+    whole = go_on(X, problem, Iterate.of(np.zeros(problem.size)))
+    iterate, n_pieces = Iterate.of(np.zeros(problem.size)), 0
+    report = {"converged": False}
+    while not report["converged"]:
+        progress = Progress(stop_at=1 + 2 * n_pieces)
+        report = go_on(X, problem, iterate, progress=progress, stop=progress.stop)
+        check_iterate(X, problem, iterate)
+        n_pieces += 1
+    assert n_pieces > 1
+    assert abs(report["objective"] - whole["objective"]) <= 1e-9 * abs(whole["objective"])
+    check_solution(X, RBF, problem, iterate.alpha, iterate.gradient, report)
+
+
+def test_a_stop_before_the_gradient_is_known_leaves_alpha_as_it_was():
+    X, y = labelled_rows(500, 4, seed=24)
     problem = c_svc(y, 8.0)
-    progress = Progress(stop_at=1)
-    alpha, gradient, (report,) = solve(X, RBF, problem, progress=progress)
+    stop, start = _core.Stop(), random_start(problem)
+    stop.request()
+    iterate = Iterate.of(start.copy())
+    assert not go_on(X, problem, iterate, stop=stop)["converged"]
+    assert iterate.alpha.tobytes() == start.tobytes()
+    assert np.all(iterate.known == NOTHING)
+
+
+def test_a_deadline_is_a_stop():
+    X, y = labelled_rows(500, 4, seed=24)
+    assert _core.Stop(seconds=-1.0).is_requested
+    assert not _core.Stop(seconds=1000.0).is_requested
+    iterate = Iterate.of(np.zeros(500))
+    report = go_on(X, c_svc(y, 8.0), iterate, stop=_core.Stop(seconds=-1.0))
     assert not report["converged"]
-    assert len(progress.calls) <= 3
-    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
-    assert np.abs(gradient - (core_kernel(X, RBF) @ alpha - problem.linear)).max() <= 1e-9
 
 
-def test_progress_that_says_no_stops_the_clusters_after_it():
+class Publisher(Progress):
+    """Wants the iterate at every second call, and looks at it at the next."""
+
+    def __init__(self, X, problem, iterate):
+        super().__init__()
+        self.look = lambda: check_iterate(X, problem, iterate)
+
+    def __call__(self, *event):
+        super().__call__(*event)
+        if len(self.calls) % 2 == 0:
+            self.look()
+        return len(self.calls) % 2 == 1
+
+
+def test_an_iterate_that_is_published_is_true_and_changes_no_bit():
+    X, y = labelled_rows(2500, 4, seed=24, noise=0.2)
+    problem = c_svc(y, 50.0)
+    alone, seen = Iterate.of(np.zeros(2500)), Iterate.of(np.zeros(2500))
+    go_on(X, problem, alone)
+    progress = Publisher(X, problem, seen)
+    go_on(X, problem, seen, progress=progress, stop=progress.stop)
+    assert progress.error is None
+    assert len(progress.calls) > 4
+    assert seen.alpha.tobytes() == alone.alpha.tobytes()
+
+
+def test_a_stop_ends_the_clusters_after_it():
     X, y = labelled_rows(400, 4, seed=25)
     clusters = np.array_split(np.arange(400), 8)
     for threads in (1, 2):
@@ -489,7 +566,7 @@ def test_progress_that_says_no_stops_the_clusters_after_it():
         alpha, _, reports = solve(
             X, RBF, c_svc(y, 8.0), clusters=clusters, progress=progress, threads=threads
         )
-        assert len(progress.calls) == 3
+        assert len(progress.calls) <= 3 + 2 * threads
         assert not all(report["converged"] for report in reports)
 
 

@@ -15,9 +15,10 @@ from reference import (
 )
 
 import dcsvm
+from dcsvm import _core
 from dcsvm.dataset import Rows
 from dcsvm.formulation import c_svc
-from dcsvm.model import Model
+from dcsvm.model import Model, Worth
 from dcsvm.report import LevelReport, Progress, report_dict
 from dcsvm.training import EARLY_TOLERANCE, TrainOptions, train_rows
 
@@ -26,7 +27,8 @@ KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.
 
 def train(X, y, progress=None, **options):
     chosen = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "levels": 0} | options
-    return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), progress)
+    stop = getattr(progress, "stop", None)
+    return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), progress, stop=stop)
 
 
 def full_alpha(model, n_samples):
@@ -305,10 +307,12 @@ def test_a_limit_of_iterations_gives_a_usable_model_that_did_not_converge(wavy):
 class Recorder(Progress):
     def __init__(self, stop_in=None):
         self.begun, self.levels, self.ended, self.stop_in = [], [], [], stop_in
+        self.stop = _core.Stop()
 
     def begin(self, name, n_rows):
         self.begun.append((name, n_rows))
-        self.stop = self.stop or name == self.stop_in
+        if name == self.stop_in:
+            self.stop.request()
 
     def advance(self, rows_done, violation, n_active):
         assert rows_done >= 0
@@ -330,7 +334,12 @@ def test_progress_hears_of_every_phase(wavy):
     assert progress.ended == ["refine", "conquer"]
 
 
-@pytest.mark.parametrize("phase", ["level 2", "level 1", "refine", "conquer"])
+def test_a_stop_before_anything_is_solved_gives_no_model(wavy):
+    with pytest.raises(_core.Stopped):
+        train(*wavy, Recorder("level 2"), levels=2, branching=2)
+
+
+@pytest.mark.parametrize("phase", ["level 1", "refine", "conquer"])
 def test_a_stop_gives_an_honest_model(wavy, phase):
     X, y = wavy
     model, report = train(X, y, Recorder(phase), levels=2, branching=2, tolerance=1e-6)
@@ -338,6 +347,9 @@ def test_a_stop_gives_an_honest_model(wavy, phase):
     K = kernel_values(("rbf", 2.0, 0, 0), X, X)
     violation, _ = certificate(K, c_svc(y, 4.0), full_alpha(model, len(X)))
     assert abs(report.violation - violation) <= 1e-4
+    assert model.early.level == 2
+    assert report.stopped
+    assert model.exact.worth == Worth(False, report.violation, report.duality_gap)
     assert np.all(np.isfinite(model.decision_function(X)))
 
 

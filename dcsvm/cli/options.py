@@ -15,6 +15,7 @@ from collections.abc import Callable
 import click
 
 import dcsvm
+from dcsvm.cli.interrupts import Interrupts
 
 FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 
@@ -45,8 +46,9 @@ version_option = click.version_option(dcsvm.__version__, message="%(prog)s %(ver
 def guarded(command: Callable[[], int]) -> None:
     """Run the body of a command and exit with its status; one sentence for what goes wrong."""
     try:
-        status = command()
-        sys.stdout.flush()
+        with Interrupts():
+            status = command()
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = FAILED

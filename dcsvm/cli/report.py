@@ -54,17 +54,21 @@ class TerminalProgress(Progress):
         if not self.quiet:
             click.echo(line, err=True)
 
+    def resume(self, name: str) -> None:
+        self.say(f"going on from the checkpoint in: {name}")
+
 
 def say_result(report: TrainReport, *, is_classifier: bool) -> None:
     """The closing lines of svm-train on stdout, then what they are worth on stderr."""
     for problem in report.problems:
         if problem.parameter is not None:
             click.echo("{} = {:.6f}".format(*problem.parameter))
-        click.echo(f"obj = {problem.objective:.6f}, rho = {problem.rho:.6f}")
+        objective = "unknown" if problem.objective is None else f"{problem.objective:.6f}"
+        click.echo(f"obj = {objective}, rho = {problem.rho:.6f}")
         click.echo(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
     if is_classifier or not report.problems:
         click.echo(f"Total nSV = {report.n_sv}")
-    if report.violation is None:
+    if report.violation is None or report.stopped:
         return
     gap = (
         "an indefinite kernel: a stationary point"
@@ -85,6 +89,23 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
     elif report.violation is not None:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
     click.echo(f"warning: not converged{reached}; the model is usable", err=True)
+
+
+def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
+    """One sentence: why, what the model is worth, how to go on."""
+    why = "interrupted" if time_limit is None else f"stopped at the time limit of {time_limit:g} s"
+    if report.violation is None:
+        worth = "the model is that of the last level that was done"
+    elif report.objective is None:
+        worth = (
+            f"not converged: violation at least {report.violation:.3g}, "
+            f"found on {report.n_checked} variables; the model is usable"
+        )
+    else:
+        gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
+        worth = f"not converged: violation {report.violation:.3g}{gap}; the model is usable"
+    rest = "" if checkpoint is None else f"; go on with --resume {checkpoint.folder}"
+    click.echo(f"warning: {why}, {worth}{rest}", err=True)
 
 
 def peak_rss_mb() -> float:

@@ -11,6 +11,7 @@ import click
 from dcsvm.cli.libsvm_syntax import LibsvmCommand
 from dcsvm.cli.options import (
     CONTEXT,
+    FAILED,
     NOT_CONVERGED,
     check_writable,
     guarded,
@@ -30,10 +31,10 @@ def factors_of_classes(_ctx, _option, pairs: tuple[tuple[float, float], ...]):
     return factors or None
 
 
-def not_with_folds(ctx: click.Context, _option, path: str | None) -> str | None:
-    if path is not None and ctx.params["n_folds"] is not None:
-        raise click.UsageError("cross validation (-v) writes no report")
-    return path
+def not_with_folds(ctx: click.Context, option, value):
+    if value is not None and ctx.params["n_folds"] is not None:
+        raise click.UsageError(f"{option.opts[0]} is not for cross validation (-v)")
+    return value
 
 
 def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> str | None:
@@ -206,6 +207,27 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     metavar="N",
     help="Stop after about N coordinate updates, not converged.",
 )
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=not_with_folds,
+    metavar="SECONDS",
+    help="Stop after so long, reading included, and write the model there is by then.",
+)
+@click.option(
+    "--checkpoint",
+    "checkpoint_folder",
+    callback=not_with_folds,
+    metavar="DIR",
+    help="Keep what is needed to go on after a crash or a stop in this folder.",
+)
+@click.option(
+    "--resume",
+    "resume_folder",
+    callback=not_with_folds,
+    metavar="DIR",
+    help="Go on from the checkpoint in this folder, with the same data and options.",
+)
 @click.option("--certify", is_flag=True, help="Check every row with float64 kernel values.")
 @click.option(
     "--report",
@@ -228,18 +250,28 @@ def main(training_set_file: str, model_file: str | None, **options) -> None:
     TRAINING_SET_FILE is in LIBSVM's format ("-" for standard input). MODEL_FILE is by default the
     file's name with .model appended, in the current folder. Options with one letter are read as
     svm-train reads them: the value is the next argument, whatever it starts with. Exit status: 0
-    converged, 1 failed, 2 usage, 3 a usable model that did not converge.
+    converged, 1 failed, 2 usage, 3 a usable model that did not converge; SIGINT and SIGTERM write
+    what there is, with status 130 and 143.
     """
     guarded(lambda: train_file(training_set_file, model_file, **options))
 
 
 def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type, gamma, cache_mb,
                threads, quiet, report_file, model_format, max_iterations, probability, lenient,
-               scale_file, **options) -> int:  # fmt: skip
+               scale_file, time_limit, checkpoint_folder, resume_folder,
+               **options) -> int:  # fmt: skip
     """Read, train, write and report, or cross validate; returns the exit status."""
+    from dcsvm._core import Stop, Stopped
     from dcsvm.advice import advice
     from dcsvm.cli.cross_validation import cross_validate_data
-    from dcsvm.cli.report import TerminalProgress, say_not_converged, say_result, write_report
+    from dcsvm.cli.interrupts import Interrupts
+    from dcsvm.cli.report import (
+        TerminalProgress,
+        say_not_converged,
+        say_result,
+        say_stopped,
+        write_report,
+    )
     from dcsvm.kernels import NAMES
     from dcsvm.model import SVM_TYPES
     from dcsvm.options import REGRESSIONS, TrainOptions
@@ -265,6 +297,8 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     for path in (model_file, report_file):
         if path is not None:
             check_writable(path)
+    checkpoint = checkpoint_of(checkpoint_folder, resume_folder)
+    stop = Stop(time_limit)
     data = read_data(
         training_set_file,
         lenient=lenient,
@@ -282,15 +316,47 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     progress = TerminalProgress(quiet)
     if n_folds is not None:
         return cross_validate_data(data, options, n_folds, progress)
-    model, report = train_rows(data.rows, data.labels, options, progress)
-    trained = time.perf_counter()
-    model.save(model_file, format=model_format)
-    written = time.perf_counter()
+    with Interrupts(stop) as interrupts:
+        try:
+            model, report = train_rows(
+                data.rows, data.labels, options, progress, stop=stop, checkpoint=checkpoint
+            )
+        except Stopped:
+            click.echo("error: stopped before anything was solved: there is no model", err=True)
+            return status_of(interrupts, FAILED)
+        trained = time.perf_counter()
+        model.save(model_file, format=model_format)
+        written = time.perf_counter()
     if not quiet:
         say_result(report, is_classifier=model.is_classifier)
-    if not report.converged:
-        say_not_converged(report, options.tolerance, options.gap)
     if report_file is not None:
         seconds = {"read": read - start, "write": written - trained, "total": written - start}
         write_report(report_file, report, seconds)
+    if report.stopped:
+        say_stopped(report, None if interrupts.received else time_limit, checkpoint)
+        return status_of(interrupts, NOT_CONVERGED)
+    if checkpoint is not None:
+        checkpoint.remove()
+    if not report.converged:
+        say_not_converged(report, options.tolerance, options.gap)
     return 0 if report.converged else NOT_CONVERGED
+
+
+def checkpoint_of(checkpoint_folder: str | None, resume_folder: str | None):
+    """The Checkpoint that the options ask for, or None; both may name one folder, which goes on
+    where there is something to go on from."""
+    from dcsvm.checkpoint import Checkpoint
+
+    if checkpoint_folder is None and resume_folder is None:
+        return None
+    if resume_folder is None:
+        return Checkpoint(checkpoint_folder)
+    if checkpoint_folder not in (None, resume_folder):
+        raise ValueError("--checkpoint and --resume name different folders")
+    may_begin = checkpoint_folder is not None
+    return Checkpoint(resume_folder, resume=not may_begin or Checkpoint.exists(resume_folder))
+
+
+def status_of(interrupts, otherwise: int) -> int:
+    """The exit status of a run that was stopped."""
+    return 128 + interrupts.received if interrupts.received else otherwise

@@ -7,6 +7,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.dataset import Rows
 from dcsvm.formulation import c_svc
+from dcsvm.iterate import Iterate
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.plan import default_cache_mb
 
@@ -37,12 +38,10 @@ class Subproblems:
             self.problem,
             start.astype(np.int64),
             np.concatenate(parts),
-            alpha,
-            np.zeros(len(alpha)),
+            Iterate.of(alpha),
             tolerance,
             NO_LIMIT,
             default_cache_mb() * 1_000_000,
             self.threads,
-            False,
             None,
         )

@@ -1,0 +1,107 @@
+"""What changes while a run goes on: with its data and options, all that is needed to go on from
+anywhere. A run moves through the steps of its plan; `steps_done` of them are done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from dcsvm.formulation import BoxProblem
+from dcsvm.iterate import Iterate
+from dcsvm.level_measure import LevelState
+from dcsvm.model import EarlyModel
+from dcsvm.report import LevelReport, TrainReport
+
+REPORTED = ("refine_seconds", "conquer_seconds", "seconds_train", "seconds_verify", "counts",
+            "phases")  # fmt: skip
+MEASURED = ("cluster", "support", "alpha", "linear")
+
+
+@dataclass(eq=False)
+class RunState:
+    """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
+    `begun_with` int32: what the step in progress began with (the rows that a level's clusters are
+    sampled from, with `rng` as it was then; the variables of refine); None between steps. `early`
+    is the model of the early level, or of the last level before it. `neglected` bounds what the
+    solver left out of any entry of the gradient."""
+
+    iterate: Iterate
+    whole_tolerance: np.ndarray
+    rng: np.random.Generator
+    iterations_left: int
+    report: TrainReport
+    steps_done: int = 0
+    neglected: float = 0.0
+    begun_with: np.ndarray | None = None
+    early: EarlyModel | None = None
+    levels: list[LevelState | None] = field(default_factory=list)
+
+    def to_plain(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """(values for JSON, arrays by name), without the early model."""
+        report = self.report
+        values = {
+            "steps_done": self.steps_done,
+            "neglected": self.neglected,
+            "iterations_left": self.iterations_left,
+            "rng": self.rng.bit_generator.state,
+            "report": {name: getattr(report, name) for name in REPORTED},
+            "levels": [asdict(level) for level in report.levels],
+            "objectives": [level and level.objective for level in self.levels],
+        }
+        arrays = {
+            "alpha": self.iterate.alpha,
+            "gradient": self.iterate.gradient,
+            "base": self.iterate.base,
+            "known": self.iterate.known,
+            "whole_tolerance": self.whole_tolerance,
+        }
+        if self.begun_with is not None:
+            arrays["begun_with"] = self.begun_with
+        for number, support in enumerate(report.support_by_level):
+            arrays[f"support_{number}"] = support
+        for number, level in enumerate(self.levels):
+            for name in MEASURED if level else ():
+                arrays[f"level_{number}_{name}"] = getattr(level, name)
+        return values, arrays
+
+    def take_plain(self, values: dict, arrays: dict[str, np.ndarray], problem: BoxProblem) -> None:
+        """Become what `to_plain` gave. Raises ValueError, KeyError or TypeError for what is not of
+        a run of this problem."""
+        iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
+        _check_iterate(iterate, problem)
+        if arrays["whole_tolerance"].shape != self.whole_tolerance.shape:
+            raise ValueError("whole_tolerance")
+        self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
+        self.steps_done = int(values["steps_done"])
+        self.neglected = float(values["neglected"])
+        self.iterations_left = int(values["iterations_left"])
+        self.rng.bit_generator.state = values["rng"]
+        self.begun_with = arrays.get("begun_with")
+        for name in REPORTED:
+            setattr(self.report, name, values["report"][name])
+        self.report.levels = [LevelReport(**level) for level in values["levels"]]
+        n_levels = range(len(self.report.levels))
+        self.report.support_by_level = [arrays[f"support_{number}"] for number in n_levels]
+        self.levels = [
+            None
+            if objective is None
+            else LevelState(*(arrays[f"level_{number}_{name}"] for name in MEASURED), objective)
+            for number, objective in enumerate(values["objectives"])
+        ]
+
+
+def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:
+    for values in (iterate.alpha, iterate.gradient, iterate.base):
+        if values.shape != (problem.size,) or values.dtype != np.float64:
+            raise ValueError("size of the iterate")
+        if not np.all(np.isfinite(values)):
+            raise ValueError("values of the iterate")
+    for alpha in (iterate.alpha, iterate.base):
+        if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
+            raise ValueError("alpha out of its bounds")
+    if iterate.known.shape != (problem.size,) or iterate.known.dtype != np.uint8:
+        raise ValueError("size of the iterate")
+    if iterate.known.max(initial=0) > 2:
+        raise ValueError("what is known of the iterate")
