@@ -25,7 +25,8 @@ from dcsvm.options import TrainOptions
 
 MAGIC = b"dcsvm checkpoint 1\n"
 STATE, EARLY = "state", "early.model"
-INTERVAL = 30.0  # seconds between two checkpoints inside a step
+SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
+LARGEST_SHARE = 0.05  # of the time: what storing them may take
 DTYPES = {"float64", "int32", "int64", "uint8"}
 # What may be told otherwise when a run goes on: it does not change the problem or its solution.
 FREE = {"threads", "cache_mb", "certify", "measure_levels"}
@@ -56,33 +57,39 @@ class Checkpoint:
                 f"{self.folder}: there is a checkpoint already: resume it, or remove the folder"
             )
         os.makedirs(self.folder, exist_ok=True)
-        self.last = time.monotonic()
+        self.due = time.monotonic() + SHORTEST_PAUSE
 
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
         return os.path.exists(os.path.join(folder, STATE))
 
-    def begin(self, rows: Rows, labels: np.ndarray, options: TrainOptions) -> None:
-        """The run is on these data, with these options."""
-        self.run = {"options": _told(options), "data": _fingerprint(rows, labels)}
+    def begin(
+        self, rows: Rows, labels: np.ndarray, options: TrainOptions, *, is_warm: bool
+    ) -> None:
+        """The run is on these data, with these options, and begins with a model or not."""
+        told = {**_told(options), "init_model": is_warm}
+        self.run = {"options": told, "data": _fingerprint(rows, labels)}
 
     @property
     def is_due(self) -> bool:
-        return time.monotonic() - self.last >= INTERVAL
+        return time.monotonic() >= self.due
 
     def save(self, state, model_of_early) -> None:
         """Store the state; `model_of_early` makes a Model of its early model."""
+        start = time.monotonic()
         if state.early is not None and state.early is not self.early:
             save_model(model_of_early(state.early), self.early_path)
             self.early = state.early
         values, arrays = state.to_plain()
         values["has_early"] = state.early is not None
         write_beside(self.path, _parts({"run": self.run, "state": values}, arrays))
-        self.last = time.monotonic()
+        end = time.monotonic()
+        self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
 
-    def load(self, state, problem, n_steps: int) -> None:
-        """Make `state` what was stored of a run of so many steps. Raises CheckpointError for a
-        checkpoint that is damaged, or of other data or options, and names the difference."""
+    def load(self, state, problem, ends: list[int]) -> None:
+        """Make `state` what was stored; what a step has begun with is below its entry of `ends`.
+        Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
+        names the difference."""
         with open(self.path, "rb") as file:
             text = file.read()
         try:
@@ -90,9 +97,7 @@ class Checkpoint:
             stored, values = header["run"], header["state"]
             difference = _difference(stored, self.run)
             if difference is None:
-                state.take_plain(values, arrays, problem)
-                if not 0 <= state.steps_done < n_steps:
-                    raise ValueError("steps")
+                state.take_plain(values, arrays, problem, ends)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise CheckpointError(f"{self.path}: the checkpoint is damaged") from None
         if difference is not None:

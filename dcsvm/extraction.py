@@ -129,10 +129,14 @@ def exact_model(run) -> ExactModel:
     )
 
 
+class NoMargin(ValueError):
+    """A solution of nu-SVC that has no margin to be divided by."""
+
+
 def check_margins(margin: np.ndarray) -> None:
-    """Raise ValueError where nu-SVC has no margin to divide its solution by."""
+    """Raise NoMargin where nu-SVC has no margin to divide its solution by."""
     if not np.all(margin > 0):
-        raise ValueError("nu-SVC found no margin between two classes: try another nu, or C-SVC")
+        raise NoMargin("nu-SVC found no margin between two classes: try another nu, or C-SVC")
 
 
 def _scale_gap(run, margin: np.ndarray) -> None:

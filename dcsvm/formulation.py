@@ -197,6 +197,19 @@ def fill(bound: np.ndarray, total: float) -> np.ndarray:
     return np.clip(total - before, 0.0, bound)
 
 
+def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, wanted: float) -> np.ndarray:
+    """alpha changed to the sum `wanted` as far as its bounds allow, all in proportion to their
+    room: the support vectors alone where they have enough."""
+    missing = wanted - alpha.sum()
+    room = (upper if missing > 0 else lower) - alpha
+    support = np.where(alpha != 0, room, 0.0)
+    if abs(support.sum()) >= abs(missing):
+        room = support
+    if room.sum() == 0:
+        return alpha
+    return alpha + room * min(missing / room.sum(), 1.0)
+
+
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 

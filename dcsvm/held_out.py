@@ -11,6 +11,7 @@ import numpy as np
 from dcsvm.certificate import gradient_of
 from dcsvm.extraction import check_margins, offset_and_margin
 from dcsvm.folds import shuffled_folds, stratified_folds
+from dcsvm.formulation import with_sum
 from dcsvm.iterate import Iterate
 from dcsvm.model import Probability
 from dcsvm.probability import fit_sigmoid, laplace_sigma
@@ -96,11 +97,4 @@ def restore_sums(run, part: slice, held: np.ndarray, alpha: np.ndarray) -> None:
         kept = own[(problem.group[part] == group) & kept_part]
         bound = problem.upper - problem.lower
         wanted = start[inside].sum() * bound[own[kept_part]].sum() / bound[own].sum()
-        missing = wanted - alpha[kept].sum()
-        end = problem.upper if missing > 0 else problem.lower
-        room = end[kept] - alpha[kept]
-        support = np.where(alpha[kept] != 0, room, 0.0)
-        if abs(support.sum()) >= abs(missing):
-            room = support
-        if room.sum() != 0:
-            alpha[kept] += room * min(missing / room.sum(), 1.0)
+        alpha[kept] = with_sum(alpha[kept], problem.lower[kept], problem.upper[kept], wanted)

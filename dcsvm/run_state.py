@@ -66,9 +66,11 @@ class RunState:
                 arrays[f"level_{number}_{name}"] = getattr(level, name)
         return values, arrays
 
-    def take_plain(self, values: dict, arrays: dict[str, np.ndarray], problem: BoxProblem) -> None:
-        """Become what `to_plain` gave. Raises ValueError, KeyError or TypeError for what is not of
-        a run of this problem."""
+    def take_plain(
+        self, values: dict, arrays: dict[str, np.ndarray], problem: BoxProblem, ends: list[int]
+    ) -> None:
+        """Become what `to_plain` gave; what a step has begun with is below its entry of `ends`.
+        Raises ValueError, KeyError or TypeError for what is not of a run of this problem."""
         iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
         _check_iterate(iterate, problem)
         if arrays["whole_tolerance"].shape != self.whole_tolerance.shape:
@@ -79,6 +81,10 @@ class RunState:
         self.iterations_left = int(values["iterations_left"])
         self.rng.bit_generator.state = values["rng"]
         self.begun_with = arrays.get("begun_with")
+        if not 0 <= self.steps_done < len(ends):
+            raise ValueError("steps_done")
+        if self.begun_with is not None:
+            _check_numbers(self.begun_with, ends[self.steps_done])
         for name in REPORTED:
             setattr(self.report, name, values["report"][name])
         self.report.levels = [LevelReport(**level) for level in values["levels"]]
@@ -90,6 +96,13 @@ class RunState:
             else LevelState(*(arrays[f"level_{number}_{name}"] for name in MEASURED), objective)
             for number, objective in enumerate(values["objectives"])
         ]
+
+
+def _check_numbers(numbers: np.ndarray, end: int) -> None:
+    if numbers.dtype != np.int32 or np.any(np.diff(numbers) <= 0):
+        raise ValueError("numbers do not ascend")
+    if len(numbers) and not 0 <= numbers[0] <= numbers[-1] < end:
+        raise ValueError("numbers out of range")
 
 
 def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:

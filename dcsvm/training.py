@@ -19,7 +19,7 @@ from dcsvm.certificate import Certificate, check, gradient_of
 from dcsvm.checkpoint import Checkpoint
 from dcsvm.dataset import Rows
 from dcsvm.duplicates import find_duplicates
-from dcsvm.extraction import Coefficients, Division, early_model, exact_model
+from dcsvm.extraction import Coefficients, Division, NoMargin, early_model, exact_model
 from dcsvm.held_out import probability_of
 from dcsvm.iterate import Iterate
 from dcsvm.kernels import Kernel, KernelRows
@@ -34,6 +34,7 @@ from dcsvm.report import LevelReport, Progress, TrainReport
 from dcsvm.run_state import RunState
 from dcsvm.stopped import certificate_of_stopped
 from dcsvm.task import task_of
+from dcsvm.warm_start import first_alpha
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
@@ -71,16 +72,19 @@ def train_rows(
     *,
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
+    init_model: Model | None = None,
 ) -> tuple[Model, TrainReport]:
     """Train a model; returns it and a report.
 
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
     A `stop` ends training early: the model is what there is by then, and the report says so. A
-    `checkpoint` is kept up to date, and where it asks for it training goes on from it. Raises
-    ValueError for anything that does not fit, and Stopped where there is nothing yet.
+    `checkpoint` is kept up to date, and where it asks for it training goes on from it. An
+    `init_model` of the same rows, or of the first of them, is where training begins, by default
+    without levels. Raises ValueError for anything that does not fit, and Stopped where there is
+    nothing yet.
     """
     stop = stop or _core.Stop()
-    return _Run(rows, labels, options, progress or Progress(), stop, checkpoint).run()
+    return _Run(rows, labels, options, progress or Progress(), stop, checkpoint, init_model).run()
 
 
 class _Run:
@@ -99,20 +103,23 @@ class _Run:
         progress: Progress,
         stop: _core.Stop,
         checkpoint: Checkpoint | None,
+        init_model: Model | None,
     ):
         self.start = time.perf_counter()
         self.options, self.progress, self.stop = options, progress, stop
         self.checkpoint = checkpoint
+        self.is_warm = init_model is not None
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
         if checkpoint is not None:
-            checkpoint.begin(rows, labels, options)
+            checkpoint.begin(rows, labels, options, is_warm=self.is_warm)
         self.task = task_of(labels, options)
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
         if kernel.is_precomputed:
             rows, kernel = training_matrix(rows, kernel, self.threads)
+        given_rows = rows
         if options.gap is not None and not kernel.is_positive_semidefinite:
             raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
         n_rows = rows.n_samples
@@ -160,16 +167,22 @@ class _Run:
                 n_groups=self.locality.n_groups,
             ),
         )
+        if init_model is not None:
+            self.state.iterate = Iterate.of(first_alpha(self, given_rows, init_model))
         if checkpoint is not None and checkpoint.resume:
-            checkpoint.load(self.state, self.problem, len(self.steps()))
-            progress.resume(self.steps()[self.state.steps_done][0])
+            names = [name for name, _ in self.steps()]
+            variables, rows = self.problem.size, self.data.rows.n_samples
+            ends = [rows if name.startswith("level") else variables for name in names]
+            checkpoint.load(self.state, self.problem, ends)
+            progress.resume(names[self.state.steps_done])
         self.seconds_before = self.report.seconds_train
         self.division: tuple[int, Division] | None = None  # of the last level that was begun
 
     def make_plan(self) -> Plan:
         options, n_rows = self.options, self.data.rows.n_samples
         largest = int(np.diff(self.formulation.start).max())
-        levels = options.levels if self.task.has_levels else 0
+        directly = not self.task.has_levels or (self.is_warm and options.levels is None)
+        levels = 0 if directly else options.levels
         plan = make_plan(
             min(largest, n_rows),
             levels,
@@ -232,7 +245,7 @@ class _Run:
             if self.options.early and level == self.plan.early_level:
                 return steps
         # where rows are dear the solver computes them once, for the gradient and its steps
-        if self.plan.levels and not self.data.has_dear_rows:
+        if (self.plan.levels or self.is_warm) and not self.data.has_dear_rows:
             steps += [("refine", self.refine), ("gradient", self.extend_gradient)]
         return [*steps, ("conquer", self.conquer)]
 
@@ -294,7 +307,10 @@ class _Run:
         if self.options.early and state.early is not None:
             return None
         self.settle(certificate_of_stopped(self), converged=False)
-        return exact_model(self)
+        try:
+            return exact_model(self)
+        except NoMargin as nothing:
+            raise _core.Stopped from nothing
 
     @property
     def has_whole_gradients(self) -> bool:

@@ -228,6 +228,14 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     metavar="DIR",
     help="Go on from the checkpoint in this folder, with the same data and options.",
 )
+@click.option(
+    "--init-model",
+    "init_model_file",
+    callback=not_with_folds,
+    metavar="FILE",
+    help="Begin with a model of the same rows, or of the first of them, trained otherwise (another "
+    "C or gamma); without levels, unless -l says so.",
+)
 @click.option("--certify", is_flag=True, help="Check every row with float64 kernel values.")
 @click.option(
     "--report",
@@ -258,7 +266,7 @@ def main(training_set_file: str, model_file: str | None, **options) -> None:
 
 def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type, gamma, cache_mb,
                threads, quiet, report_file, model_format, max_iterations, probability, lenient,
-               scale_file, time_limit, checkpoint_folder, resume_folder,
+               scale_file, time_limit, checkpoint_folder, resume_folder, init_model_file,
                **options) -> int:  # fmt: skip
     """Read, train, write and report, or cross validate; returns the exit status."""
     from dcsvm._core import Stop, Stopped
@@ -274,6 +282,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     )
     from dcsvm.kernels import NAMES
     from dcsvm.model import SVM_TYPES
+    from dcsvm.model_file import load_model
     from dcsvm.options import REGRESSIONS, TrainOptions
     from dcsvm.plan import default_cache_mb, default_threads
     from dcsvm.training import train_rows
@@ -299,6 +308,9 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
             check_writable(path)
     checkpoint = checkpoint_of(checkpoint_folder, resume_folder)
     stop = Stop(time_limit)
+    init_model = None
+    if init_model_file is not None:
+        init_model = load_model(init_model_file, threads=options.threads)
     data = read_data(
         training_set_file,
         lenient=lenient,
@@ -319,7 +331,13 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     with Interrupts(stop) as interrupts:
         try:
             model, report = train_rows(
-                data.rows, data.labels, options, progress, stop=stop, checkpoint=checkpoint
+                data.rows,
+                data.labels,
+                options,
+                progress,
+                stop=stop,
+                checkpoint=checkpoint,
+                init_model=init_model,
             )
         except Stopped:
             click.echo("error: stopped before anything was solved: there is no model", err=True)
