@@ -18,6 +18,8 @@ What is where:
     precomputed  checks of a kernel matrix                    coupling     votes, probabilities
     options      what training can be told                    task         classes, targets
     extraction   models from a solution                       held_out     values of unseen rows
+    run_state    where a run is                               checkpoint   stored, to go on from
+    stopped      what a stopped run is worth                  warm_start   from an earlier model
     _core        the numerical core in csrc/                  cli          the commands
 """
 
@@ -26,13 +28,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["Model", "load_model", "train"]
+__all__ = ["Checkpoint", "Model", "Stop", "Stopped", "load_model", "train"]
 
 if TYPE_CHECKING:
     from dcsvm.model import Model
 
 
-def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
+def train(
+    X,
+    y,
+    *,
+    C=1.0,
+    gamma=None,
+    progress=None,
+    stop=None,
+    checkpoint=None,
+    init_model=None,
+    **options,
+) -> Model:
     """Train on rows X (n, d) with labels or targets y (n,); returns a Model. C-SVC by default.
 
     X is a NumPy array or a scipy sparse matrix; features are used as float32. With
@@ -41,6 +54,11 @@ def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
     `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed, ...). The
     model's attribute `report` holds the TrainReport. Raises ValueError for input that does not
     fit, and warns when the solution did not converge.
+
+    A `Stop` ends training early, after some seconds or when another thread (or `progress`) requests
+    it; the model is what there is by then, and Stopped is raised where that is nothing. A
+    `Checkpoint` is kept up to date for another process to go on from. `init_model` is a model of
+    the same rows, or of the first of them, to begin with.
     """
     import warnings
 
@@ -51,7 +69,13 @@ def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
 
     options = TrainOptions(C=C, gamma=gamma, **options)
     model, report = train_rows(
-        Rows.from_array(X), np.asarray(y, dtype=np.float64).reshape(-1), options, progress
+        Rows.from_array(X),
+        np.asarray(y, dtype=np.float64).reshape(-1),
+        options,
+        progress,
+        stop=stop,
+        checkpoint=checkpoint,
+        init_model=init_model,
     )
     if not report.converged:
         warnings.warn(f"not converged: violation {report.violation}", stacklevel=2)
@@ -63,6 +87,14 @@ def __getattr__(name):
         from dcsvm.model import Model
 
         return Model
+    if name == "Checkpoint":
+        from dcsvm.checkpoint import Checkpoint
+
+        return Checkpoint
+    if name in ("Stop", "Stopped"):
+        from dcsvm import _core
+
+        return getattr(_core, name)
     if name == "load_model":
         from dcsvm.model_file import load_model
 

@@ -79,11 +79,9 @@ def train_rows(
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
     A `stop` ends training early: the model is what there is by then, and the report says so. A
     `checkpoint` is kept up to date, and where it asks for it training goes on from it. An
-    `init_model` of the same rows, or of the first of them, is where training begins, by default
-    without levels. Raises ValueError for anything that does not fit, and Stopped where there is
-    nothing yet.
+    `init_model` of the same rows, or of the first of them, is where training begins. Raises
+    ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
-    stop = stop or _core.Stop()
     return _Run(rows, labels, options, progress or Progress(), stop, checkpoint, init_model).run()
 
 
@@ -101,12 +99,12 @@ class _Run:
         labels: np.ndarray,
         options: TrainOptions,
         progress: Progress,
-        stop: _core.Stop,
-        checkpoint: Checkpoint | None,
-        init_model: Model | None,
+        stop: _core.Stop | None = None,
+        checkpoint: Checkpoint | None = None,
+        init_model: Model | None = None,
     ):
         self.start = time.perf_counter()
-        self.options, self.progress, self.stop = options, progress, stop
+        self.options, self.progress, self.stop = options, progress, stop or _core.Stop()
         self.checkpoint = checkpoint
         self.is_warm = init_model is not None
         if len(labels) != rows.n_samples:
@@ -181,8 +179,7 @@ class _Run:
     def make_plan(self) -> Plan:
         options, n_rows = self.options, self.data.rows.n_samples
         largest = int(np.diff(self.formulation.start).max())
-        directly = not self.task.has_levels or (self.is_warm and options.levels is None)
-        levels = 0 if directly else options.levels
+        levels = options.levels if self.task.has_levels else 0
         plan = make_plan(
             min(largest, n_rows),
             levels,

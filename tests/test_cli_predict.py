@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from reference import labelled_rows
 
 from dcsvm.cli.predict import main
 from dcsvm.dataset import Rows
@@ -311,3 +312,17 @@ def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_fil
         assert run("--decision-values", *options, test_file, model, "out").exit_code == 0
         wide, plain = (float(lines_of(name)[0].split()[1]) for name in ("wide.out", "out"))
         assert abs(wide - plain) < 1e-5
+
+
+def test_a_model_that_did_not_converge_is_told_of(tmp_path):
+    X, y = labelled_rows(400, 3, seed=3, noise=0.2)
+    options = TrainOptions(C=100.0, gamma=1.0, threads=1, cache_mb=50, levels=1, branching=2,
+                           max_iterations=5)  # fmt: skip
+    train_rows(Rows.from_array(X), y, options)[0].save(tmp_path / "m")
+    (tmp_path / "t").write_text("1 1:0.5\n")
+    files = [str(tmp_path / name) for name in ("t", "m", "out")]
+    said = CliRunner().invoke(main, files)
+    assert said.exit_code == 0
+    assert "warning: the exact solution did not converge, its violation is" in said.stderr
+    assert "; --early uses the clusters' models" in said.stderr
+    assert CliRunner().invoke(main, ["--early", *files]).stderr == ""

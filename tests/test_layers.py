@@ -15,7 +15,7 @@ LONGEST = 600
 
 # module -> the dcsvm modules it may import
 MODULES = {
-    "__init__": {"dataset", "model", "model_file", "training"},
+    "__init__": {"checkpoint", "dataset", "model", "model_file", "training", "_core"},
     "_core": set(),
     "_svmlight": set(),
     "input_file": set(),

@@ -123,7 +123,7 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
-    run = training._Run(Rows.from_array(X), y, options, Progress(), _core.Stop(), None, None)
+    run = training._Run(Rows.from_array(X), y, options, Progress())
     sizes = np.diff(run.locality.start)
     run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1

@@ -9,7 +9,7 @@ import pytest
 from reference import certificate, kernel_values
 
 import dcsvm
-from dcsvm import _core, training
+from dcsvm import training
 from dcsvm.dataset import Rows
 from dcsvm.options import TrainOptions
 from dcsvm.report import Progress
@@ -44,9 +44,7 @@ def problem_for(name, n=500, repeats=60):
 
 def solved(X, y, **options):
     chosen = {"C": 4.0, "gamma": GAMMA, "threads": 2, "cache_mb": 50, "tolerance": 1e-4} | options
-    run = training._Run(
-        Rows.from_array(X), y, TrainOptions(**chosen), Progress(), _core.Stop(), None
-    )
+    run = training._Run(Rows.from_array(X), y, TrainOptions(**chosen), Progress())
     return run, *run.run()
 
 

@@ -101,6 +101,8 @@ def predict_file(
         predicted = model.predict(data.rows, **how)
         lines = shown(predicted)
     write_beside(output_file, ["\n".join([*lines, ""]).encode()])
+    if method is None and model.exact is not None and not quiet:
+        warn_of_worth(model)
     if not quiet:
         err = output_file in ("-", "/dev/stdout")
         for line in [*remarks(model, probability), *quality(model, predicted, data.labels)]:
@@ -144,6 +146,17 @@ def with_decision_values(model, rows, how):
     for label, row in zip(shown(predicted), values.tolist(), strict=True):
         lines.append(" ".join([label, *map(repr, row)]))
     return predicted, lines
+
+
+def warn_of_worth(model) -> None:
+    """Say that an exact solution did not converge."""
+    worth = model.exact.worth
+    if worth is None or worth.converged:
+        return
+    sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
+    if model.early is not None:
+        sentence += "; --early uses the clusters' models"
+    click.echo(f"warning: {sentence}", err=True)
 
 
 def remarks(model, probability) -> list[str]:

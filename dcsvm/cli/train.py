@@ -234,7 +234,7 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     callback=not_with_folds,
     metavar="FILE",
     help="Begin with a model of the same rows, or of the first of them, trained otherwise (another "
-    "C or gamma); without levels, unless -l says so.",
+    "C, gamma or -e). With -l 0 it pays most where little has changed.",
 )
 @click.option("--certify", is_flag=True, help="Check every row with float64 kernel values.")
 @click.option(
