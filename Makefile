@@ -1,12 +1,13 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
 # Variables: PYTHON, VENV, TESTS (arguments for pytest); for fuzz CLANG, FUZZ (seconds a target);
-# for bench DATA, RAW, SUITE, BENCH.
+# for soak SOAK (seconds); for bench DATA, RAW, SUITE, BENCH.
 
 PYTHON = python3
 VENV = .venv
 CXX = g++
 CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call fuzzer_of,$(name)),$(name))))
 FUZZ = 4
+SOAK = 600
 TESTS =
 DATA = bench-data
 RAW = $(DATA)/raw
@@ -23,7 +24,7 @@ preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-n
 
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 
-.PHONY: demo test lint format asan fuzz bench check warnings dist clean
+.PHONY: demo test lint format asan fuzz soak bench check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -69,6 +70,9 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*.h)
 	@mkdir -p $(@D)
 	$(CLANG) -std=c++17 -O1 -g -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -Icsrc $< $(READER) -o $@
+
+soak: $(VENV)/ready  ## random settings against what must always be true
+	cd tests && $(BIN)/python soak.py $(SOAK)
 
 bench: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
