@@ -330,6 +330,10 @@ class _Run:
             everything = np.arange(self.data.rows.n_samples, dtype=np.int32)
             state.begun_with = support if len(support) else everything
             self.iterate.forget(open_)
+        # a sum couples the groups, but a part of a level may keep one of its own: not in the early
+        # level, whose clusters have one rho
+        is_one_sum = self.formulation.has_sums and level == self.plan.early_level
+        group = None if is_one_sum else self.locality.group
         rng = copy.deepcopy(state.rng)
         kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
         partition = two_step_kernel_kmeans(
@@ -340,12 +344,15 @@ class _Run:
             sample_size=max(self.options.sample, self.plan.branching**level),
             rng=rng,
             threads=self.threads,
-            group=None if self.formulation.has_sums else self.locality.group,
+            group=group,
         )
         cluster = partition.assign(self.data.rows, self.threads, self.stop)
         clustered = time.perf_counter()
         n_clusters = partition.n_clusters
-        part = self.unit * n_clusters + cluster[self.problem.rows]
+        place, n_places = cluster, n_clusters
+        if group is not None:
+            place, n_places = cluster + n_clusters * group, n_clusters * self.locality.n_groups
+        part = self.unit * n_places + place[self.problem.rows]
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
         division = Division(partition, cluster, members, sizes)
@@ -355,7 +362,7 @@ class _Run:
         solved = self.solve(members, sizes, tolerance)
         self.end_if_stopped(solved)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
-        units, n_parts = np.unique(parts // n_clusters, return_counts=True)
+        units, n_parts = np.unique(parts // n_places, return_counts=True)
         state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
         rows = Coefficients(self).row_numbers
         level_report = LevelReport(
