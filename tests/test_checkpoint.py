@@ -250,6 +250,35 @@ def test_a_signal_writes_what_there_is(slow_file, tmp_path, number):
     assert sorted(os.listdir(tmp_path)) == ["m", "r"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_second_signal_ends_at_once(slow_file, tmp_path):
+    started = subprocess.Popen(
+        command(*SLOW, slow_file, tmp_path / "m"), stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(2.5)
+    started.send_signal(signal.SIGINT)
+    said = started.stderr.readline()
+    started.send_signal(signal.SIGTERM)
+    said += started.communicate(timeout=60)[1]
+    assert "SIGINT: stopping; a second one ends at once" in said
+    # unless the model was written in between
+    assert (started.returncode, os.listdir(tmp_path)) in ((143, []), (130, ["m"]), (143, ["m"]))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_while_reading_ends_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    started = subprocess.Popen(
+        command(tmp_path / "pipe", tmp_path / "m"), stderr=subprocess.PIPE, text=True
+    )
+    with open(tmp_path / "pipe", "w", encoding="ascii"):
+        time.sleep(0.5)
+        started.send_signal(signal.SIGTERM)
+        said = started.communicate(timeout=60)[1]
+    assert (started.returncode, said) == (143, "interrupted\n")
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
 def test_a_time_limit_writes_what_there_is(slow_file, tmp_path):
     start = time.monotonic()
     done = subprocess.run(
