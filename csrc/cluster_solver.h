@@ -30,8 +30,8 @@ struct ClusterOptions {
 };
 
 // Solves every cluster from the given alpha and leaves, for every member, the gradient inside its
-// cluster. A cluster that would dominate the level's cost is solved with all threads, the others
-// side by side with one thread each; which way does not change a bit of the result.
+// cluster. The largest clusters are solved with all threads until the others keep all of them busy
+// side by side, with one thread each; which way does not change a bit of the result.
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
                                         const BoxQp& qp, const Clusters& clusters, double* alpha,
                                         double* gradient, const ClusterOptions& options);

@@ -12,21 +12,25 @@ import time
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, check, gradient_of
+from dcsvm.certificate import Certificate, check
 from dcsvm.dataset import Rows
-from dcsvm.duplicates import find_duplicates
 from dcsvm.extraction import Coefficients, Division, early_model, exact_model
-from dcsvm.held_out import probability_of
-from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.formulation import Formulation
+from dcsvm.held_out import (
+    alpha_without_held_out,
+    folds_for_probability,
+    formulation_of_folds,
+    probability_of,
+)
+from dcsvm.kernel_sums import Terms, sums_of_units
+from dcsvm.kernels import Kernel
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
-from dcsvm.locality import find_locality
-from dcsvm.model import Model
+from dcsvm.locality import Reach
+from dcsvm.model import EarlyModel, Model, Probability
 from dcsvm.options import TrainOptions
-from dcsvm.partition import two_step_kernel_kmeans
-from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
-from dcsvm.precomputed import training_matrix
-from dcsvm.report import LevelReport, Progress, TrainReport
-from dcsvm.task import task_of
+from dcsvm.partition import Partition, two_step_kernel_kmeans
+from dcsvm.preparation import Prepared, prepare
+from dcsvm.report import LevelReport, PartOfProgress, Progress, TrainReport
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
@@ -56,93 +60,53 @@ def train_rows(
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
     Raises ValueError for anything that does not fit.
     """
-    return _Run(rows, labels, options, progress or Progress()).run()
+    return Run(prepare(rows, labels, options), progress or Progress()).run()
 
 
-class _Run:
+class Run:
     """One training run: its fixed inputs, and the state that goes from level to level.
 
     Rows are those that are left when equal ones are merged, in the order of the locality. Variables
     belong to problems (one against one), each to one row; a unit is a problem, or its part in one
-    independent group of rows where no sum couples them.
+    independent group of rows where no sum couples them; a family the units of all folds that have
+    the same problem and group.
     """
 
-    def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
-        self.start = time.perf_counter()
-        self.options, self.progress = options, progress
-        if len(labels) != rows.n_samples:
-            raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-        self.task = task_of(labels, options)
-        self.threads = _core.usable_threads(options.threads or default_threads())
-        gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
-        kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
-        if kernel.is_precomputed:
-            rows, kernel = training_matrix(rows, kernel, self.threads)
-        if options.gap is not None and not kernel.is_positive_semidefinite:
-            raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-        n_rows = rows.n_samples
-        # equal rows leave a fold of held-out values one by one, so they stay apart for those
-        kind = np.arange(n_rows) if options.probability else self.task.values
-        self.duplicates = find_duplicates(rows, kind)
-        values, copies = self.task.values[self.duplicates.first], self.duplicates.counts
-        if len(values) < n_rows:
-            rows = rows.take(self.duplicates.first)
-        formulation = self.task.formulate(values, copies)
-        budget = min(options.tolerance, options.gap or options.tolerance)
-        self.locality = find_locality(rows, kernel, formulation.weight, budget, self.threads)
-        if self.locality.is_ordered:
-            order = self.locality.order
-            values, copies = values[order], copies[order]
-            rows, formulation = rows.take(order), self.task.formulate(values, copies)
-        self.formulation = formulation
+    def __init__(
+        self, prepared: Prepared, progress: Progress, formulation: Formulation | None = None
+    ):
+        self.prepared, self.progress = prepared, progress
+        self.options, self.task, self.threads = prepared.options, prepared.task, prepared.threads
+        self.duplicates, self.locality = prepared.duplicates, prepared.locality
+        self.values, self.copies, self.data = prepared.values, prepared.copies, prepared.data
+        self.plan = prepared.plan
+        self.formulation = formulation = formulation or prepared.formulation
         self.problem = formulation.problem
-        self.values, self.copies = values, copies
-        self.data = KernelRows(rows, kernel, self.threads, coded=True)
-        self.plan = self.make_plan()
-        cache_mb = options.cache_mb or default_cache_mb()
-        self.cache_bytes = cache_mb * 1_000_000
-        described = "kernel values" if kernel.is_precomputed else "features"
-        progress.plan(
-            f"{n_rows} rows of {rows.n_features} {described}{self.describe_duplicates()}, "
-            f"{kernel.describe()}, "
-            f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
-            f"{cache_mb} MB for kernel values{self.describe_groups()}"
-        )
-        self.rng = np.random.default_rng(options.seed)
+        self.cache_bytes = prepared.cache_mb * 1_000_000
+        progress.plan(prepared.describe())
+        self.rng = np.random.default_rng(self.options.seed)
         self.alpha = formulation.alpha.copy()
         self.gradient = np.zeros(self.problem.size)
         self.reach = self.locality.reach(coupled=formulation.has_sums)
-        unit = formulation.number
+        self.group = np.zeros(len(self.values), np.int64)  # of rows, coupled by no sum
         if not formulation.has_sums:
-            unit = unit * self.locality.n_groups + self.locality.group[self.problem.rows]
-        self.unit = unit
-        self.units = np.searchsorted(unit, np.arange(int(unit[-1]) + 2))
-        self.whole_tolerance = np.full(len(self.units) - 1, np.inf)  # a level solved it to
+            self.group = self.locality.group
+        n_groups = int(self.group[-1]) + 1
+        self.unit = formulation.number * n_groups + self.group[self.problem.rows]
+        self.n_units_of_fold = formulation.n_problems_of_fold * n_groups
+        n_units = formulation.n_folds * self.n_units_of_fold
+        self.units = np.searchsorted(self.unit, np.arange(n_units + 1))
+        self.whole_tolerance = np.full(n_units, np.inf)  # a level solved it to
         self.levels: list[LevelState] = []
         self.neglected = 0.0  # bound of what the solver left out of any entry of the gradient
+        self.converged = np.zeros(formulation.n_folds, bool)
+        self.early: EarlyModel | None = None
         self.report = TrainReport(
             threads=self.threads,
-            n_merged=n_rows - rows.n_samples,
+            n_merged=prepared.n_merged,
             n_groups=self.locality.n_groups,
         )
-        self.iterations_left = options.max_iterations
-
-    def make_plan(self) -> Plan:
-        options, n_rows = self.options, self.data.rows.n_samples
-        largest = int(np.diff(self.formulation.start).max())
-        levels = options.levels if self.task.has_levels else 0
-        plan = make_plan(
-            min(largest, n_rows),
-            levels,
-            options.branching,
-            options.early_level,
-            dear_rows=self.data.has_dear_rows,
-        )
-        if options.early and not self.task.has_levels:
-            raise ValueError(f"there are no early models of {options.svm_type}: it has no levels")
-        if options.early and plan.early_level is None:
-            raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
-        return plan
+        self.iterations_left = self.options.max_iterations  # of a fold
 
     @property
     def is_whole(self) -> np.ndarray:
@@ -159,31 +123,9 @@ class _Run:
         """How many of these variables, ascending, are in each unit."""
         return np.diff(np.searchsorted(variables, self.units))
 
-    def describe_duplicates(self) -> str:
-        merged = len(self.duplicates.rows) - len(self.duplicates.first)
-        return f" ({merged} repeat others)" if merged else ""
-
-    def describe_groups(self) -> str:
-        sizes = np.diff(self.locality.start)
-        if len(sizes) == 1:
-            return ""
-        return f", {len(sizes)} independent groups of up to {sizes.max()} rows"
-
     def run(self) -> tuple[Model, TrainReport]:
-        early = None
-        for level in self.plan.levels:
-            division = self.divide(level)
-            if level == self.plan.early_level:
-                early = early_model(self, level, division)
-                if self.options.early:
-                    break
-        if not self.options.early:
-            # where rows are dear the solver computes them once, for the gradient and its steps
-            known = bool(self.plan.levels) and not self.data.has_dear_rows
-            if known:
-                self.extend_gradient(self.refine())
-            self.conquer(gradient_given=known)
-        self.report.seconds_train = time.perf_counter() - self.start
+        self.improve()
+        self.report.seconds_train = time.perf_counter() - self.prepared.start
         exact = None if self.options.early else exact_model(self)
         if self.options.measure_levels:
             self.measure_levels()
@@ -191,30 +133,71 @@ class _Run:
             self.data.kernel,
             self.task.labels,
             exact,
-            early,
+            self.early,
             svm_type=self.options.svm_type,
-            probability=probability_of(self) if self.options.probability else None,
+            probability=self.probability() if self.options.probability else None,
             report=self.report,
         )
         return model, self.report
 
-    def divide(self, level: int) -> Division:
-        """Cluster the rows for a level and solve its clusters from the current alpha."""
-        start = time.perf_counter()
-        kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
+    def probability(self) -> Probability:
+        """What turns decision values into probabilities, from folds that start from the solution
+        of all rows."""
+        folds = folds_for_probability(self.prepared)
+        formulation = formulation_of_folds(self.prepared, folds, range(folds.n_folds))
         n_rows = self.data.rows.n_samples
-        support = np.unique(self.problem.rows[self.alpha != 0])
+        start = time.perf_counter()
+        self.progress.begin("probabilities", n_rows)
+        run = Run(self.prepared, PartOfProgress(self.progress, 1, 0, n_rows), formulation)
+        run.alpha = alpha_without_held_out(self, folds, run.formulation)
+        run.extend_gradient(np.zeros(0, np.int64))
+        run.conquer(gradient_given=True)
+        self.report.include(run.report)
+        found = probability_of(run, folds)
+        self.progress.end("probabilities", time.perf_counter() - start, np.count_nonzero(run.alpha))
+        return found
+
+    def improve(self) -> None:
+        """Algorithm 1, from the alpha there is."""
+        for level in self.plan.levels:
+            division = self.divide(level)
+            if level == self.plan.early_level:
+                self.keep_early(level, division)
+                if self.options.early:
+                    return
+        # where rows are dear the solver computes them once, for the gradient and its steps
+        known = bool(self.plan.levels) and not self.data.has_dear_rows
+        if known:
+            self.extend_gradient(self.refine())
+        self.conquer(gradient_given=known)
+
+    def keep_early(self, level: int, division: Division) -> None:
+        self.early = early_model(self, level, division)
+
+    def clustering(self, level: int) -> tuple[Partition, np.ndarray]:
+        """The partition of a level, and the cluster of every row."""
+        kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
         partition = two_step_kernel_kmeans(
             self.data.rows,
             kernel,
             self.plan.branching**level,
-            sample_from=support if len(support) else np.arange(n_rows),
+            sample_from=self.rows_to_sample(),
             sample_size=max(self.options.sample, self.plan.branching**level),
             rng=self.rng,
             threads=self.threads,
             group=None if self.formulation.has_sums else self.locality.group,
         )
-        cluster = partition.assign(self.data.rows, self.threads)
+        return partition, partition.assign(self.data.rows, self.threads)
+
+    def rows_to_sample(self) -> np.ndarray:
+        """Rows with support vectors, at first all rows."""
+        support = np.unique(self.problem.rows[self.alpha != 0])
+        return support if len(support) else np.arange(self.data.rows.n_samples)
+
+    def divide(self, level: int) -> Division:
+        """Cluster the rows for a level and solve its clusters from the current alpha."""
+        start = time.perf_counter()
+        partition, cluster = self.clustering(level)
         clustered = time.perf_counter()
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
         tolerance = max(self.options.tolerance, wanted)
@@ -229,21 +212,32 @@ class _Run:
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         units, n_parts = np.unique(parts // n_clusters, return_counts=True)
         self.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
-        rows = Coefficients(self).row_numbers
-        level_report = LevelReport(
-            level=level,
-            n_clusters=n_clusters,
-            largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
-            seconds_clustering=clustered - start,
-            seconds_training=time.perf_counter() - clustered,
-            n_sv=len(rows),
-            objective=objective,
-            kernel_evaluations=self.report.counts["kernel_evaluations"] - before[0],
-            pairs_skipped=self.report.counts["pairs_skipped"] - before[1],
+        self.note_level(
+            LevelReport(
+                level=level,
+                n_clusters=n_clusters,
+                largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
+                seconds_clustering=clustered - start,
+                seconds_training=time.perf_counter() - clustered,
+                n_sv=0,
+                objective=objective,
+                kernel_evaluations=self.report.counts["kernel_evaluations"] - before[0],
+                pairs_skipped=self.report.counts["pairs_skipped"] - before[1],
+            ),
+            cluster,
         )
-        self.report.levels.append(level_report)
+        missed = parts[[not one["converged"] for one in solved]]
+        self.converged[:] = True
+        self.converged[missed // (n_clusters * self.n_units_of_fold)] = False
+        self.report.converged = bool(self.converged.all())
+        return Division(partition, cluster, members, sizes)
+
+    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
+        """Report a level, and keep what measuring it will need."""
+        rows = Coefficients(self).row_numbers
+        report.n_sv = len(rows)
+        self.report.levels.append(report)
         self.report.support_by_level.append(np.sort(rows))
-        self.report.converged = all(one["converged"] for one in solved)
         if self.options.measure_levels and self.formulation.n_problems == 1:
             variables = np.flatnonzero(self.alpha)
             self.levels.append(
@@ -252,11 +246,10 @@ class _Run:
                     self.problem.rows[variables],
                     self.alpha[variables],
                     self.problem.linear[variables],
-                    objective,
+                    report.objective,
                 )
             )
-        self.progress.end_level(level_report)
-        return Division(partition, cluster, members, sizes)
+        self.progress.end_level(report)
 
     def measure_levels(self) -> None:
         """Theorem 1 per level, with C of every row and merged rows counted as many times."""
@@ -287,20 +280,29 @@ class _Run:
         """The gradient of all variables from that of `known`, which hold all support vectors."""
         start = time.perf_counter()
         others = np.setdiff1d(np.flatnonzero(~self.is_whole), known, assume_unique=True)
-        self.gradient[others] = gradient_of(
-            self.data,
-            self.problem,
-            self.alpha,
-            others,
-            self.units,
-            self.reach,
-            self.threads,
-            float64=False,
-        )
+        self.gradient[others], n_values = self.gradient_of(others, self.reach, float64=False)
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
         self.neglected = max(self.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
-        self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
+        self.report.counts["kernel_evaluations"] += n_values
+
+    def gradient_of(
+        self, variables: np.ndarray, reach: Reach, *, float64: bool
+    ) -> tuple[np.ndarray, int]:
+        """Gradient of some variables, from float64 or from float32 kernel values, those between
+        units and out of reach left out; and the number of kernel values."""
+        support = np.flatnonzero(self.alpha)
+        terms = Terms(self.problem.rows, self.unit, self.unit % self.n_units_of_fold)
+        sums, n_values = sums_of_units(
+            self.data,
+            terms.take(variables),
+            terms.take(support),
+            self.alpha[support],
+            reach,
+            self.threads,
+            float64=float64,
+        )
+        return sums - self.problem.linear[variables], n_values
 
     def conquer(self, *, gradient_given: bool) -> None:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
@@ -309,30 +311,33 @@ class _Run:
         violation; while there is one, the solver goes on from them.
         """
         start = time.perf_counter()
-        everything = np.arange(self.problem.size, dtype=np.int32)
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
+        folds = list(range(self.formulation.n_folds))
+        certificates: dict[int, Certificate] = {}
         for attempt in range(LARGEST_REFINEMENTS):
             first = attempt == 0
-            attainable = ROUNDING * float(np.abs(self.alpha).sum())
+            members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
+            attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
             self.solve(
-                everything,
-                np.diff(self.units),
+                members,
+                self.sizes_of(members),
                 max(SOLVER_TOLERANCE * tolerance, attainable),
                 gradient_given=gradient_given or not first,
             )
-            certificate = self.verify(attempt)
+            certificates |= self.verify(folds, attempt)
+            folds = [k for k in folds if not self.is_reached(certificates[k])]
             if (
-                self.is_reached(certificate)
+                not folds
                 or self.iterations_left == 0
                 or self.progress.stop
                 or tolerance < attainable
             ):
                 break
             if self.options.gap is not None:
-                wanted = 0.5 * self.options.gap / certificate.relative_gap
+                wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
                 tolerance *= min(max(wanted, 0.01), 0.5)
-        self.settle(certificate)
+        self.settle([certificates[k] for k in sorted(certificates)])
         self.report.conquer_seconds = time.perf_counter() - start
         self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
 
@@ -342,28 +347,29 @@ class _Run:
             return certificate.violation <= self.options.tolerance
         return certificate.relative_gap <= self.options.gap
 
-    def verify(self, attempt: int) -> Certificate:
-        """The certificate of the current alpha; every attempt draws other random rows."""
+    def verify(self, folds: list[int], attempt: int) -> dict[int, Certificate]:
+        """The certificates of some folds; every attempt draws other random rows."""
         start = time.perf_counter()
-        certificates = []
-        for part in self.formulation.parts():
-            inside = slice(*np.searchsorted(self.units, [part.start, part.stop + 1]))
-            certificates.append(
-                check(
-                    self.data,
-                    self.problem.part(part),
-                    self.alpha[part],
-                    self.gradient[part],
-                    self.units[inside] - part.start,
-                    self.locality,
-                    neglected=self.neglected,
-                    every_row=self.options.certify,
-                    seed=self.options.seed + attempt,
-                    threads=self.threads,
-                )
+        parts = [self.formulation.parts_of_fold(k) for k in folds]
+        found = iter(
+            check(
+                self.problem,
+                [part for own in parts for part in own],
+                self.alpha,
+                self.gradient,
+                lambda some: self.gradient_of(some, self.locality.between, float64=True)[0],
+                self.data,
+                self.locality,
+                neglected=self.neglected,
+                every_row=self.options.certify,
+                seed=self.options.seed + attempt,
             )
+        )
         self.report.seconds_verify += time.perf_counter() - start
-        return Certificate.of_all(certificates)
+        return {
+            k: Certificate.of_all([next(found) for _ in own])
+            for k, own in zip(folds, parts, strict=True)
+        }
 
     def solve(
         self,
@@ -372,11 +378,8 @@ class _Run:
         tolerance: float,
         *,
         gradient_given: bool = False,
-        alpha: np.ndarray | None = None,
-        gradient: np.ndarray | None = None,
     ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place: the run's alpha
-        and gradient unless others are given."""
+        """Solve parts of the problem, `sizes` of the variables `members`, in place."""
         if self.progress.stop:
             tolerance = float("inf")
         solved = _core.solve_clusters(
@@ -385,8 +388,8 @@ class _Run:
             self.problem,
             np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
             members,
-            self.alpha if alpha is None else alpha,
-            self.gradient if gradient is None else gradient,
+            self.alpha,
+            self.gradient,
             tolerance,
             self.iterations_left,
             self.cache_bytes,
@@ -399,15 +402,17 @@ class _Run:
         self.neglected = max([self.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
         if self.iterations_left >= 0:
-            used = sum(one["iterations"] for one in solved)
+            used = sum(one["iterations"] for one in solved) // self.formulation.n_folds
             self.iterations_left = max(0, self.iterations_left - used)
         return solved
 
-    def settle(self, certificate: Certificate) -> None:
+    def settle(self, folds: list[Certificate]) -> None:
+        certificate = Certificate.of_all(folds)
         self.report.objective = certificate.objective
         self.report.violation = certificate.violation
         self.report.duality_gap = certificate.gap
         self.report.relative_gap = certificate.relative_gap
         self.report.kernel_error = certificate.kernel_error
-        self.report.converged = self.is_reached(certificate)
-        self.certificates = certificate.parts
+        self.converged = np.array([self.is_reached(fold) for fold in folds])
+        self.report.converged = bool(self.converged.all())
+        self.certificates = [part for fold in folds for part in fold.parts]
