@@ -11,6 +11,8 @@ namespace dcsvm {
 
 namespace {
 
+constexpr double too_long = 1.1;
+
 // A box QP restricted to some variables, with its own copies of their data.
 struct SubProblem {
   SubProblem(const BoxQp& whole, const std::int32_t* variables, std::size_t n)
@@ -75,15 +77,11 @@ class LevelSolver {
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
     for (const std::size_t c : order) total_cost_ += cost(c);
-    double cost_left = total_cost_;
     reports_.resize(clusters_.n_clusters);
     const int n_threads = options_.solve.n_threads;
     std::size_t first = 0;
-    while (first < order.size() && (n_threads == 1 || cost(order[first]) * n_threads > cost_left)) {
-      cost_left -= cost(order[first]);
-      solve_one(order[first], n_threads);
-      ++first;
-    }
+    while (first < order.size() && (n_threads == 1 || leaves_threads_idle(order, first)))
+      solve_one(order[first++], n_threads);
     const auto n = static_cast<std::int64_t>(order.size());
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
     for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k)
@@ -98,6 +96,19 @@ class LevelSolver {
   }
   double cost(std::size_t c) const {
     return static_cast<double>(size(c)) * static_cast<double>(size(c));
+  }
+
+  // Whether clusters solved by one thread each, those from `first` on in this order, would take too
+  // much longer than if all threads had work to the end.
+  bool leaves_threads_idle(const std::vector<std::size_t>& order, std::size_t first) const {
+    std::vector<double> busy(static_cast<std::size_t>(options_.solve.n_threads), 0.0);
+    double sum = 0;
+    for (std::size_t k = first; k < order.size(); ++k) {
+      *std::min_element(busy.begin(), busy.end()) += cost(order[k]);
+      sum += cost(order[k]);
+    }
+    const double longest = *std::max_element(busy.begin(), busy.end());
+    return longest * static_cast<double>(busy.size()) > too_long * sum;
   }
 
   void solve_one(std::size_t c, int n_threads) {

@@ -31,8 +31,8 @@ struct ClusterOptions {
 };
 
 // Solves every cluster from its part of the iterate, whose gradients are those inside the clusters.
-// Those not begun when it is stopped are left as they were. A cluster that would dominate the
-// level's cost is solved with all threads, the others side by side with one thread each; which way
+// Those not begun when it is stopped are left as they were. The largest clusters are solved with
+// all threads until the others keep all of them busy side by side, with one thread each; which way
 // does not change a bit of the result.
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
                                         const BoxQp& qp, const Clusters& clusters,

@@ -6,6 +6,7 @@ that matter: free variables, those nearest to violating, and a random sample of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.formulation import BoxProblem
 from dcsvm.kernels import KernelRows
-from dcsvm.locality import Locality, Reach
+from dcsvm.locality import Locality
 
 RANDOM_ROWS = 10_000
 NEAREST_ROWS = 1_000
@@ -62,57 +63,116 @@ class Certificate:
 
 
 def check(
-    data: KernelRows,
     problem: BoxProblem,
+    parts: list[slice],
     alpha: np.ndarray,
     gradient: np.ndarray,
-    units: np.ndarray,
+    gradient_of: Callable[[np.ndarray], np.ndarray],
+    data: KernelRows,
     locality: Locality,
     *,
     neglected: float,
     every_row: bool,
     seed: int,
-    threads: int,
-    stop: _core.Stop,
-) -> Certificate:
-    """Replace the checked entries of `gradient` by their float64 values and state the optimality.
-    `neglected` bounds what the solver left out of any entry.
+) -> list[Certificate]:
+    """Replace the checked entries of `gradient` by their float64 values, those of some variables
+    (ascending) that `gradient_of` computes, and state the optimality of each problem in `parts`,
+    none of them empty. `neglected` bounds what the solver left out of any entry.
 
     After it no row that could violate rests on float32 kernel values, nor does the objective where
     they would show in it, as far as the error seen on the random rows holds for the others. The gap
     has terms of free and of violating variables only, so it rests on float64 values too.
     """
-    remaining = np.ones(problem.size, bool)
-    difference = np.zeros(problem.size)
-    checked = (
-        np.arange(problem.size)
-        if every_row
-        else _rows_to_check(problem, alpha, _reduced(problem, alpha, gradient), seed)
-    )
-    while len(checked):
+    # rows that come first are drawn in all problems, so that they are computed once for all
+    draw = np.random.default_rng(seed).permutation(data.rows.n_samples)
+    checks = [_Check(problem.part(own), alpha[own], gradient[own], draw) for own in parts]
+    wanted = [np.arange(one.size) if every_row else one.first_variables() for one in checks]
+    while any(len(some) for some in wanted):
         exact = gradient_of(
-            data, problem, alpha, checked, units, locality.between, threads, float64=True, stop=stop
+            np.concatenate([own.start + some for own, some in zip(parts, wanted, strict=True)])
         )
-        difference[checked] = exact - gradient[checked]
-        gradient[checked] = exact
-        remaining[checked] = False
-        error = float(np.max(np.abs(difference)))
-        needed = np.abs(_reduced(problem, alpha, gradient)) < neglected + SAFETY * error
-        if _doubt(problem, alpha, gradient, difference, remaining) > OBJECTIVE_ERROR:
-            needed |= alpha != 0
-        checked = np.flatnonzero(needed & remaining)
-    objective, violation, gap, multipliers = _core.optimality(problem, alpha, gradient)
-    neglected = locality.neglected(alpha)  # of the checked rows; of the others only the sign counts
-    room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
-    gap += float(neglected * room)
-    return Certificate(
-        objective,
-        violation + neglected * (1 if problem.group is None else 2),
-        gap if data.kernel.is_positive_semidefinite else None,
-        kernel_error=0.0 if every_row else float(np.max(np.abs(difference))),
-        n_checked=int(np.count_nonzero(~remaining)),
-        multipliers=tuple(multipliers),
-    )
+        ends = np.cumsum([len(some) for some in wanted])[:-1]
+        for one, some, values in zip(checks, wanted, np.split(exact, ends), strict=True):
+            one.replace(some, values)
+        wanted = [
+            one.doubtful(neglected) if len(some) else some
+            for one, some in zip(checks, wanted, strict=True)
+        ]
+    is_convex = data.kernel.is_positive_semidefinite
+    return [one.certificate(locality, is_convex, every_row) for one in checks]
+
+
+class _Check:
+    """One problem of which more and more entries of the gradient are float64, in place."""
+
+    def __init__(
+        self, problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray, draw: np.ndarray
+    ):
+        self.problem, self.alpha, self.gradient, self.draw = problem, alpha, gradient, draw
+        self.size = problem.size
+        self.remaining = np.ones(self.size, bool)
+        self.difference = np.zeros(self.size)
+
+    @property
+    def error(self) -> float:
+        return float(np.max(np.abs(self.difference)))
+
+    def first_variables(self) -> np.ndarray:
+        gradient = _reduced(self.problem, self.alpha, self.gradient)
+        free = (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
+        checked = free.copy()
+        bounded = np.flatnonzero(~free)
+        if len(bounded) > NEAREST_ROWS:
+            near = np.argpartition(np.abs(gradient[bounded]), NEAREST_ROWS)[:NEAREST_ROWS]
+            bounded = bounded[near]
+        checked[bounded] = True
+        others = np.flatnonzero(~checked)
+        if len(others) > RANDOM_ROWS:
+            drawn = self.draw[self.problem.rows[others]]
+            others = others[np.argpartition(drawn, RANDOM_ROWS)[:RANDOM_ROWS]]
+        checked[others] = True
+        return np.flatnonzero(checked)
+
+    def replace(self, checked: np.ndarray, exact: np.ndarray) -> None:
+        self.difference[checked] = exact - self.gradient[checked]
+        self.gradient[checked] = exact
+        self.remaining[checked] = False
+
+    def doubtful(self, neglected: float) -> np.ndarray:
+        """Variables that might violate, or show in the objective, and were not checked yet."""
+        reduced = _reduced(self.problem, self.alpha, self.gradient)
+        needed = np.abs(reduced) < neglected + SAFETY * self.error
+        if self._objective_error() > OBJECTIVE_ERROR:
+            needed |= self.alpha != 0
+        return np.flatnonzero(needed & self.remaining)
+
+    def _objective_error(self) -> float:
+        """Relative error of the objective from the support vectors that were not checked, estimated
+        from those that were."""
+        weight = np.abs(self.alpha)
+        unchecked = weight[self.remaining].sum()
+        if unchecked == 0:
+            return 0.0
+        checked = max(weight[~self.remaining].sum(), 1e-300)
+        seen = abs(np.dot(self.alpha, self.difference)) / checked
+        objective = abs(np.dot(self.alpha, self.gradient - self.problem.linear))
+        return float(seen * unchecked / max(objective, 1e-300))
+
+    def certificate(self, locality: Locality, is_convex: bool, every_row: bool) -> Certificate:
+        problem, alpha = self.problem, self.alpha
+        objective, violation, gap, multipliers = _core.optimality(problem, alpha, self.gradient)
+        # of the checked rows; of the others only the sign counts
+        neglected = locality.neglected(alpha)
+        room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
+        gap += float(neglected * room)
+        return Certificate(
+            objective,
+            violation + neglected * (1 if problem.group is None else 2),
+            gap if is_convex else None,
+            kernel_error=0.0 if every_row else self.error,
+            n_checked=int(np.count_nonzero(~self.remaining)),
+            multipliers=tuple(multipliers),
+        )
 
 
 def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -121,69 +181,3 @@ def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np
         return gradient
     multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
     return gradient + multipliers[problem.group]
-
-
-def gradient_of(
-    data: KernelRows,
-    problem: BoxProblem,
-    alpha: np.ndarray,
-    variables: np.ndarray,
-    units: np.ndarray,
-    reach: Reach,
-    threads: int,
-    *,
-    float64: bool,
-    stop: _core.Stop | None = None,
-) -> np.ndarray:
-    """Gradient of some variables (ascending), from float64 or from float32 kernel values; those
-    between units and out of reach are left out. `units` are the places where variables begin that
-    share kernel values with no others, and the end. Raises Stopped."""
-    row = problem.rows
-    support = np.flatnonzero(alpha)
-    gradient = np.empty(len(variables))
-    ends, support_ends = (np.searchsorted(v, units) for v in (variables, support))
-    for unit in range(len(units) - 1):
-        own = slice(ends[unit], ends[unit + 1])
-        sources = support[support_ends[unit] : support_ends[unit + 1]]
-        if own.start == own.stop:
-            continue
-        gradient[own] = _core.kernel_product(
-            data.setup,
-            data.points,
-            row[variables[own]].astype(np.int32),
-            data.points,
-            row[sources].astype(np.int32),
-            alpha[sources],
-            float64,
-            threads,
-            reach,
-            stop,
-        )[:, 0]
-    return gradient - problem.linear[variables]
-
-
-def _doubt(problem, alpha, gradient, difference, remaining) -> float:
-    """Relative error of the objective from the support vectors that were not checked, estimated
-    from those that were."""
-    weight = np.abs(alpha)
-    unchecked = weight[remaining].sum()
-    if unchecked == 0:
-        return 0.0
-    seen = abs(np.dot(alpha, difference)) / max(weight[~remaining].sum(), 1e-300)
-    objective = abs(np.dot(alpha, gradient - problem.linear))
-    return float(seen * unchecked / max(objective, 1e-300))
-
-
-def _rows_to_check(problem, alpha, gradient, seed) -> np.ndarray:
-    free = (alpha > problem.lower) & (alpha < problem.upper)
-    checked = free.copy()
-    bounded = np.flatnonzero(~free)
-    if len(bounded) > NEAREST_ROWS:
-        near = np.argpartition(np.abs(gradient[bounded]), NEAREST_ROWS)[:NEAREST_ROWS]
-        checked[bounded[near]] = True
-    else:
-        checked[bounded] = True
-    others = np.flatnonzero(~checked)
-    rng = np.random.default_rng(seed)
-    checked[rng.choice(others, size=min(RANDOM_ROWS, len(others)), replace=False)] = True
-    return np.flatnonzero(checked)

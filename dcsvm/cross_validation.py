@@ -1,20 +1,32 @@
-"""Cross validation by refits: every fold is predicted by a model of the other rows, each trained to
-the tolerance. Nothing is shared between folds.
+"""Cross validation: every row is predicted by a model of the rows that its fold does not hold out,
+each model trained to the tolerance.
+
+Folds are further problems over the same rows. They have everything in common that no label of a
+held-out row has touched: merged and encoded rows, independent groups, clusterings, kernel values.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from dcsvm.dataset import Rows
-from dcsvm.folds import shuffled_folds, stratified_folds
-from dcsvm.model import CLASSIFIERS
+from dcsvm.extraction import Division
+from dcsvm.folds import Folds
+from dcsvm.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.model import CLASSIFIERS, Model
 from dcsvm.options import TrainOptions
-from dcsvm.report import Progress
-from dcsvm.training import train_rows
+from dcsvm.partition import Partition
+from dcsvm.predict import predicted_from
+from dcsvm.preparation import Prepared, prepare
+from dcsvm.report import LevelReport, PartOfProgress, Progress
+from dcsvm.training import Run
+
+VARIABLES_AT_ONCE = 2**20  # of folds solved side by side, or
+ROOM_OF_FOLDS = 4  # times those of all rows
 
 
 def cross_validate(
@@ -33,25 +45,84 @@ def cross_validate(
     """
     start = time.perf_counter()
     progress = progress or Progress()
-    of_classes = options.svm_type in CLASSIFIERS
-    if of_classes:
-        fold = stratified_folds(labels, n_folds, options.seed)
-    else:
-        fold = shuffled_folds(len(labels), n_folds, options.seed)
+    if options.svm_type in CLASSIFIERS and len(np.unique(labels)) == 1:
+        return labels.copy()
     progress.begin("cross validation", rows.n_samples)
-    predicted = np.empty(len(labels))
+    prepared = prepare(rows, labels, options)
+    if not options.early:  # no level has to be better than the start of the next
+        prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
+    folds = folds_of(prepared, n_folds)
+    predicted, open_ = _by_class_alone(prepared, folds)
+    clusterings: dict[int, tuple[Partition, np.ndarray]] = {}
     n_done = n_sv = n_failed = 0
-    for k in range(n_folds):
-        held_out, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        if of_classes and len(np.unique(labels[others])) == 1:
-            predicted[held_out] = labels[others[0]]
-            continue
-        model, report = train_rows(rows.take(others), labels[others], options)
-        predicted[held_out] = model.predict(rows.take(held_out), threads=options.threads)
-        n_done, n_sv = n_done + len(held_out), n_sv + report.n_sv
-        n_failed += not report.converged
-        progress.advance(n_done, report.violation or 0.0, 0)
+    n_phases = len(prepared.plan.levels) + 2  # refine, conquer
+    for some in _batches(prepared, n_folds, open_):
+        formulation = formulation_of_folds(prepared, folds, some)
+        n_rows = folds.n_held(some)
+        part = PartOfProgress(progress, n_phases, n_done, n_rows)
+        run = _FoldRun(prepared, part, formulation, clusterings)
+        run.improve()
+        model = Model(run.data.kernel, run.task.labels, None, None, svm_type=options.svm_type)
+        for entries, values in held_out_values(run, folds, some, run.early_division):
+            predicted[entries] = predicted_from(model, values)
+        n_done, n_sv = n_done + n_rows, n_sv + run.n_sv
+        n_failed += np.count_nonzero(~run.converged)
     progress.end("cross validation", time.perf_counter() - start, n_sv)
     if n_failed:
         warnings.warn(f"{n_failed} of {n_folds} folds did not converge", stacklevel=2)
-    return predicted
+    return predicted[folds.entry]
+
+
+def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
+    """Predictions of the entries of folds that learn from one class only, and the other folds."""
+    predicted, folds_left = np.empty(len(folds.fold)), np.arange(folds.n_folds)
+    if prepared.task.kind != "classification":
+        return predicted, folds_left
+    is_known = folds.learns(prepared.values[folds.row], prepared.task.n_classes)
+    alone = is_known.sum(axis=1) == 1
+    own = alone[folds.fold]
+    predicted[own] = prepared.task.labels[is_known.argmax(axis=1)[folds.fold[own]]]
+    return predicted, folds_left[~alone]
+
+
+def _batches(prepared: Prepared, n_folds: int, folds: np.ndarray) -> list[np.ndarray]:
+    """Folds to solve side by side: as many as have not too many variables, at least one."""
+    size = prepared.formulation.problem.size
+    of_fold = size * (n_folds - 1) / n_folds
+    at_once = max(int(max(VARIABLES_AT_ONCE, ROOM_OF_FOLDS * size) / of_fold), 1)
+    return np.array_split(folds, -(-len(folds) // at_once)) if len(folds) else []
+
+
+class _FoldRun(Run):
+    """Folds side by side. Their clusterings look at no solution, so that all have the same."""
+
+    def __init__(self, prepared, progress, formulation, clusterings):
+        super().__init__(prepared, progress, formulation)
+        self.clusterings = clusterings
+        self.early_division: Division | None = None
+
+    def clustering(self, level: int, rng) -> tuple[Partition, np.ndarray]:
+        if level not in self.clusterings:
+            self.clusterings[level] = super().clustering(level, rng)
+        return self.clusterings[level]
+
+    def rows_to_sample(self) -> np.ndarray:
+        return np.arange(self.data.rows.n_samples, dtype=np.int32)
+
+    def keep_early(self, level: int, division: Division) -> None:
+        self.early_division = division if self.options.early else None
+
+    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
+        pass
+
+    @property
+    def n_sv(self) -> int:
+        """Support vectors of all folds, merged rows counted one by one."""
+        support = np.flatnonzero(self.alpha)
+        row = self.problem.rows[support]
+        fold = self.formulation.number[support] // self.formulation.n_problems_of_fold
+        _, place = np.unique(fold * len(self.values) + row, return_inverse=True)
+        counts = np.zeros(len(support))
+        size = np.abs(self.alpha[support]) / self.task.bound_of(self.values[row])
+        np.maximum.at(counts, place, np.ceil(size * (1 - 1e-12)))
+        return int(counts.sum())

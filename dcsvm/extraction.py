@@ -54,11 +54,8 @@ class Coefficients:
         return int(np.count_nonzero(np.any(np.abs(self.coef) >= self.bound, axis=0)))
 
 
-def offset_and_margin(
-    run, members: np.ndarray, alpha: np.ndarray | None = None, gradient: np.ndarray | None = None
-) -> tuple[float, float]:
-    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r. Alpha
-    and gradient are the run's unless others are given.
+def offset_and_margin(run, members: np.ndarray) -> tuple[float, float]:
+    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
 
     Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two sums
     r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided by it.
@@ -66,8 +63,7 @@ def offset_and_margin(
     problem = run.problem
     if problem.group is None:
         return 0.0, 1.0
-    alpha = (run.alpha if alpha is None else alpha)[members]
-    gradient = (run.gradient if gradient is None else gradient)[members]
+    alpha, gradient = run.alpha[members], run.gradient[members]
     lower, upper = problem.lower[members], problem.upper[members]
     offsets = []
     for group in range(problem.n_groups):
@@ -193,12 +189,12 @@ def early_model(run, level: int, division: Division) -> EarlyModel:
         class_=classes[order].astype(np.int32) if is_classification else None,
         rows=run.data.rows.take_for_model(found.place[order]),
         coef=found.coef[:, order],
-        rho=_offsets_of_clusters(run, division),
+        rho=offsets_of_clusters(run, division),
         row_numbers=found.row_numbers[order],
     )
 
 
-def _offsets_of_clusters(run, division: Division) -> np.ndarray:
+def offsets_of_clusters(run, division: Division) -> np.ndarray:
     """rho (n_clusters, n_problems); a cluster that has rows of one class only decides for it, and
     for none where it has neither. One that was not begun decides for most of its rows."""
     n_problems = run.formulation.n_problems

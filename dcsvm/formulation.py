@@ -6,8 +6,8 @@ the same rows; their variables stand one problem after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -52,11 +52,15 @@ class BoxProblem:
 @dataclass(frozen=True, eq=False)
 class Formulation:
     """Problems over the same rows: `problem` holds their variables, `start` int64 (n_problems + 1,)
-    where each begins, and `alpha` where a solver begins: feasible, with the sums that are kept."""
+    where each begins, and `alpha` where a solver begins: feasible, with the sums that are kept.
+
+    There may be several folds: the same problems for each, some of them empty, one fold after the
+    other."""
 
     problem: BoxProblem
     start: np.ndarray
     alpha: np.ndarray
+    n_folds: int = 1
 
     @property
     def n_problems(self) -> int:
@@ -80,9 +84,66 @@ class Formulation:
     def parts(self) -> list[slice]:
         return [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
 
+    def with_sums(self, alpha: np.ndarray) -> np.ndarray:
+        """alpha inside its bounds, brought to the sums that are kept (see `with_sum`)."""
+        problem = self.problem
+        alpha = np.clip(alpha, problem.lower, problem.upper)
+        for part in self.parts():
+            for group in range(problem.n_groups):
+                own = part.start + np.flatnonzero(problem.group[part] == group)
+                wanted = self.alpha[own].sum()
+                alpha[own] = with_sum(alpha[own], problem.lower[own], problem.upper[own], wanted)
+        return alpha
+
+    @property
+    def n_problems_of_fold(self) -> int:
+        return self.n_problems // self.n_folds
+
+    def parts_of_fold(self, fold: int) -> list[slice]:
+        """The problems of a fold that have variables."""
+        first = fold * self.n_problems_of_fold
+        parts = self.parts()[first : first + self.n_problems_of_fold]
+        return [part for part in parts if part.start < part.stop]
+
+    def variables_of_fold(self, fold: int) -> np.ndarray:
+        first, last = np.array([fold, fold + 1]) * self.n_problems_of_fold
+        return np.arange(self.start[first], self.start[last], dtype=np.int32)
+
 
 # Of rows in some order: (their classes or targets, how many equal rows each stands for).
 Formulate = Callable[[np.ndarray, np.ndarray], Formulation]
+
+
+def in_folds(
+    formulate: Formulate, values: np.ndarray, copies_of_folds: Iterable[np.ndarray]
+) -> Formulation:
+    """The problems of folds side by side, each learning from as many `copies` (n,) of every row; of
+    rows that have none in a fold it has no variables."""
+    folds = []
+    for copies in copies_of_folds:
+        kept = np.flatnonzero(copies).astype(np.int32)
+        one = formulate(values[kept], copies[kept])
+        rows = kept[one.problem.rows]
+        folds.append(replace(one, problem=replace(one.problem, row=rows)))
+    problems = [one.problem for one in folds]
+    group = None
+    if problems[0].group is not None:
+        group = np.concatenate([problem.group for problem in problems])
+    sizes = np.concatenate([np.diff(one.start) for one in folds])
+    problem = BoxProblem(
+        linear=np.concatenate([problem.linear for problem in problems]),
+        lower=np.concatenate([problem.lower for problem in problems]),
+        upper=np.concatenate([problem.upper for problem in problems]),
+        group=group,
+        n_groups=problems[0].n_groups,
+        row=np.concatenate([problem.rows for problem in problems]),
+    )
+    return Formulation(
+        problem,
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        np.concatenate([one.alpha for one in folds]),
+        n_folds=len(folds),
+    )
 
 
 def c_svc(sign: np.ndarray, C: float, copies: np.ndarray | int = 1) -> BoxProblem:
@@ -219,10 +280,13 @@ def _one(size: int) -> np.ndarray:
 
 
 def _pairs(classes: np.ndarray, n_classes: int):
-    """Rows int32 and signs of the variables of all pairs, and where each pair begins."""
+    """Rows int32 and signs of the variables of all pairs, and where each pair begins; a pair has
+    none where one of its classes has no rows."""
     rows, signs = [], []
+    present = np.bincount(classes, minlength=n_classes) > 0
     for first, second in pairs_of(n_classes):
-        own = np.flatnonzero((classes == first) | (classes == second)).astype(np.int32)
+        own = (classes == first) | (classes == second)
+        own = np.flatnonzero(own & present[first] & present[second]).astype(np.int32)
         rows.append(own)
         signs.append(np.where(classes[own] == first, 1.0, -1.0))
     start = np.concatenate(([0], np.cumsum([len(own) for own in rows]))).astype(np.int64)

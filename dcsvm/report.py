@@ -84,6 +84,14 @@ class TrainReport:
                 self.phases[name] += one[f"seconds_{name}"]
         self.kernel_evaluations = self.counts["kernel_evaluations"]
 
+    def include(self, other: TrainReport) -> None:
+        """Count the work of another run as work of this one."""
+        for name in EVALUATION_COUNTS:
+            self.counts[name] += other.counts[name]
+        for name in PHASE_SECONDS:
+            self.phases[name] += other.phases[name]
+        self.kernel_evaluations = self.counts["kernel_evaluations"]
+
 
 class Progress:
     """Told what happens; the default does nothing."""
@@ -105,6 +113,23 @@ class Progress:
 
     def end(self, name: str, seconds: float, n_sv: int) -> None:
         """Refine or conquer is done."""
+
+
+class PartOfProgress(Progress):
+    """Some of `n_phases` phases inside one phase of another Progress: passes on no names, but that
+    `n_done` and then more and more of its next `n_rows` rows are done with."""
+
+    def __init__(self, whole: Progress, n_phases: int, n_done: int, n_rows: int):
+        self.whole, self.n_phases = whole, n_phases
+        self.n_done, self.n_rows = n_done, n_rows
+        self.phase, self.phase_rows = -1, 1
+
+    def begin(self, name: str, n_rows: int) -> None:
+        self.phase, self.phase_rows = self.phase + 1, max(n_rows, 1)
+
+    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
+        done = (self.phase + min(rows_done / self.phase_rows, 1)) / self.n_phases
+        self.whole.advance(self.n_done + int(done * self.n_rows), violation, n_active)
 
 
 def report_dict(report: TrainReport) -> dict:

@@ -23,9 +23,10 @@ MEASURED = ("cluster", "support", "alpha", "linear")
 class RunState:
     """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
     `begun_with` int32: what the step in progress began with (the rows that a level's clusters are
-    sampled from, with `rng` as it was then; the variables of refine); None between steps. `early`
-    is the model of the early level, or of the last level before it. `neglected` bounds what the
-    solver left out of any entry of the gradient."""
+    sampled from, with `rng` as it was then; the variables of refine); None between steps.
+    `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
+    the model of the early level, or of the last level before it. `neglected` bounds what the solver
+    left out of any entry of the gradient, `seconds_before` are those of earlier processes."""
 
     iterate: Iterate
     whole_tolerance: np.ndarray
@@ -35,6 +36,8 @@ class RunState:
     steps_done: int = 0
     neglected: float = 0.0
     begun_with: np.ndarray | None = None
+    is_global: bool = True
+    seconds_before: float = 0.0
     early: EarlyModel | None = None
     levels: list[LevelState | None] = field(default_factory=list)
 
@@ -44,6 +47,7 @@ class RunState:
         values = {
             "steps_done": self.steps_done,
             "neglected": self.neglected,
+            "is_global": self.is_global,
             "iterations_left": self.iterations_left,
             "rng": self.rng.bit_generator.state,
             "report": {name: getattr(report, name) for name in REPORTED},
@@ -78,6 +82,7 @@ class RunState:
         self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
         self.steps_done = int(values["steps_done"])
         self.neglected = float(values["neglected"])
+        self.is_global = bool(values["is_global"])
         self.iterations_left = int(values["iterations_left"])
         self.rng.bit_generator.state = values["rng"]
         self.begun_with = arrays.get("begun_with")
@@ -87,6 +92,7 @@ class RunState:
             _check_numbers(self.begun_with, ends[self.steps_done])
         for name in REPORTED:
             setattr(self.report, name, values["report"][name])
+        self.seconds_before = self.report.seconds_train
         self.report.levels = [LevelReport(**level) for level in values["levels"]]
         n_levels = range(len(self.report.levels))
         self.report.support_by_level = [arrays[f"support_{number}"] for number in n_levels]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, gradient_of
+from dcsvm.certificate import Certificate
 
 NANOSECONDS = 1e9  # a thread, of kernel values, by the core's fixed model
 
@@ -37,17 +37,7 @@ def learn_gradient(run) -> None:
         unknown = np.concatenate([unknown[first], np.delete(unknown, first)])[:n_possible]
         unknown.sort()
     if len(unknown):
-        values = gradient_of(
-            run.data,
-            problem,
-            iterate.alpha,
-            unknown,
-            run.units,
-            run.reach,
-            run.threads,
-            float64=False,
-        )
-        iterate.learn(unknown, values)
+        iterate.learn(unknown, run.gradient_of(unknown, run.reach, float64=False)[0])
 
 
 def _certificate(run, part: slice) -> Certificate:

@@ -15,26 +15,30 @@ from functools import partial
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, check, gradient_of
+from dcsvm.certificate import Certificate, check
 from dcsvm.checkpoint import Checkpoint
 from dcsvm.dataset import Rows
-from dcsvm.duplicates import find_duplicates
 from dcsvm.extraction import Coefficients, Division, NoMargin, early_model, exact_model
-from dcsvm.held_out import probability_of
+from dcsvm.formulation import Formulation
+from dcsvm.held_out import (
+    alpha_without_held_out,
+    folds_for_probability,
+    formulation_of_folds,
+    probability_of,
+)
 from dcsvm.iterate import Iterate
-from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.kernel_sums import Terms, sums_of_units
+from dcsvm.kernels import Kernel
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
-from dcsvm.locality import find_locality
-from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.locality import Reach
+from dcsvm.model import EarlyModel, ExactModel, Model, Probability
 from dcsvm.options import TrainOptions
-from dcsvm.partition import two_step_kernel_kmeans
-from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
-from dcsvm.precomputed import training_matrix
-from dcsvm.report import LevelReport, Progress, TrainReport
+from dcsvm.partition import Partition, two_step_kernel_kmeans
+from dcsvm.preparation import Prepared, prepare
+from dcsvm.report import LevelReport, PartOfProgress, Progress, TrainReport
 from dcsvm.run_state import RunState
 from dcsvm.stopped import certificate_of_stopped
-from dcsvm.task import task_of
-from dcsvm.warm_start import first_alpha
+from dcsvm.warm_start import check_rows, first_alpha
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
@@ -48,15 +52,14 @@ class _CoreProgress:
     """Passes the core's calls on, and stores checkpoints: the iterate is brought up to date when
     one is due, and stored at the call after that."""
 
-    def __init__(self, run: _Run, *, storing: bool):
+    def __init__(self, run: Run):
         self.run, self.stop = run, run.stop
-        self.storing = storing and run.checkpoint is not None
         self.is_up_to_date = False
         self.error: BaseException | None = None
 
     def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
         self.run.progress.advance(rows_done, violation, n_active)
-        if not self.storing or not self.run.checkpoint.is_due:
+        if self.run.checkpoint is None or not self.run.checkpoint.is_due:
             return False
         if self.is_up_to_date:
             self.run.save()
@@ -82,116 +85,107 @@ def train_rows(
     `init_model` of the same rows, or of the first of them, is where training begins. Raises
     ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
-    return _Run(rows, labels, options, progress or Progress(), stop, checkpoint, init_model).run()
+    run = ready(
+        rows,
+        labels,
+        options,
+        progress,
+        stop=stop,
+        checkpoint=checkpoint,
+        init_model=init_model,
+    )
+    return run.run()
 
 
-class _Run:
+def ready(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    progress: Progress | None = None,
+    *,
+    stop: _core.Stop | None = None,
+    checkpoint: Checkpoint | None = None,
+    init_model: Model | None = None,
+) -> Run:
+    """The run that `train_rows` carries out, ready to begin or to go on."""
+    if init_model is not None:
+        check_rows(init_model, rows, options)
+    if checkpoint is not None:
+        checkpoint.begin(rows, labels, options, is_warm=init_model is not None)
+    prepared = prepare(rows, labels, options)
+    run = Run(prepared, progress or Progress(), stop=stop, checkpoint=checkpoint)
+    if init_model is not None:
+        run.begin_with(first_alpha(run, init_model))
+    run.resume()
+    return run
+
+
+class Run:
     """One training run: its fixed inputs, and the state that goes from level to level.
 
     Rows are those that are left when equal ones are merged, in the order of the locality. Variables
     belong to problems (one against one), each to one row; a unit is a problem, or its part in one
-    independent group of rows where no sum couples them.
+    independent group of rows where no sum couples them; a family the units of all folds that have
+    the same problem and group.
     """
 
     def __init__(
         self,
-        rows: Rows,
-        labels: np.ndarray,
-        options: TrainOptions,
+        prepared: Prepared,
         progress: Progress,
+        formulation: Formulation | None = None,
+        *,
         stop: _core.Stop | None = None,
         checkpoint: Checkpoint | None = None,
-        init_model: Model | None = None,
     ):
-        self.start = time.perf_counter()
-        self.options, self.progress, self.stop = options, progress, stop or _core.Stop()
-        self.checkpoint = checkpoint
-        self.is_warm = init_model is not None
-        if len(labels) != rows.n_samples:
-            raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-        if checkpoint is not None:
-            checkpoint.begin(rows, labels, options, is_warm=self.is_warm)
-        self.task = task_of(labels, options)
-        self.threads = _core.usable_threads(options.threads or default_threads())
-        gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
-        kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
-        if kernel.is_precomputed:
-            rows, kernel = training_matrix(rows, kernel, self.threads)
-        given_rows = rows
-        if options.gap is not None and not kernel.is_positive_semidefinite:
-            raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-        n_rows = rows.n_samples
-        # equal rows leave a fold of held-out values one by one, so they stay apart for those
-        kind = np.arange(n_rows) if options.probability else self.task.values
-        self.duplicates = find_duplicates(rows, kind)
-        values, copies = self.task.values[self.duplicates.first], self.duplicates.counts
-        if len(values) < n_rows:
-            rows = rows.take(self.duplicates.first)
-        formulation = self.task.formulate(values, copies)
-        budget = min(options.tolerance, options.gap or options.tolerance)
-        self.locality = find_locality(rows, kernel, formulation.weight, budget, self.threads)
-        if self.locality.is_ordered:
-            order = self.locality.order
-            values, copies = values[order], copies[order]
-            rows, formulation = rows.take(order), self.task.formulate(values, copies)
-        self.formulation = formulation
+        self.prepared, self.progress = prepared, progress
+        self.stop, self.checkpoint = stop or _core.Stop(), checkpoint
+        self.options, self.task, self.threads = prepared.options, prepared.task, prepared.threads
+        self.duplicates, self.locality = prepared.duplicates, prepared.locality
+        self.values, self.copies, self.data = prepared.values, prepared.copies, prepared.data
+        self.plan = prepared.plan
+        self.formulation = formulation = formulation or prepared.formulation
         self.problem = formulation.problem
-        self.values, self.copies = values, copies
-        self.data = KernelRows(rows, kernel, self.threads, coded=True)
-        self.plan = self.make_plan()
-        cache_mb = options.cache_mb or default_cache_mb()
-        self.cache_bytes = cache_mb * 1_000_000
-        described = "kernel values" if kernel.is_precomputed else "features"
-        progress.plan(
-            f"{n_rows} rows of {rows.n_features} {described}{self.describe_duplicates()}, "
-            f"{kernel.describe()}, "
-            f"{self.plan.describe()}, {self.threads} thread{'s'[: self.threads > 1]}, "
-            f"{cache_mb} MB for kernel values{self.describe_groups()}"
-        )
+        self.cache_bytes = prepared.cache_mb * 1_000_000
+        progress.plan(prepared.describe())
         self.reach = self.locality.reach(coupled=formulation.has_sums)
-        unit = formulation.number
+        self.group = np.zeros(len(self.values), np.int64)  # of rows, coupled by no sum
         if not formulation.has_sums:
-            unit = unit * self.locality.n_groups + self.locality.group[self.problem.rows]
-        self.unit = unit
-        self.units = np.searchsorted(unit, np.arange(int(unit[-1]) + 2))
+            self.group = self.locality.group
+        n_groups = int(self.group[-1]) + 1
+        self.unit = formulation.number * n_groups + self.group[self.problem.rows]
+        self.n_units_of_fold = formulation.n_problems_of_fold * n_groups
+        n_units = formulation.n_folds * self.n_units_of_fold
+        self.units = np.searchsorted(self.unit, np.arange(n_units + 1))
+        self.converged = np.zeros(formulation.n_folds, bool)
+        self.division: tuple[int, Division] | None = None  # of the last level that was begun
+        self.is_warm = False
         self.state = RunState(
             Iterate.of(formulation.alpha.copy()),
-            whole_tolerance=np.full(len(self.units) - 1, np.inf),
-            rng=np.random.default_rng(options.seed),
-            iterations_left=options.max_iterations,
+            whole_tolerance=np.full(n_units, np.inf),
+            rng=np.random.default_rng(self.options.seed),
+            iterations_left=self.options.max_iterations,
             report=TrainReport(
                 threads=self.threads,
-                n_merged=n_rows - rows.n_samples,
+                n_merged=prepared.n_merged,
                 n_groups=self.locality.n_groups,
             ),
         )
-        if init_model is not None:
-            self.state.iterate = Iterate.of(first_alpha(self, given_rows, init_model))
-        if checkpoint is not None and checkpoint.resume:
-            names = [name for name, _ in self.steps()]
-            variables, rows = self.problem.size, self.data.rows.n_samples
-            ends = [rows if name.startswith("level") else variables for name in names]
-            checkpoint.load(self.state, self.problem, ends)
-            progress.resume(names[self.state.steps_done])
-        self.seconds_before = self.report.seconds_train
-        self.division: tuple[int, Division] | None = None  # of the last level that was begun
 
-    def make_plan(self) -> Plan:
-        options, n_rows = self.options, self.data.rows.n_samples
-        largest = int(np.diff(self.formulation.start).max())
-        levels = options.levels if self.task.has_levels else 0
-        plan = make_plan(
-            min(largest, n_rows),
-            levels,
-            options.branching,
-            options.early_level,
-            dear_rows=self.data.has_dear_rows,
-        )
-        if options.early and not self.task.has_levels:
-            raise ValueError(f"there are no early models of {options.svm_type}: it has no levels")
-        if options.early and plan.early_level is None:
-            raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
-        return plan
+    def begin_with(self, alpha: np.ndarray) -> None:
+        """Begin with a feasible alpha instead of where solvers begin."""
+        self.state.iterate = Iterate.of(alpha)
+        self.is_warm = True
+
+    def resume(self) -> None:
+        """Go on from the checkpoint, where that is wanted."""
+        if self.checkpoint is None or not self.checkpoint.resume:
+            return
+        names = [name for name, _ in self.steps()]
+        variables, rows = self.problem.size, self.data.rows.n_samples
+        ends = [rows if name.startswith("level") else variables for name in names]
+        self.checkpoint.load(self.state, self.problem, ends)
+        self.progress.resume(names[self.state.steps_done])
 
     @property
     def iterate(self) -> Iterate:
@@ -224,16 +218,6 @@ class _Run:
         """How many of these variables, ascending, are in each unit."""
         return np.diff(np.searchsorted(variables, self.units))
 
-    def describe_duplicates(self) -> str:
-        merged = len(self.duplicates.rows) - len(self.duplicates.first)
-        return f" ({merged} repeat others)" if merged else ""
-
-    def describe_groups(self) -> str:
-        sizes = np.diff(self.locality.start)
-        if len(sizes) == 1:
-            return ""
-        return f", {len(sizes)} independent groups of up to {sizes.max()} rows"
-
     def steps(self) -> list[tuple[str, Callable[[], None]]]:
         """What there is to do, by names, in order."""
         steps = []
@@ -247,21 +231,16 @@ class _Run:
         return [*steps, ("conquer", self.conquer)]
 
     def run(self) -> tuple[Model, TrainReport]:
-        """Algorithm 1, from wherever the state is."""
+        """The model, of whatever there is if the run is stopped."""
         probability = None
         try:
-            for name, step in self.steps()[self.state.steps_done :]:
-                if self.stop.is_requested:
-                    raise _core.Stopped
-                step()
-                self.state.steps_done += name != "conquer"
-                self.save()
+            self.improve()
             self.set_seconds()
             exact = None if self.options.early else exact_model(self)
             if self.options.measure_levels:
                 self.measure_levels()
             if self.options.probability:
-                probability = probability_of(self)
+                probability = self.probability()
         except _core.Stopped:
             exact = self.end_early()
         model = Model(
@@ -275,8 +254,20 @@ class _Run:
         )
         return model, self.report
 
+    def improve(self) -> None:
+        """Algorithm 1, from wherever the state is."""
+        steps = self.steps()
+        for name, step in steps[self.state.steps_done :]:
+            if self.stop.is_requested:
+                raise _core.Stopped
+            step()
+            self.state.steps_done += name != steps[-1][0]
+            self.save()
+
     def set_seconds(self) -> None:
-        self.report.seconds_train = self.seconds_before + time.perf_counter() - self.start
+        self.report.seconds_train = (
+            self.state.seconds_before + time.perf_counter() - self.prepared.start
+        )
 
     def save(self) -> None:
         """Store a checkpoint, if one is kept."""
@@ -297,61 +288,84 @@ class _Run:
         self.set_seconds()
         if state.early is None and self.division is not None and np.any(self.alpha):
             state.early = early_model(self, *self.division)
-        if not self.has_whole_gradients:
+        if not state.is_global:
             self.iterate.forget(np.flatnonzero(~self.is_whole))
         if not np.any(self.alpha) and state.early is None:
             raise _core.Stopped
         if self.options.early and state.early is not None:
             return None
-        self.settle(certificate_of_stopped(self), converged=False)
+        certificate = certificate_of_stopped(self)
+        self.settle(certificate, list(certificate.parts))
         try:
             return exact_model(self)
         except NoMargin as nothing:
             raise _core.Stopped from nothing
 
-    @property
-    def has_whole_gradients(self) -> bool:
-        """Whether what is known of the gradient is of the whole problem, not of clusters."""
-        steps, number = [name for name, _ in self.steps()], self.state.steps_done
-        begun = self.state.begun_with is not None
-        return (number > 0 and steps[number - 1] in ("refine", "gradient")) or (
-            begun and steps[number] in ("refine", "conquer")
-        )
-
-    def divide(self, level: int) -> None:
-        """Cluster the rows for a level and solve its clusters from the current alpha."""
-        state = self.state
+    def probability(self) -> Probability:
+        """What turns decision values into probabilities, from folds that start from the solution
+        of all rows."""
+        folds = folds_for_probability(self.prepared)
+        formulation = formulation_of_folds(self.prepared, folds, range(folds.n_folds))
+        n_rows = self.data.rows.n_samples
         start = time.perf_counter()
-        wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
-        tolerance = max(self.options.tolerance, wanted)
-        open_ = np.flatnonzero(state.whole_tolerance[self.unit] > tolerance)
-        if state.begun_with is None:
-            support = np.unique(self.problem.rows[self.alpha != 0])
-            everything = np.arange(self.data.rows.n_samples, dtype=np.int32)
-            state.begun_with = support if len(support) else everything
-            self.iterate.forget(open_)
-        # a sum couples the groups, but a part of a level may keep one of its own: not in the early
-        # level, whose clusters have one rho
-        is_one_sum = self.formulation.has_sums and level == self.plan.early_level
-        group = None if is_one_sum else self.locality.group
-        rng = copy.deepcopy(state.rng)
+        self.progress.begin("probabilities", n_rows)
+        part = PartOfProgress(self.progress, 1, 0, n_rows)
+        run = Run(self.prepared, part, formulation, stop=self.stop)
+        run.begin_with(alpha_without_held_out(self, folds, run.formulation))
+        run.extend_gradient()
+        run.conquer()
+        self.report.include(run.report)
+        found = probability_of(run, folds)
+        self.progress.end("probabilities", time.perf_counter() - start, np.count_nonzero(run.alpha))
+        return found
+
+    def keep_early(self, level: int, division: Division) -> None:
+        self.state.early = early_model(self, level, division)
+
+    def clustering(self, level: int, rng: np.random.Generator) -> tuple[Partition, np.ndarray]:
+        """The partition of a level, and the cluster of every row."""
         kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
         partition = two_step_kernel_kmeans(
             self.data.rows,
             kernel,
             self.plan.branching**level,
-            sample_from=state.begun_with,
+            sample_from=self.state.begun_with,
             sample_size=max(self.options.sample, self.plan.branching**level),
             rng=rng,
             threads=self.threads,
-            group=group,
+            group=self.group_of_level(level),
         )
-        cluster = partition.assign(self.data.rows, self.threads, self.stop)
+        return partition, partition.assign(self.data.rows, self.threads, self.stop)
+
+    def group_of_level(self, level: int) -> np.ndarray | None:
+        """The groups of rows by which a level is divided besides its clusters. A sum couples them,
+        but a part of a level may keep one of its own: not in the early level, whose clusters have
+        one rho."""
+        is_one_sum = self.formulation.has_sums and level == self.plan.early_level
+        return None if is_one_sum else self.locality.group
+
+    def rows_to_sample(self) -> np.ndarray:
+        """Rows with support vectors, at first all rows."""
+        support = np.unique(self.problem.rows[self.alpha != 0])
+        return support if len(support) else np.arange(self.data.rows.n_samples, dtype=np.int32)
+
+    def divide(self, level: int) -> None:
+        """Cluster the rows for a level and solve its clusters from the current alpha."""
+        start, state = time.perf_counter(), self.state
+        wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
+        tolerance = max(self.options.tolerance, wanted)
+        open_ = np.flatnonzero(state.whole_tolerance[self.unit] > tolerance)
+        if state.begun_with is None:
+            state.begun_with, state.is_global = self.rows_to_sample(), False
+            self.iterate.forget(open_)
+        rng = copy.deepcopy(state.rng)
+        partition, cluster = self.clustering(level, rng)
         clustered = time.perf_counter()
-        n_clusters = partition.n_clusters
-        place, n_places = cluster, n_clusters
+        place, n_places = cluster, partition.n_clusters
+        group = self.group_of_level(level)
         if group is not None:
-            place, n_places = cluster + n_clusters * group, n_clusters * self.locality.n_groups
+            place = cluster + partition.n_clusters * group
+            n_places = partition.n_clusters * self.locality.n_groups
         part = self.unit * n_places + place[self.problem.rows]
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
@@ -360,35 +374,39 @@ class _Run:
         self.progress.begin(f"level {level}", self.problem.size)
         before = self.report.counts["kernel_evaluations"], self.report.counts["pairs_skipped"]
         solved = self.solve(members, sizes, tolerance)
-        self.end_if_stopped(solved)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         units, n_parts = np.unique(parts // n_places, return_counts=True)
         state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
-        rows = Coefficients(self).row_numbers
-        level_report = LevelReport(
-            level=level,
-            n_clusters=n_clusters,
-            largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
-            seconds_clustering=clustered - start,
-            seconds_training=time.perf_counter() - clustered,
-            n_sv=len(rows),
-            objective=objective,
-            kernel_evaluations=self.report.counts["kernel_evaluations"] - before[0],
-            pairs_skipped=self.report.counts["pairs_skipped"] - before[1],
+        self.note_level(
+            LevelReport(
+                level=level,
+                n_clusters=partition.n_clusters,
+                largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
+                seconds_clustering=clustered - start,
+                seconds_training=time.perf_counter() - clustered,
+                n_sv=0,
+                objective=objective,
+                kernel_evaluations=self.report.counts["kernel_evaluations"] - before[0],
+                pairs_skipped=self.report.counts["pairs_skipped"] - before[1],
+            ),
+            cluster,
         )
-        self.report.levels.append(level_report)
-        self.report.support_by_level.append(np.sort(rows))
-        self.report.converged = all(one["converged"] for one in solved)
-        state.levels.append(self.measured_state(cluster, objective))
-        if level >= self.plan.early_level:
-            state.early = early_model(self, level, division)
+        missed = parts[[not one["converged"] for one in solved]]
+        self.converged[:] = True
+        self.converged[missed // (n_places * self.n_units_of_fold)] = False
+        self.report.converged = bool(self.converged.all())
+        if self.plan.early_level is not None and level >= self.plan.early_level:
+            self.keep_early(level, division)
         state.rng, state.begun_with = rng, None
-        self.progress.end_level(level_report)
 
-    def end_if_stopped(self, solved: list[dict]) -> None:
-        """Raise Stopped where not all is solved that was to be."""
-        if self.stop.is_requested and not all(one["converged"] for one in solved):
-            raise _core.Stopped
+    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
+        """Report a level, and keep what measuring it will need."""
+        rows = Coefficients(self).row_numbers
+        report.n_sv = len(rows)
+        self.report.levels.append(report)
+        self.report.support_by_level.append(np.sort(rows))
+        self.state.levels.append(self.measured_state(cluster, report.objective))
+        self.progress.end_level(report)
 
     def measured_state(self, cluster: np.ndarray, objective: float) -> LevelState | None:
         """What is needed to measure a level at the end, where that is wanted."""
@@ -427,37 +445,51 @@ class _Run:
             open_ = np.flatnonzero(~self.is_whole)
             self.iterate.forget(open_)
             state.begun_with = open_[self.alpha[open_] != 0].astype(np.int32)
+            state.is_global = True
         members = state.begun_with
         self.progress.begin("refine", len(members))
-        solved = self.solve(
-            members, self.sizes_of(members), max(self.options.tolerance, LEVEL_TOLERANCE)
-        )
-        self.end_if_stopped(solved)
+        self.solve(members, self.sizes_of(members), max(self.options.tolerance, LEVEL_TOLERANCE))
         state.begun_with = None
         self.report.refine_seconds = time.perf_counter() - start
         self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
 
     def extend_gradient(self) -> None:
-        """The gradient of all variables from that of the refined ones, which hold all support
-        vectors."""
-        start = time.perf_counter()
+        """The gradient of all variables from that of those where it is known, which hold all
+        support vectors or none."""
+        start, state = time.perf_counter(), self.state
         others = np.flatnonzero(~self.iterate.is_known)
-        gradient = gradient_of(
-            self.data,
-            self.problem,
-            self.alpha,
-            others,
-            self.units,
-            self.reach,
-            self.threads,
-            float64=False,
-            stop=self.stop,
-        )
+        gradient, n_values = self.gradient_of(others, self.reach, float64=False, stop=self.stop)
         self.iterate.learn(others, gradient)
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
-        self.state.neglected = max(self.state.neglected, left_out)
+        state.neglected = max(state.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
-        self.report.counts["kernel_evaluations"] += len(others) * int(np.count_nonzero(self.alpha))
+        self.report.counts["kernel_evaluations"] += n_values
+
+    def gradient_of(
+        self,
+        variables: np.ndarray,
+        reach: Reach,
+        *,
+        float64: bool,
+        stop: _core.Stop | None = None,
+    ) -> tuple[np.ndarray, int]:
+        """Gradient of some variables, from float64 or from float32 kernel values, those between
+        groups and out of reach left out; and the number of kernel values. Raises Stopped."""
+        support = np.flatnonzero(self.alpha)
+        formulation, n_groups = self.formulation, self.locality.n_groups
+        unit = formulation.number * n_groups + self.locality.group[self.problem.rows]
+        terms = Terms(self.problem.rows, unit, unit % (formulation.n_problems_of_fold * n_groups))
+        sums, n_values = sums_of_units(
+            self.data,
+            terms.take(variables),
+            terms.take(support),
+            self.alpha[support],
+            reach,
+            self.threads,
+            float64=float64,
+            stop=stop,
+        )
+        return sums - self.problem.linear[variables], n_values
 
     def conquer(self) -> None:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
@@ -466,30 +498,30 @@ class _Run:
         violation; while there is one, the solver goes on from them.
         """
         start, state = time.perf_counter(), self.state
-        everything = np.arange(self.problem.size, dtype=np.int32)
-        if state.begun_with is None:
-            if not self.has_whole_gradients:
-                self.iterate.forget(everything)
-            state.begun_with = everything[:0]
+        if not state.is_global:
+            self.iterate.forget(np.arange(self.problem.size))
+            state.is_global = True
         self.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
+        folds = list(range(self.formulation.n_folds))
+        certificates: dict[int, Certificate] = {}
         for attempt in range(LARGEST_REFINEMENTS):
-            attainable = ROUNDING * float(np.abs(self.alpha).sum())
-            solved = self.solve(
-                everything, np.diff(self.units), max(SOLVER_TOLERANCE * tolerance, attainable)
+            members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
+            attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
+            self.solve(
+                members, self.sizes_of(members), max(SOLVER_TOLERANCE * tolerance, attainable)
             )
-            self.end_if_stopped(solved)
-            certificate = self.verify(attempt)
-            if (
-                self.is_reached(certificate)
-                or self.state.iterations_left == 0
-                or tolerance < attainable
-            ):
+            certificates |= self.verify(folds, attempt)
+            folds = [k for k in folds if not self.is_reached(certificates[k])]
+            if not folds or state.iterations_left == 0 or tolerance < attainable:
                 break
             if self.options.gap is not None:
-                wanted = 0.5 * self.options.gap / certificate.relative_gap
+                wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
                 tolerance *= min(max(wanted, 0.01), 0.5)
-        self.settle(certificate, converged=self.is_reached(certificate))
+        found = [certificates[k] for k in sorted(certificates)]
+        self.converged = np.array([self.is_reached(one) for one in found])
+        self.settle(Certificate.of_all(found), [part for one in found for part in one.parts])
+        self.report.converged = bool(self.converged.all())
         self.report.conquer_seconds = time.perf_counter() - start
         self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
 
@@ -499,53 +531,50 @@ class _Run:
             return certificate.violation <= self.options.tolerance
         return certificate.relative_gap <= self.options.gap
 
-    def verify(self, attempt: int) -> Certificate:
-        """The certificate of the current alpha; every attempt draws other random rows."""
+    def verify(self, folds: list[int], attempt: int) -> dict[int, Certificate]:
+        """The certificates of some folds; every attempt draws other random rows."""
         start = time.perf_counter()
-        certificates = []
-        for part in self.formulation.parts():
-            inside = slice(*np.searchsorted(self.units, [part.start, part.stop + 1]))
-            certificates.append(
-                check(
-                    self.data,
-                    self.problem.part(part),
-                    self.alpha[part],
-                    self.gradient[part],
-                    self.units[inside] - part.start,
-                    self.locality,
-                    neglected=self.state.neglected,
-                    every_row=self.options.certify,
-                    seed=self.options.seed + attempt,
-                    threads=self.threads,
-                    stop=self.stop,
-                )
+        parts = [self.formulation.parts_of_fold(k) for k in folds]
+        found = iter(
+            check(
+                self.problem,
+                [part for own in parts for part in own],
+                self.alpha,
+                self.gradient,
+                self.exact_gradient_of,
+                self.data,
+                self.locality,
+                neglected=self.state.neglected,
+                every_row=self.options.certify,
+                seed=self.options.seed + attempt,
             )
+        )
         self.report.seconds_verify += time.perf_counter() - start
-        return Certificate.of_all(certificates)
+        return {
+            k: Certificate.of_all([next(found) for _ in own])
+            for k, own in zip(folds, parts, strict=True)
+        }
 
-    def solve(
-        self,
-        members: np.ndarray,
-        sizes: np.ndarray,
-        tolerance: float,
-        iterate: Iterate | None = None,
-    ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place: from the run's
-        iterate unless another is given."""
-        state, own = self.state, iterate is None
-        call = _CoreProgress(self, storing=own)
+    def exact_gradient_of(self, variables: np.ndarray) -> np.ndarray:
+        reach = self.locality.between
+        return self.gradient_of(variables, reach, float64=True, stop=self.stop)[0]
+
+    def solve(self, members: np.ndarray, sizes: np.ndarray, tolerance: float) -> list[dict]:
+        """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
+        where it is stopped before all are solved."""
+        state = self.state
         solved = _core.solve_clusters(
             self.data.setup,
             self.data.points,
             self.problem,
             np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
             members,
-            self.iterate if own else iterate,
+            state.iterate,
             tolerance,
             state.iterations_left,
             self.cache_bytes,
             self.threads,
-            call,
+            _CoreProgress(self),
             self.reach,
             state.neglected,
             self.stop,
@@ -553,16 +582,18 @@ class _Run:
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
         if state.iterations_left >= 0:
-            used = sum(one["iterations"] for one in solved)
+            used = sum(one["iterations"] for one in solved) // self.formulation.n_folds
             state.iterations_left = max(0, state.iterations_left - used)
+        if self.stop.is_requested and not all(one["converged"] for one in solved):
+            raise _core.Stopped
         return solved
 
-    def settle(self, certificate: Certificate, *, converged: bool) -> None:
+    def settle(self, certificate: Certificate, parts: list[Certificate]) -> None:
+        """Report what is known of the solution, `parts` of its problems."""
         self.report.objective = certificate.objective
         self.report.violation = certificate.violation
         self.report.duality_gap = certificate.gap
         self.report.relative_gap = certificate.relative_gap
         self.report.kernel_error = certificate.kernel_error
         self.report.n_checked = certificate.n_checked
-        self.report.converged = converged
-        self.certificates = certificate.parts
+        self.certificates = parts

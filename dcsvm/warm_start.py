@@ -13,24 +13,40 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm.dataset import Rows
-from dcsvm.formulation import pairs_of, with_sum
+from dcsvm.formulation import pairs_of
 from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.options import TrainOptions
 
 AT_BOUND = 1.0 - 1e-9  # of the largest coefficient
 
 
-def first_alpha(run, rows: Rows, model: Model) -> np.ndarray:
-    """A feasible alpha for every variable of a run on `rows` (as they were given), from a model.
+def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
+    """Raise ValueError where the support vectors of a model are not among the rows to train on."""
+    part = model.exact or model.early
+    if part.row_numbers is None:
+        raise ValueError("the model to begin with does not say which rows its support vectors are")
+    if part.row_numbers.max(initial=-1) >= rows.n_samples:
+        raise ValueError(
+            f"the model to begin with is of {part.row_numbers.max() + 1} rows or more, "
+            f"there are {rows.n_samples}"
+        )
+    if options.kernel == "precomputed":
+        return
+    if not _are_equal(rows.take_for_model(part.row_numbers), part.rows, options.threads or 1):
+        raise ValueError("the model to begin with is of other rows: its support vectors differ")
 
-    Raises ValueError where the model is not of these rows, labels and problem type.
+
+def first_alpha(run, model: Model) -> np.ndarray:
+    """A feasible alpha for every variable of a run, from a model of its rows.
+
+    Raises ValueError where the model is not of its labels and problem type.
     """
     part = model.exact or model.early
-    _check(run, rows, model, part)
-    place = _places(run)[part.row_numbers]
-    values = run.values[place]
+    _check_labels(run, model, part)
+    row = run.prepared.row_of_given[part.row_numbers]
+    values = run.values[row]
     bound = run.task.bound_of(values)
-    alpha = run.formulation.alpha.copy()
-    alpha[:] = 0.0
+    alpha = np.zeros(run.problem.size)
     for number, variables in enumerate(run.formulation.parts()):
         coef = _coefficients(run, number, values, part.coef)
         largest = np.abs(coef).max(initial=0.0)
@@ -39,33 +55,17 @@ def first_alpha(run, rows: Rows, model: Model) -> np.ndarray:
             largest = 1.0
         at_bound = np.abs(coef) >= AT_BOUND * largest
         size = np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
-        _add(run, variables, place, np.where(coef == 0, 0.0, np.copysign(size, coef)), alpha)
-    problem = run.problem
-    alpha = np.clip(alpha, problem.lower, problem.upper)
-    for variables in run.formulation.parts():
-        for group in range(problem.n_groups):
-            own = variables.start + np.flatnonzero(problem.group[variables] == group)
-            wanted = run.formulation.alpha[own].sum()
-            alpha[own] = with_sum(alpha[own], problem.lower[own], problem.upper[own], wanted)
-    return alpha
+        _add(run, variables, row, np.where(coef == 0, 0.0, np.copysign(size, coef)), alpha)
+    return run.formulation.with_sums(alpha)
 
 
-def _check(run, rows: Rows, model: Model, part: ExactModel | EarlyModel) -> None:
+def _check_labels(run, model: Model, part: ExactModel | EarlyModel) -> None:
     if model.svm_type != run.options.svm_type:
         raise ValueError(f"the model to begin with is of {model.svm_type}")
     if not np.array_equal(model.labels, run.task.labels):
         raise ValueError("the model to begin with has other labels")
-    if part.row_numbers is None:
-        raise ValueError("the model to begin with does not say which rows its support vectors are")
-    if part.row_numbers.max(initial=-1) >= rows.n_samples:
-        raise ValueError(
-            f"the model to begin with is of {part.row_numbers.max() + 1} rows or more, "
-            f"there are {rows.n_samples}"
-        )
-    same = _are_equal(rows.take_for_model(part.row_numbers), part.rows, run.threads)
-    if same and part.class_ is not None:
-        same = np.array_equal(part.class_, run.task.values[part.row_numbers])
-    if not same:
+    classes = part.class_
+    if classes is not None and not np.array_equal(classes, run.task.values[part.row_numbers]):
         raise ValueError("the model to begin with is of other rows: its support vectors differ")
 
 
@@ -78,16 +78,6 @@ def _are_equal(rows: Rows, others: Rows, threads: int) -> bool:
     return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
 
 
-def _places(run) -> np.ndarray:
-    """Of every row as given, the row in the run's order that stands for it."""
-    duplicates, order = run.duplicates, run.locality.order
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    places = np.empty(len(duplicates.rows), np.int64)
-    places[duplicates.rows] = np.repeat(rank, duplicates.counts)
-    return places
-
-
 def _coefficients(run, number: int, values: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """Signed alpha of the support vectors in one problem, 0 where they are not in it."""
     if run.task.n_classes < 2:
@@ -97,12 +87,12 @@ def _coefficients(run, number: int, values: np.ndarray, coef: np.ndarray) -> np.
     return np.where(values == second, coef[first], of_first)
 
 
-def _add(run, variables: slice, place: np.ndarray, values: np.ndarray, alpha: np.ndarray) -> None:
+def _add(run, variables: slice, row: np.ndarray, values: np.ndarray, alpha: np.ndarray) -> None:
     """Add values of rows to alpha of the variables they have, of the side that has their sign."""
     rows, lower = run.problem.rows[variables], run.problem.lower[variables]
     for negative in (False, True):
         of_row = np.full(run.data.rows.n_samples, -1)
         side = np.flatnonzero((lower < 0) == negative)
         of_row[rows[side]] = variables.start + side
-        chosen = (values != 0) & ((values < 0) == negative) & (of_row[place] >= 0)
-        np.add.at(alpha, of_row[place[chosen]], values[chosen])
+        chosen = (values != 0) & ((values < 0) == negative) & (of_row[row] >= 0)
+        np.add.at(alpha, of_row[row[chosen]], values[chosen])

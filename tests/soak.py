@@ -84,7 +84,7 @@ class StopAfter(Progress):
 
 def solved(rows, y, options, progress=None, **how):
     stop = getattr(progress, "stop", None)
-    run = training._Run(rows, y, TrainOptions(**options), progress or Progress(), stop, **how)
+    run = training.ready(rows, y, TrainOptions(**options), progress, stop=stop, **how)
     return run, *run.run()
 
 

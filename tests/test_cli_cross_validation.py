@@ -105,7 +105,7 @@ def test_folds_that_did_not_converge_exit_with_three(run, training):
 def test_there_is_no_report_of_a_cross_validation(run, training):
     result = run(*FAST, "-v", 2, "--report", "r.json", training)
     assert result.exit_code == 2
-    assert "cross validation (-v) writes no report" in result.stderr
+    assert "--report is not for cross validation (-v)" in result.stderr
 
 
 def executable(name):

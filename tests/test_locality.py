@@ -10,6 +10,7 @@ from dcsvm.dataset import Rows
 from dcsvm.formulation import c_svc
 from dcsvm.kernels import Kernel
 from dcsvm.locality import find_locality
+from dcsvm.preparation import prepare
 from dcsvm.report import Progress
 from dcsvm.training import TrainOptions, train_rows
 
@@ -123,15 +124,13 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
-    run = training._Run(Rows.from_array(X), y, options, Progress())
+    run = training.Run(prepare(Rows.from_array(X), y, options), Progress())
     sizes = np.diff(run.locality.start)
     run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1
     run.divide(2)
     whole = np.flatnonzero(run.is_whole)
-    exact = training.gradient_of(
-        run.data, run.problem, run.alpha, whole, run.units, run.reach, 1, float64=True
-    )
+    exact, _ = run.gradient_of(whole, run.reach, float64=True)
     assert len(whole) < len(X)
     assert np.allclose(run.gradient[whole], exact, atol=1e-4)
 

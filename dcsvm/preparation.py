@@ -1,0 +1,127 @@
+"""Everything of a run that no solution has touched: rows merged, put in the order of the locality
+and encoded, the levels to run, the memory. The runs of several folds share it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.dataset import Rows
+from dcsvm.duplicates import Duplicates, find_duplicates
+from dcsvm.formulation import Formulation
+from dcsvm.kernels import Kernel, KernelRows
+from dcsvm.locality import Locality, find_locality
+from dcsvm.options import TrainOptions
+from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
+from dcsvm.precomputed import training_matrix
+from dcsvm.task import Task, task_of
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """`data` has the rows that are left when equal ones are merged, in the order of the locality;
+    `values` (classes or targets) and `copies` are theirs, `formulation` is the problem of all of
+    them. `start` is the time when preparing began, in seconds of the clock perf_counter."""
+
+    start: float
+    options: TrainOptions
+    task: Task
+    threads: int
+    cache_mb: int
+    duplicates: Duplicates
+    locality: Locality
+    values: np.ndarray
+    copies: np.ndarray
+    formulation: Formulation
+    data: KernelRows
+    plan: Plan
+
+    @property
+    def n_merged(self) -> int:
+        return len(self.duplicates.rows) - len(self.duplicates.first)
+
+    @property
+    def row_of_given(self) -> np.ndarray:
+        """The row of `data`, int64, that each row as it was given has become."""
+        place = np.empty(len(self.values), np.int64)
+        place[self.locality.order] = np.arange(len(place))
+        row = np.empty(len(self.duplicates.rows), np.int64)
+        row[self.duplicates.rows] = np.repeat(place, self.duplicates.counts)
+        return row
+
+    def describe(self) -> str:
+        """What will be done, in one sentence."""
+        rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
+        described = "kernel values" if kernel.is_precomputed else "features"
+        repeat = f" ({self.n_merged} repeat others)" if self.n_merged else ""
+        sizes = np.diff(self.locality.start)
+        groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
+        return (
+            f"{len(self.duplicates.rows)} rows of {rows.n_features} {described}{repeat}, "
+            f"{kernel.describe()}, "
+            f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
+            f"{self.cache_mb} MB for kernel values{groups if len(sizes) > 1 else ''}"
+        )
+
+
+def prepare(rows: Rows, labels: np.ndarray, options: TrainOptions) -> Prepared:
+    """Prepare to train on rows with labels or targets float64 (n,); ValueError for what does not
+    fit."""
+    start = time.perf_counter()
+    if len(labels) != rows.n_samples:
+        raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
+    task = task_of(labels, options)
+    threads = _core.usable_threads(options.threads or default_threads())
+    gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
+    kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+    if kernel.is_precomputed:
+        rows, kernel = training_matrix(rows, kernel, threads)
+    if options.gap is not None and not kernel.is_positive_semidefinite:
+        raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
+    duplicates = find_duplicates(rows, task.values)
+    values, copies = task.values[duplicates.first], duplicates.counts
+    if len(values) < rows.n_samples:
+        rows = rows.take(duplicates.first)
+    formulation = task.formulate(values, copies)
+    budget = min(options.tolerance, options.gap or options.tolerance)
+    locality = find_locality(rows, kernel, formulation.weight, budget, threads)
+    if locality.is_ordered:
+        order = locality.order
+        values, copies, rows = values[order], copies[order], rows.take(order)
+        formulation = task.formulate(values, copies)
+    data = KernelRows(rows, kernel, threads, coded=True)
+    return Prepared(
+        start,
+        options,
+        task,
+        threads,
+        options.cache_mb or default_cache_mb(),
+        duplicates,
+        locality,
+        values,
+        copies,
+        formulation,
+        data,
+        _plan_of(options, task, formulation, data),
+    )
+
+
+def _plan_of(options: TrainOptions, task: Task, formulation: Formulation, data: KernelRows) -> Plan:
+    n_rows = data.rows.n_samples
+    largest = int(np.diff(formulation.start).max())
+    plan = make_plan(
+        min(largest, n_rows),
+        options.levels if task.has_levels else 0,
+        options.branching,
+        options.early_level,
+        dear_rows=data.has_dear_rows,
+    )
+    if options.early and not task.has_levels:
+        raise ValueError(f"there are no early models of {options.svm_type}: it has no levels")
+    if options.early and plan.early_level is None:
+        raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
+    return plan
