@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #define DCSVM_ISA baseline
 #define DCSVM_ISA_NAME "baseline"

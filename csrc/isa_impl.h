@@ -44,6 +44,12 @@ struct Traits<double> {
 template <class Real>
 constexpr std::size_t width = vector_bytes / sizeof(Real);
 
+// x in every lane. Not 0 + x, which the compiler has to compute for the sake of -0.
+template <class Vector, class Real>
+DCSVM_INLINE Vector broadcast(Real x) {
+  return x - Vector{};
+}
+
 template <class Vector, class Source>
 DCSVM_INLINE Vector load(const Source* p) {
   Vector v;
@@ -51,12 +57,18 @@ DCSVM_INLINE Vector load(const Source* p) {
   return v;
 }
 
+// Lane by lane, which gcc 12 makes one instruction of, and of a vector's conversion four.
+template <std::size_t... lane>
+DCSVM_INLINE DoubleVector widened(const float* p, std::index_sequence<lane...>) {
+  return DoubleVector{static_cast<double>(p[lane])...};
+}
+
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector load_lanes(const float* p) {
   if constexpr (sizeof(Real) == sizeof(float)) {
     return load<FloatVector>(p);
   } else {
-    return __builtin_convertvector(load<HalfFloatVector>(p), DoubleVector);
+    return widened(p, std::make_index_sequence<width<double>>());
   }
 }
 
@@ -212,6 +224,17 @@ DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const f
   return (load_doubles<Sum>(t.lane_half_norms + at) + static_cast<Sum>(norm) - equal) * Sum(2);
 }
 
+// n float values as Real: themselves, or converted into the buffer.
+template <class Real>
+DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buffer) {
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    return values;
+  } else {
+    for (std::size_t k = 0; k < n; ++k) buffer[k] = values[k];
+    return buffer;
+  }
+}
+
 template <class Real, bool difference>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, const double* norms,
                              const float (&matches)[tile_queries][panel_rows], std::size_t lane,
@@ -230,16 +253,20 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const float* const* query, cons
   for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
     const std::size_t end =
         begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
+    Real buffer[tile_queries][chain_length];
+    const Real* a_values[tile_queries];
+    for (std::size_t r = 0; r < tile_queries; ++r)
+      a_values[r] = converted<Real>(query[r] + begin, end - begin, buffer[r]);
     Vector sum[tile_queries][tile_vectors] = {};
     const float* panel = t.panel + begin * panel_rows + lane;
-    for (std::size_t k = begin; k < end; ++k, panel += panel_rows) {
+    for (std::size_t k = 0; k < end - begin; ++k, panel += panel_rows) {
       Vector b[tile_vectors];
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < tile_vectors; ++v)
         b[v] = load_lanes<Real>(panel + v * width<Real>);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < tile_queries; ++r) {
-        const Vector a = Vector{} + static_cast<Real>(query[r][k]);
+        const Vector a = broadcast<Vector>(a_values[r][k]);
 #pragma GCC unroll 8
         for (std::size_t v = 0; v < tile_vectors; ++v) {
           if constexpr (difference) {
@@ -304,7 +331,7 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const float* const* query, cons
       }
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < tile_queries; ++r) {
-        const FloatVector a = FloatVector{} + query[r][k];
+        const FloatVector a = broadcast<FloatVector>(query[r][k]);
 #pragma GCC unroll 8
         for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][v] += a * b[v];
       }
@@ -400,7 +427,7 @@ static void sparse(const SparseTile& t, Real* out) {
       const std::int32_t slot = t.slot[t.indices[k]];
       if (slot == 0) continue;
       const float* lanes = t.packed + static_cast<std::size_t>(slot) * panel_rows;
-      const DoubleVector a = DoubleVector{} + static_cast<double>(t.values[k]);
+      const DoubleVector a = broadcast<DoubleVector>(static_cast<double>(t.values[k]));
 #pragma GCC unroll 16
       for (std::size_t v = 0; v < n_vectors; ++v)
         dot[v] += a * load_lanes<double>(lanes + v * width<double>);
@@ -427,7 +454,7 @@ DCSVM_INLINE void weighted_sum_step(const Real* const* rows, const double* weigh
   for (std::size_t v = 0; v < n_vectors; ++v)
     total[v] = load<DoubleVector>(sum + begin + v * width<double>);
   for (std::size_t j = 0; j < n; ++j) {
-    const DoubleVector w = DoubleVector{} + weight[j];
+    const DoubleVector w = broadcast<DoubleVector>(weight[j]);
     const Real* row = rows[j] + begin;
 #pragma GCC unroll 16
     for (std::size_t v = 0; v < n_vectors; ++v) {
@@ -478,7 +505,7 @@ static void subtract_product(const double* a, const double* b_transposed, std::s
         for (std::size_t v = 0; v < tile_vectors; ++v) bv[v] = load<DoubleVector>(b + v * w);
 #pragma GCC unroll 8
         for (std::size_t r = 0; r < tile_queries; ++r) {
-          const DoubleVector av = DoubleVector{} + a[(i + r) * depth + k];
+          const DoubleVector av = broadcast<DoubleVector>(a[(i + r) * depth + k]);
 #pragma GCC unroll 8
           for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][v] += av * bv[v];
         }
