@@ -21,13 +21,14 @@ STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
 READER = csrc/decimal.cc $(wildcard csrc/svmlight_*.cc)
 FUZZ_TARGETS = data model_rows decimal
+FUZZ_PYTHON = model range
 SANITIZED = $(CURDIR)/build/asan/site
 preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-name=$(name).so))
 
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan tsan fuzz soak bench check warnings dist clean
+.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -68,8 +69,8 @@ build/tsan/threads: tests/sanitize/threads.cc $(wildcard csrc/*.cc csrc/*.h) Mak
 	$(TSAN_CLANG) -std=c++17 -O1 -g -fsanitize=thread -fopenmp -Icsrc $< csrc/*.cc -o $@
 
 # Damaged input: the reader under libFuzzer (with what it finds in build/fuzz), then the parsers in
-# Python. CLANG is a clang++ that has libFuzzer.
-fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS)))
+# Python. CLANG is a clang++ that has libFuzzer; for Python atheris has it.
+fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS))) fuzz-python
 	$(if $(CLANG),,@echo "fuzz: no clang++ with libFuzzer, the reader is not fuzzed")
 	FUZZ_EXAMPLES=300 $(BIN)/pytest -q tests/fuzz
 
@@ -77,6 +78,16 @@ fuzz-%: build/fuzz/%
 	@mkdir -p build/fuzz/corpus/$*
 	cd build/fuzz && ./$* -max_total_time=$(FUZZ) -max_len=256 -dict=$(CURDIR)/tests/fuzz/tokens.dict \
 		-verbosity=0 corpus/$* $(CURDIR)/tests/fuzz/corpus/$*
+
+fuzz-python: $(VENV)/ready
+	@if $(BIN)/python -c "import atheris" 2> /dev/null; then \
+		for target in $(FUZZ_PYTHON); do \
+			mkdir -p build/fuzz/corpus/$$target; \
+			$(BIN)/python tests/fuzz/parsers.py $$target -max_total_time=$(FUZZ) -max_len=600 \
+				-dict=tests/fuzz/model.dict -artifact_prefix=build/fuzz/ -verbosity=0 \
+				build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
+		done; \
+	else echo "fuzz: no atheris (pip install atheris), the parsers in Python meet Hypothesis only"; fi
 
 build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*.h) Makefile
 	@mkdir -p $(@D)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 
+from dcsvm.input_file import DataError, read_bytes
 from dcsvm.model import Model
 from dcsvm.model_reader import ModelError, ModelReader
 from dcsvm.model_writer import model_text
@@ -76,12 +77,6 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """
     name = os.fspath(path)
     try:
-        with open(name, "rb") as file:
-            text = file.read()
-    except IsADirectoryError:
-        raise ModelError(f"{name}: is a directory") from None
-    except FileNotFoundError:
-        raise ModelError(f"{name}: no such file") from None
-    except OSError as error:
-        raise ModelError(f"{name}: {(error.strerror or str(error)).lower()}") from error
-    return ModelReader(text, name, threads).read()
+        return ModelReader(read_bytes(name), name, threads).read()
+    except DataError as error:
+        raise ModelError(str(error)) from error.__cause__

@@ -57,7 +57,7 @@ def _shown(words: list[str]) -> str:
 class ModelReader:
     """Walks through the lines of a model file; `name` stands for it in errors."""
 
-    def __init__(self, text: bytes, name: str, threads: int):
+    def __init__(self, text: bytes | bytearray, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
         ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 10)
         if len(text) and not text.endswith(b"\n"):
@@ -117,10 +117,10 @@ class ModelReader:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
             raise self.error(f"{key} {_shown(values[key])!r} is not one {kind.__name__}") from None
+        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
+            raise self.error(f"{key} {_shown([word])} is not between 0 and {LARGEST_N_FEATURES}")
         if not math.isfinite(number):
             raise self.error(f"{key} {number} is not finite")
-        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
-            raise self.error(f"{key} {number} is not between 0 and {LARGEST_N_FEATURES}")
         return number
 
     def numbers(self, values: dict[str, list[str]], key: str, count: int) -> np.ndarray:
@@ -315,6 +315,8 @@ class ModelReader:
         if np.any(np.diff(cluster) < 0):
             raise self.error("the early support vectors are not sorted by cluster")
         row_numbers = self.whole(prefix[:, 2]) - 1
+        if len(np.unique(row_numbers)) != total:
+            raise self.error("a row stands twice among the early support vectors")
         rows = self.rows(csr, n_features, form)
         shared = np.flatnonzero(prefix[:, 3])
         if len(shared) and not self.has_serials:

@@ -102,6 +102,11 @@ def default_threads() -> int:
 
 def default_cache_mb() -> int:
     """Half of the memory this process may use, at most 8 GB."""
+    return max(1, min(LARGEST_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
+
+
+def usable_memory() -> int:
+    """Bytes of memory this process may use: what the machine has, or its cgroup allows."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -109,7 +114,7 @@ def default_cache_mb() -> int:
     limit = _cgroup_value("memory.max")
     if limit and limit[0] != "max":
         total = min(total, int(limit[0]))
-    return max(1, min(LARGEST_DEFAULT_CACHE, total // 2 // 1_000_000))
+    return total
 
 
 def _cgroup_value(name: str) -> list[str]:
