@@ -123,20 +123,23 @@ class ModelReader:
             raise self.error(f"{key} {number} is not finite")
         return number
 
-    def numbers(self, values: dict[str, list[str]], key: str, count: int) -> np.ndarray:
-        """The values of a key, float64 (count,), finite."""
+    def numbers(self, values: dict[str, list[str]], key: str, count: int, **allowed) -> np.ndarray:
+        """The values of a key, float64 (count,), finite unless `floats` is told otherwise."""
         if key not in values:
             raise self.error(f"the key {key} is missing")
-        return self.floats(values[key], key, count)
+        return self.floats(values[key], key, count, **allowed)
 
-    def floats(self, words: list[str], what: str, count: int, *, nan_allowed=False) -> np.ndarray:
+    def floats(
+        self, words: list[str], what: str, count: int, *, nan_allowed=False, inf_allowed=False
+    ) -> np.ndarray:
         try:
             numbers = np.array([_number(float, word) for word in words], dtype=np.float64)
         except ValueError:
             raise self.error(f"{what} {_shown(words)!r} is not a list of numbers") from None
         if len(numbers) != count:
             raise self.error(f"{what} has {len(numbers)} numbers, not {count}")
-        if not np.all(np.isfinite(numbers) | (np.isnan(numbers) & nan_allowed)):
+        allowed = np.isnan(numbers) & nan_allowed | np.isinf(numbers) & inf_allowed
+        if not np.all(np.isfinite(numbers) | allowed):
             raise self.error(f"a number of {what} is not finite")
         return numbers
 
@@ -236,7 +239,9 @@ class ModelReader:
         return Probability(A, B)
 
     def with_exact(self, model: Model, values: dict[str, list[str]]) -> Model:
-        rho = self.numbers(values, "rho", model.n_pairs)
+        # svm-train's with -n 1, where every alpha is at its bound: all rows are outliers
+        is_one_class = model.svm_type == "one_class"
+        rho = self.numbers(values, "rho", model.n_pairs, inf_allowed=is_one_class)
         total = self.number(values, "total_sv", int)
         n_sv = self.class_sizes(values, model, total) if model.is_classifier else None
         coef, *csr = self.lines(total, self.n_coefficients(model, total), b"coefficient")

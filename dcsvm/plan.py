@@ -13,6 +13,7 @@ DEFAULT_MEAN_CLUSTER = 1000  # rows; by default no level is finer
 LEVEL_STEP = 2  # between the default levels from the early one to the finest
 SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 LARGEST_DEFAULT_CACHE = 8000  # MB
+MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def default_threads() -> int:
     """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if wanted.isdecimal() and int(wanted) > 0:
-        return int(wanted)
+        return min(int(wanted), MOST_THREADS)
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:

@@ -84,7 +84,7 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
     weights = _PairWeights(part, model.n_pairs)
     size = min(max(VALUES_AT_ONCE // max(model.n_pairs, 1), 1), PREDICTED_AT_ONCE)
     if part.rows.is_dense:
-        size = min(size, max(FEATURES_AT_ONCE // n_features, 1))
+        size = min(size, max(FEATURES_AT_ONCE // max(n_features, 1), 1))
     for begin in range(0, rows.n_samples, size):
         some = slice(begin, min(begin + size, rows.n_samples))
         block = rows if size >= rows.n_samples else rows.take(np.arange(some.start, some.stop))

@@ -179,7 +179,7 @@ class _Run:
     def make_plan(self) -> Plan:
         options, n_rows = self.options, self.data.rows.n_samples
         largest = int(np.diff(self.formulation.start).max())
-        levels = options.levels if self.task.has_levels else 0
+        levels = options.levels if options.has_levels else 0
         plan = make_plan(
             min(largest, n_rows),
             levels,
@@ -187,8 +187,6 @@ class _Run:
             options.early_level,
             dear_rows=self.data.has_dear_rows,
         )
-        if options.early and not self.task.has_levels:
-            raise ValueError(f"there are no early models of {options.svm_type}: it has no levels")
         if options.early and plan.early_level is None:
             raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
         return plan

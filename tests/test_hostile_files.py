@@ -12,6 +12,7 @@ from fuzz.sound import require_sentence
 from dcsvm import input_file
 from dcsvm.dataset import DataError, Rows, parse_dataset, read_dataset
 from dcsvm.model_file import ModelError, load_model
+from dcsvm.model_writer import SECTION, VERSION
 from dcsvm.predict import decision_values
 from dcsvm.scaling import parse_scaling
 
@@ -31,7 +32,7 @@ def section(early_sv="0 0 1 1 1\n", **changes):
     header |= dict(center_kernel_type="rbf", center_gamma="1", total_center_rows="1")
     header |= dict(total_early_sv="1") | changes
     lines = "".join(f"{key} {value}\n" for key, value in header.items())
-    return f"dcsvm_section 2\n{lines}CENTERS\n0 1:1\nEARLY_RHO\n0\nEARLY_SV\n{early_sv}"
+    return f"{SECTION} {VERSION}\n{lines}CENTERS\n0 1:1\nEARLY_RHO\n0\nEARLY_SV\n{early_sv}"
 
 
 MANY_LABELS = {
@@ -42,18 +43,20 @@ MANY_LABELS = {
 }
 LONG_ROW = "1 " + " ".join(f"{k}:1" for k in range(1, 20001)) + "\n"
 MODELS = {
-    "total_sv": model_text(total_sv=HUGE, nr_sv=f"{HUGE} 0"),
-    "digits": model_text(total_sv="9" * 4000),
-    "nr_class": model_text(nr_class=HUGE),
-    "labels": model_text(**MANY_LABELS),
-    "nr_sv": model_text(nr_sv="1e300 1e300"),
-    "index": model_text("1 2147483648:1\n"),
-    "dense": model_text(section=section(n_features=HUGE, rows="dense")),
-    "n_clusters": model_text(section=section(n_clusters=HUGE)),
-    "centers": model_text(section=section(total_center_rows=HUGE)),
-    "early_sv": model_text(section=section(total_early_sv=HUGE)),
+    "2147483646 lines are announced": model_text(total_sv=HUGE, nr_sv=f"{HUGE} 0"),
+    "is not between 0 and 2147483646": model_text(total_sv="9" * 4000),
+    "label has 2 numbers, not 2147483646": model_text(nr_class=HUGE),
+    "rho has 1 numbers, not 449985000": model_text(**MANY_LABELS),
+    "is not a whole number": model_text(nr_sv="1e300 1e300"),
+    "is above 2147483646": model_text("1 2147483648:1\n"),
+    "dense rows of 2147483646 features do not fit this file": model_text(
+        section=section(n_features=HUGE, rows="dense")
+    ),
+    "the centers do not have 2147483646 clusters": model_text(section=section(n_clusters=HUGE)),
+    "2147483646 lines are announced, 5 follow": model_text(section=section(total_center_rows=HUGE)),
+    "2147483646 lines are announced, 1 follow": model_text(section=section(total_early_sv=HUGE)),
     # every line would stand for the long row
-    "references": model_text(
+    "a row stands twice": model_text(
         LONG_ROW, section("0 0 1 1 1\n" * 20000, n_features="20000", total_early_sv="20000")
     ),
 }
@@ -67,13 +70,19 @@ def little_memory():
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize("what", MODELS)
-def test_a_small_model_file_cannot_ask_for_much(tmp_path, little_memory, what):
+@pytest.mark.parametrize("reason", MODELS)
+def test_a_small_model_file_cannot_ask_for_much(tmp_path, little_memory, reason):
     path = tmp_path / "model"
-    path.write_bytes(MODELS[what])
-    with pytest.raises(ModelError) as error:
+    path.write_bytes(MODELS[reason])
+    with pytest.raises(ModelError, match=reason) as error:
         load_model(path)
     require_sentence(error.value)
+
+
+def test_the_small_model_file_itself_can_be_read(tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(model_text(section=section()))
+    assert load_model(path).early.rows.n_samples == 1
 
 
 def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ FUZZ_EXAMPLES is the number of examples of each test.
 
 import os
 import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 often = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", 100)), deadline=None)
+
+SEEDS = sorted(Path(__file__).with_name("corpus").joinpath("model").iterdir())
 
 WORDS = [b"nan", b"inf", b"-1", b"0", b"1000000000000", b"2147483646", b"1e999", b"SV", b"x", b"y"]
 WORDS += [
@@ -113,6 +116,11 @@ def check_small(text):
 @given(which=st.integers(0, 3), changes=edits)
 def test_damaged_models_load_or_say_why_not(models, which, changes):
     check_small(damaged(models[which], changes))
+
+
+@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
+def test_what_fuzzing_begins_with_is_read(path):
+    assert check_small(path.read_bytes()) is not None
 
 
 @pytest.mark.parametrize("which", range(4))
