@@ -1,11 +1,12 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
 # Variables: PYTHON, VENV, TESTS (arguments for pytest); for fuzz CLANG, FUZZ (seconds a target);
-# for soak SOAK (seconds); for bench DATA, RAW, SUITE, BENCH.
+# for tsan TSAN_CLANG; for soak SOAK (seconds); for bench DATA, RAW, SUITE, BENCH.
 
 PYTHON = python3
 VENV = .venv
 CXX = g++
 CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call fuzzer_of,$(name)),$(name))))
+TSAN_CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call archer_of,$(name)),$(name))))
 FUZZ = 4
 SOAK = 600
 TESTS =
@@ -17,14 +18,17 @@ BENCH =
 BIN = $(CURDIR)/$(VENV)/bin
 NATIVE = setup.py pyproject.toml $(wildcard csrc/*.cc csrc/*.h dcsvm/*.pyx dcsvm/*.pxd)
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
+NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
 READER = csrc/decimal.cc $(wildcard csrc/svmlight_*.cc)
 FUZZ_TARGETS = data model_rows decimal
+FUZZ_PYTHON = model range
 SANITIZED = $(CURDIR)/build/asan/site
 preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-name=$(name).so))
 
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
+archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan fuzz soak bench check warnings dist clean
+.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -41,12 +45,12 @@ $(VENV)/ready: $(NATIVE)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.cc csrc/*.h tests/fuzz/*.cc tests/fuzz/*.h
+	$(BIN)/clang-format --dry-run -Werror csrc/*.cc csrc/*.h $(NATIVE_TESTS)
 
 format: $(VENV)/ready
 	$(BIN)/ruff check -q --fix-only .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.cc csrc/*.h tests/fuzz/*.cc tests/fuzz/*.h
+	$(BIN)/clang-format -i csrc/*.cc csrc/*.h $(NATIVE_TESTS)
 
 # The tests once more, with the extensions built under gcc's sanitizers (in build/asan).
 asan: $(VENV)/ready
@@ -55,9 +59,18 @@ asan: $(VENV)/ready
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/pytest -q -p no:cacheprovider $(TESTS) $(CURDIR)/tests
 
+# The OpenMP parts under the thread sanitizer, which Archer (of LLVM's libomp) tells of OpenMP.
+tsan: $(if $(TSAN_CLANG),build/tsan/threads)
+	$(if $(TSAN_CLANG),TSAN_OPTIONS=ignore_noninstrumented_modules=1 $<,\
+		@echo "tsan: no clang++ with libomp and its libarcher.so, threads are not checked")
+
+build/tsan/threads: tests/sanitize/threads.cc $(wildcard csrc/*.cc csrc/*.h) Makefile
+	@mkdir -p $(@D)
+	$(TSAN_CLANG) -std=c++17 -O1 -g -fsanitize=thread -fopenmp -Icsrc $< csrc/*.cc -o $@
+
 # Damaged input: the reader under libFuzzer (with what it finds in build/fuzz), then the parsers in
-# Python. CLANG is a clang++ that has libFuzzer.
-fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS)))
+# Python. CLANG is a clang++ that has libFuzzer; for Python atheris has it.
+fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS))) fuzz-python
 	$(if $(CLANG),,@echo "fuzz: no clang++ with libFuzzer, the reader is not fuzzed")
 	FUZZ_EXAMPLES=300 $(BIN)/pytest -q tests/fuzz
 
@@ -65,6 +78,16 @@ fuzz-%: build/fuzz/%
 	@mkdir -p build/fuzz/corpus/$*
 	cd build/fuzz && ./$* -max_total_time=$(FUZZ) -max_len=256 -dict=$(CURDIR)/tests/fuzz/tokens.dict \
 		-verbosity=0 corpus/$* $(CURDIR)/tests/fuzz/corpus/$*
+
+fuzz-python: $(VENV)/ready
+	@if $(BIN)/python -c "import atheris" 2> /dev/null; then \
+		for target in $(FUZZ_PYTHON); do \
+			mkdir -p build/fuzz/corpus/$$target; \
+			$(BIN)/python tests/fuzz/parsers.py $$target -max_total_time=$(FUZZ) -max_len=600 \
+				-dict=tests/fuzz/model.dict -artifact_prefix=build/fuzz/ -verbosity=0 \
+				build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
+		done; \
+	else echo "fuzz: no atheris (pip install atheris), the parsers in Python meet Hypothesis only"; fi
 
 build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*.h) Makefile
 	@mkdir -p $(@D)
@@ -82,7 +105,7 @@ $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench]'
 	touch $@
 
-check: lint warnings fuzz dist
+check: lint warnings fuzz tsan dist
 	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
 
 warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*.cc))

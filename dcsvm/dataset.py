@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from mmap import mmap
 
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.input_file import DataError, read_text
+from dcsvm.input_file import DataError, check_room, read_text
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
@@ -210,7 +211,9 @@ def parse_dataset(
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
+        held = 0 if isinstance(text, mmap) else len(text)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
+        check_room(name, held + _bytes_of_rows(text))
         if serials is not None:
             return _kernel_dataset(text, serials)
         if scaling is not None:
@@ -228,6 +231,13 @@ def parse_dataset(
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
+
+
+def _bytes_of_rows(text: _svmlight.Text) -> int:
+    """Bytes of the labels and rows that a text makes."""
+    is_dense = better_dense(text.n_rows, text.n_features, text.n_pairs)
+    dense, csr = 4 * text.n_rows * text.n_features, 8 * (text.n_rows + text.n_pairs)
+    return 8 * text.n_rows + (dense if is_dense else csr)
 
 
 def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:

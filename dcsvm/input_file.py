@@ -1,18 +1,24 @@
 """The bytes of an input file: mapped into memory, read from standard input, decompressed.
 
-What is compressed is known by its first bytes, not by its name. Knows nothing of what the text
-means.
+What is compressed is known by its first bytes, not by its name. What has to be held in memory, as
+everything but plain files, may be half of what there is: the rows that it makes need the rest.
+Knows nothing of what the text means.
 """
 
 from __future__ import annotations
 
 import importlib
 import io
+import math
 import mmap
 import os
 import stat
 import zlib
+from contextlib import contextmanager
 
+from dcsvm.plan import usable_memory
+
+PIECE = 2**20  # bytes read at a time
 # the first bytes of a compressed file -> the module of the standard library that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 
@@ -25,12 +31,41 @@ def read_text(name: str):
     """All bytes of a file, decompressed, in a buffer that may be the file mapped into memory; "-"
     and /dev/stdin are the standard input, which may be a pipe.
 
-    Raises DataError for what cannot be opened, read or decompressed.
+    Raises DataError for what cannot be opened, read, decompressed or held.
     """
     standard_input = name in ("-", "/dev/stdin")
+    with _opened(name, 0 if standard_input else name) as file:
+        data = _mapped(file) or _read(file, name)
+    for magic, module in COMPRESSED.items():
+        if data[: len(magic)] == magic:
+            return _decompressed(data, name, module)
+    return data
+
+
+def check_room(name: str, n_bytes: int) -> None:
+    """Raise DataError where what a file makes takes more memory than there is."""
+    there_are = usable_memory()
+    if n_bytes > there_are:
+        raise DataError(
+            f"{name}: the rows take {math.ceil(n_bytes / 1e6)} MB of memory, "
+            f"more than the {there_are // 1_000_000} MB there are"
+        )
+
+
+def read_bytes(name: str) -> bytearray:
+    """All bytes of a file as they are. Raises DataError as `read_text`."""
+    with _opened(name, name) as file:
+        return _read(file, name)
+
+
+@contextmanager
+def _opened(name: str, source: str | int):
+    """A file, or an open descriptor that stays open; what goes wrong is a DataError."""
     try:
-        with open(0 if standard_input else name, "rb", closefd=not standard_input) as file:
-            data = _mapped(file) or file.read()
+        with open(source, "rb", closefd=isinstance(source, str)) as file:
+            yield file
+    except DataError:
+        raise
     except IsADirectoryError:
         raise DataError(f"{name}: is a directory") from None
     except FileNotFoundError:
@@ -39,9 +74,15 @@ def read_text(name: str):
         raise DataError(f"{name}: {(error.strerror or str(error)).lower()}") from error
     except ValueError as error:  # a NUL in the name
         raise DataError(f"{name!r}: {error}") from None
-    for magic, module in COMPRESSED.items():
-        if data[: len(magic)] == magic:
-            return _decompressed(data, name, module)
+
+
+def _read(file, name: str) -> bytearray:
+    data, most = bytearray(), usable_memory() // 2
+    while piece := file.read(PIECE):
+        data += piece
+        if len(data) > most:
+            most_mb = most // 1_000_000
+            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory there is")
     return data
 
 
@@ -53,7 +94,7 @@ def _mapped(file) -> mmap.mmap | None:
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _decompressed(data, name: str, module: str) -> bytes:
+def _decompressed(data, name: str, module: str) -> bytearray:
     try:
         library = importlib.import_module(module)
     except ImportError:
@@ -61,7 +102,7 @@ def _decompressed(data, name: str, module: str) -> bytes:
     damaged = (OSError, EOFError, zlib.error, getattr(library, "LZMAError", OSError))
     try:
         with library.open(io.BytesIO(data)) as file:
-            return file.read()
+            return _read(file, name)
     except damaged as error:
         reason = str(error).rstrip(".") or "invalid data"
         reason = reason[:1].lower() + reason[1:]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 
+from dcsvm.input_file import DataError, read_bytes
 from dcsvm.model import Model
 from dcsvm.model_reader import ModelError, ModelReader
 from dcsvm.model_writer import model_text
@@ -31,24 +33,34 @@ def save_model(model: Model, path: str | os.PathLike[str], format: str = "dcsvm"
 
 def write_beside(path: str | os.PathLike[str], parts) -> None:
     """Write byte strings to a new file in the same folder, then rename it to `path`; a crash leaves
-    the one before."""
+    the one before. What is no file is written as it is. Raises OSError that names `path`."""
     path = os.fspath(path)
-    if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
-        with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
-            file.writelines(parts)
-        return
-    folder = os.path.dirname(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+    try:
+        if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
+            with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
+                file.writelines(parts)
+        else:
+            _write_and_rename(path, parts)
+    except OSError as error:
+        name = "standard output" if path == "-" else path
+        raise OSError(error.errno, error.strerror, name) from error
+
+
+def _write_and_rename(path: str, parts) -> None:
+    path = os.path.realpath(path)
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
+    handle, name = tempfile.mkstemp(prefix=".dcsvm-", dir=os.path.dirname(path))
     unfinished.add(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, os.path.realpath(path))
+        os.chmod(name, mode)
+        os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        with suppress(OSError):
+            os.unlink(name)
         raise
     finally:
         unfinished.discard(name)
@@ -76,12 +88,6 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """
     name = os.fspath(path)
     try:
-        with open(name, "rb") as file:
-            text = file.read()
-    except IsADirectoryError:
-        raise ModelError(f"{name}: is a directory") from None
-    except FileNotFoundError:
-        raise ModelError(f"{name}: no such file") from None
-    except OSError as error:
-        raise ModelError(f"{name}: {(error.strerror or str(error)).lower()}") from error
-    return ModelReader(text, name, threads).read()
+        return ModelReader(read_bytes(name), name, threads).read()
+    except DataError as error:
+        raise ModelError(str(error)) from error.__cause__

@@ -57,7 +57,7 @@ def _shown(words: list[str]) -> str:
 class ModelReader:
     """Walks through the lines of a model file; `name` stands for it in errors."""
 
-    def __init__(self, text: bytes, name: str, threads: int):
+    def __init__(self, text: bytes | bytearray, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
         ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 10)
         if len(text) and not text.endswith(b"\n"):
@@ -117,26 +117,29 @@ class ModelReader:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
             raise self.error(f"{key} {_shown(values[key])!r} is not one {kind.__name__}") from None
+        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
+            raise self.error(f"{key} {_shown([word])} is not between 0 and {LARGEST_N_FEATURES}")
         if not math.isfinite(number):
             raise self.error(f"{key} {number} is not finite")
-        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
-            raise self.error(f"{key} {number} is not between 0 and {LARGEST_N_FEATURES}")
         return number
 
-    def numbers(self, values: dict[str, list[str]], key: str, count: int) -> np.ndarray:
-        """The values of a key, float64 (count,), finite."""
+    def numbers(self, values: dict[str, list[str]], key: str, count: int, **allowed) -> np.ndarray:
+        """The values of a key, float64 (count,), finite unless `floats` is told otherwise."""
         if key not in values:
             raise self.error(f"the key {key} is missing")
-        return self.floats(values[key], key, count)
+        return self.floats(values[key], key, count, **allowed)
 
-    def floats(self, words: list[str], what: str, count: int, *, nan_allowed=False) -> np.ndarray:
+    def floats(
+        self, words: list[str], what: str, count: int, *, nan_allowed=False, inf_allowed=False
+    ) -> np.ndarray:
         try:
             numbers = np.array([_number(float, word) for word in words], dtype=np.float64)
         except ValueError:
             raise self.error(f"{what} {_shown(words)!r} is not a list of numbers") from None
         if len(numbers) != count:
             raise self.error(f"{what} has {len(numbers)} numbers, not {count}")
-        if not np.all(np.isfinite(numbers) | (np.isnan(numbers) & nan_allowed)):
+        allowed = np.isnan(numbers) & nan_allowed | np.isinf(numbers) & inf_allowed
+        if not np.all(np.isfinite(numbers) | allowed):
             raise self.error(f"a number of {what} is not finite")
         return numbers
 
@@ -236,7 +239,9 @@ class ModelReader:
         return Probability(A, B)
 
     def with_exact(self, model: Model, values: dict[str, list[str]]) -> Model:
-        rho = self.numbers(values, "rho", model.n_pairs)
+        # svm-train's with -n 1, where every alpha is at its bound: all rows are outliers
+        is_one_class = model.svm_type == "one_class"
+        rho = self.numbers(values, "rho", model.n_pairs, inf_allowed=is_one_class)
         total = self.number(values, "total_sv", int)
         n_sv = self.class_sizes(values, model, total) if model.is_classifier else None
         coef, *csr = self.lines(total, self.n_coefficients(model, total), b"coefficient")
@@ -315,6 +320,8 @@ class ModelReader:
         if np.any(np.diff(cluster) < 0):
             raise self.error("the early support vectors are not sorted by cluster")
         row_numbers = self.whole(prefix[:, 2]) - 1
+        if len(np.unique(row_numbers)) != total:
+            raise self.error("a row stands twice among the early support vectors")
         rows = self.rows(csr, n_features, form)
         shared = np.flatnonzero(prefix[:, 3])
         if len(shared) and not self.has_serials:

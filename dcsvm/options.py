@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dcsvm.kernels import Kernel
 from dcsvm.model import SVM_TYPES
 from dcsvm.partition import CLUSTERINGS
 
 REGRESSIONS = ("epsilon_svr", "nu_svr")
+WITH_LEVELS = ("c_svc", "epsilon_svr")  # the other types are solved directly
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,12 @@ class TrainOptions:
                 raise ValueError(
                     f"the weight of class {label:g} must be positive and finite, not {weight:g}"
                 )
+            if not 0 < self.C * weight < float("inf"):
+                raise ValueError(
+                    f"C of class {label:g} must be positive and finite, not {self.C * weight:g}"
+                )
+        if not 0 < self.C < float("inf"):
+            raise ValueError(f"C must be positive and finite, not {self.C:g}")
         if not self.tolerance > 0:
             raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
         if self.gap is not None and not self.gap > 0:
@@ -76,9 +84,30 @@ class TrainOptions:
             raise ValueError(
                 f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}"
             )
+        gamma = 1.0 if self.gamma is None else self.gamma
+        kernel = Kernel(self.kernel, gamma, self.coef0, self.degree)
+        if self.gap is not None and not kernel.is_positive_semidefinite:
+            raise ValueError(f"a duality gap cannot be stated for the kernel {self.kernel}")
+        self._check_levels()
         if self.kernel == "precomputed" and self.clustering == "kmeans":
             raise ValueError("clustering kmeans needs features, a precomputed kernel has none")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads must be at least 1, not {self.threads}")
         if self.cache_mb is not None and self.cache_mb < 1:
             raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
+
+    @property
+    def has_levels(self) -> bool:
+        return self.svm_type in WITH_LEVELS
+
+    def _check_levels(self) -> None:
+        """What is wrong whatever the rows are."""
+        if not self.has_levels and (self.early or self.early_level is not None):
+            raise ValueError(f"there are no early models of {self.svm_type}: it has no levels")
+        if self.levels is None:
+            return
+        if self.early and self.levels == 0:
+            raise ValueError("there is no early level: there are no levels")
+        if self.early_level is not None and self.early_level > self.levels:
+            known = f"levels are 1 to {self.levels}" if self.levels else "there are no levels"
+            raise ValueError(f"early level {self.early_level} does not exist: {known}")

@@ -13,6 +13,7 @@ DEFAULT_MEAN_CLUSTER = 1000  # rows; by default no level is finer
 LEVEL_STEP = 2  # between the default levels from the early one to the finest
 SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 LARGEST_DEFAULT_CACHE = 8000  # MB
+MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def default_threads() -> int:
     """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if wanted.isdecimal() and int(wanted) > 0:
-        return int(wanted)
+        return min(int(wanted), MOST_THREADS)
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -102,6 +103,11 @@ def default_threads() -> int:
 
 def default_cache_mb() -> int:
     """Half of the memory this process may use, at most 8 GB."""
+    return max(1, min(LARGEST_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
+
+
+def usable_memory() -> int:
+    """Bytes of memory this process may use: what the machine has, or its cgroup allows."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -109,7 +115,7 @@ def default_cache_mb() -> int:
     limit = _cgroup_value("memory.max")
     if limit and limit[0] != "max":
         total = min(total, int(limit[0]))
-    return max(1, min(LARGEST_DEFAULT_CACHE, total // 2 // 1_000_000))
+    return total
 
 
 def _cgroup_value(name: str) -> list[str]:

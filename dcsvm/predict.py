@@ -18,6 +18,7 @@ from dcsvm.model import EarlyModel, ExactModel, Model
 METHODS = ("exact", "early", "naive")
 PREDICTED_AT_ONCE = 65536  # rows
 VALUES_AT_ONCE = 2**21  # decision values of a block
+FEATURES_AT_ONCE = 2**26  # of a block of dense rows
 
 
 def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.ndarray:
@@ -82,6 +83,8 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
     part = part.with_features(n_features)
     weights = _PairWeights(part, model.n_pairs)
     size = min(max(VALUES_AT_ONCE // max(model.n_pairs, 1), 1), PREDICTED_AT_ONCE)
+    if part.rows.is_dense:
+        size = min(size, max(FEATURES_AT_ONCE // max(n_features, 1), 1))
     for begin in range(0, rows.n_samples, size):
         some = slice(begin, min(begin + size, rows.n_samples))
         block = rows if size >= rows.n_samples else rows.take(np.arange(some.start, some.stop))

@@ -106,22 +106,20 @@ def prepare(rows: Rows, labels: np.ndarray, options: TrainOptions) -> Prepared:
         copies,
         formulation,
         data,
-        _plan_of(options, task, formulation, data),
+        _plan_of(options, formulation, data),
     )
 
 
-def _plan_of(options: TrainOptions, task: Task, formulation: Formulation, data: KernelRows) -> Plan:
+def _plan_of(options: TrainOptions, formulation: Formulation, data: KernelRows) -> Plan:
     n_rows = data.rows.n_samples
     largest = int(np.diff(formulation.start).max())
     plan = make_plan(
         min(largest, n_rows),
-        options.levels if task.has_levels else 0,
+        options.levels if options.has_levels else 0,
         options.branching,
         options.early_level,
         dear_rows=data.has_dear_rows,
     )
-    if options.early and not task.has_levels:
-        raise ValueError(f"there are no early models of {options.svm_type}: it has no levels")
     if options.early and plan.early_level is None:
         raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
     return plan

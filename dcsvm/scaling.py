@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.dataset import LARGEST_N_FEATURES, Rows, better_dense
-from dcsvm.input_file import DataError, read_text
+from dcsvm.input_file import DataError, check_room, read_text
+
+FILLING_BYTES = 50  # of a value, at least, while rows are filled
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Scaling:
         where = self.columns + 1
         self._check(present, lambda k: (row[k], f"feature {where[at[k]]}"))
         self._check(absent, lambda k: (0, f"feature {where[k]}"))
-        return _filled(len(indptr) - 1, row, at, present, absent, self.columns)
+        return _filled(self.name, len(indptr) - 1, row, at, present, absent, self.columns)
 
     def _check(self, scaled: np.ndarray, place) -> None:
         with np.errstate(over="ignore"):
@@ -86,9 +88,9 @@ class Scaling:
             )
 
 
-def _filled(n_samples: int, row, at, present, absent, columns) -> Rows:
+def _filled(name: str, n_samples: int, row, at, present, absent, columns) -> Rows:
     """Rows with the value `present[k]` in row `row[k]` and column `columns[at[k]]`, and
-    `absent[j]` in column `columns[j]` of all rows without one there."""
+    `absent[j]` in column `columns[j]` of all rows without one there; `name` is the range file."""
     used = absent != 0
     used[at[present != 0]] = True
     n_features = int(columns[used].max()) + 1 if used.any() else 0
@@ -99,10 +101,12 @@ def _filled(n_samples: int, row, at, present, absent, columns) -> Rows:
     n_values = np.count_nonzero(present) + int(n_absent[absent != 0].sum())
     filled = np.flatnonzero(absent)
     if better_dense(n_samples, n_features, n_values):
+        check_room(name, 4 * n_samples * n_features)
         dense = np.zeros((n_samples, n_features), np.float32)
         dense[:, columns[filled]] = absent[filled]
         dense[row, columns[at]] = present + np.float32(0)  # no negative zeros
         return Rows(n_samples, n_features, dense=dense)
+    check_room(name, FILLING_BYTES * n_values)
     # a place is row * n_features + column
     places = row * n_features + columns[at]
     every = (np.arange(n_samples)[:, None] * n_features + columns[filled]).ravel()
@@ -125,8 +129,12 @@ def _filled(n_samples: int, row, at, present, absent, columns) -> Rows:
 def load_scaling(path: str | os.PathLike[str]) -> Scaling:
     """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for anything else."""
     name = os.fspath(path)
-    lines = bytes(read_text(name)).decode("ascii", "replace").splitlines()
-    return _RangeReader(name, lines).read()
+    return parse_scaling(bytes(read_text(name)), name)
+
+
+def parse_scaling(text: bytes, name: str) -> Scaling:
+    """Parse the text of a range file; `name` stands for it in errors."""
+    return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
 
 
 class _RangeReader:

@@ -23,14 +23,13 @@ class Task:
     or zeros ("one_class"); `labels` float64 (k,) are the classes' labels in LIBSVM's order.
 
     `formulate` takes values and copies of rows; `class_C` float64 is the bound of |alpha| of a row
-    of each class, or of any row. `has_levels` is false for types that are solved directly.
+    of each class, or of any row.
     """
 
     kind: str
     labels: np.ndarray
     values: np.ndarray
     formulate: Formulate
-    has_levels: bool
     class_C: np.ndarray
 
     @property
@@ -55,22 +54,22 @@ def task_of(labels: np.ndarray, options) -> Task:
     if name == "one_class":
         return Task("one_class", none, np.zeros(len(labels)),
                     lambda values, copies: one_class(copies, options.nu),
-                    False, np.ones(1))  # fmt: skip
+                    np.ones(1))  # fmt: skip
     if name == "epsilon_svr":
         return Task("regression", none, labels.astype(np.float64),
                     lambda values, copies: epsilon_svr(values, copies, options.C, options.epsilon),
-                    True, np.array([options.C]))  # fmt: skip
+                    np.array([options.C]))  # fmt: skip
     if name == "nu_svr":
         return Task("regression", none, labels.astype(np.float64),
                     lambda values, copies: nu_svr(values, copies, options.C, options.nu),
-                    False, np.array([options.C]))  # fmt: skip
+                    np.array([options.C]))  # fmt: skip
     order, classes = class_order(labels)
     if name == "nu_svc":
         return Task("classification", order, classes,
                     lambda values, copies: nu_svc_pairs(values, copies, len(order), options.nu),
-                    False, np.ones(len(order)))  # fmt: skip
+                    np.ones(len(order)))  # fmt: skip
     weights = options.class_weights or {}
     class_C = np.array([options.C * weights.get(float(label), 1.0) for label in order])
     return Task("classification", order, classes,
                 lambda values, copies: c_svc_pairs(values, copies, class_C, bias=options.bias),
-                True, class_C)  # fmt: skip
+                class_C)  # fmt: skip

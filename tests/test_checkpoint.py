@@ -322,7 +322,7 @@ def test_a_command_that_is_killed_goes_on(slow_file, tmp_path):
 
 def test_options_that_do_not_go_together_are_refused(slow_file, tmp_path):
     cases = {
-        ("--checkpoint", "a", "--resume", "b"): (1, "name different folders"),
+        ("--checkpoint", "a", "--resume", "b"): (2, "name different folders"),
         ("--resume", tmp_path / "none"): (1, "there is no checkpoint to resume"),
         ("-v", 3, "--time-limit", 5): (2, "--time-limit is not for cross validation"),
         ("--time-limit", 0): (2, "--time-limit"),

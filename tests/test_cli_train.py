@@ -152,23 +152,67 @@ def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
     assert os.listdir() == []
 
 
+OUT_OF_RANGE = {
+    "-s": ["-1", "5"], "-t": ["-1", "5", "2.5"], "-d": ["-1", "2147483647", "1e3"],
+    "-g": ["-1", "nan", "inf"], "-r": ["nan", "-inf"], "-c": ["0", "-1", "nan", "inf", "1e999"],
+    "-n": ["0", "-1", "1.5", "nan"], "-p": ["-1", "nan", "inf"], "-b": ["-1", "2"],
+    "-v": ["1", "0", "-3", "99999999999"], "-e": ["0", "-1", "nan", "inf"],
+    "--gap": ["0", "-1", "nan", "inf"], "-m": ["0", "-1", "nan", "inf", "1e10"], "-h": ["2"],
+    "-l": ["-1", "31"], "-k": ["1", "99999999999"], "--sample": ["0", "99999999999"],
+    "--early-level": ["0", "31"], "--seed": ["-1", "99999999999"],
+    "--threads": ["0", "-1", "1025", "99999999999"], "--max-iter": ["0", "9223372036854775808"],
+    "--time-limit": ["0", "-1", "nan", "inf"], "--clustering": ["", "x"], "--model-format": ["x"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [(option, value) for option, values in OUT_OF_RANGE.items() for value in values],
+)
+def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
+    result = run(option, value, "not_read")
+    assert result.exit_code == 2
+    assert f"invalid value for '{option}'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["-c", "0"], "C must be positive"), (["-c", "nan"], "C must be positive"),
-     (["-g", "-1"], "gamma must be at least 0"), (["-e", "0"], "tolerance must be positive"),
-     (["-t", "1", "-d", "-1"], "degree must be at least 0"), (["-r", "inf"], "coef0 must be finite"),  # noqa: E501
-     (["-n", "0"], "nu must be above 0"), (["-p", "-1"], "epsilon must be at least 0"),
-     (["-w1", "0"], "the weight of class 1 must be positive"),
-     (["-l", "1", "--early-level", "2"], "early level 2 does not exist"),
-     (["-l", "0", "--early"], "there is no early level")],
+    [(["-w1", "0"], "invalid value for '-w': 0.0 is not in the range x>0"),
+     (["-wnan", "1"], "invalid value for '-w': nan is not a finite number"),
+     (["-c", "1e300", "-w1", "1e300"], "C of class 1 must be positive and finite"),
+     (["-w1", "1e300", "-w1", "1e300"], "the weight of class 1 must be positive and finite"),
+     (["-l", "1", "--early-level", "2"], "early level 2 does not exist: levels are 1 to 1"),
+     (["-l", "0", "--early-level", "2"], "early level 2 does not exist: there are no levels"),
+     (["-l", "0", "--early"], "there is no early level"),
+     (["-s", "1", "--early"], "there are no early models of nu_svc"),
+     (["-s", "2", "-b", "1"], "one-class has no probabilities"),
+     (["-t", "3", "--gap", "1"], "a duality gap cannot be stated for the kernel sigmoid"),
+     (["-t", "4", "--clustering", "kmeans"], "clustering kmeans needs features"),
+     (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
+     (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
+     (["--checkpoint", "a", "--resume", "b"], "different folders")],
     ids=str,
 )  # fmt: skip
-def test_values_that_make_no_sense_are_one_sentence(run, training, options, message):
-    result = run(*options, training, "a.model")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: ")
+def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
+    result = run(*options, "not_read", "a.model")
+    assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--early"], "there is no early level: 1000 rows are solved directly"),
+     (["-l", "1", "-k", "2000", "--early"], "there is no early level"),
+     (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
+     (["-s", "1", "-n", "1"], "nu 1 is infeasible")],
+    ids=str,
+)  # fmt: skip
+def test_values_that_do_not_suit_the_data_are_one_sentence(run, training, options, message):
+    result = run(*options, training, "a.model")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
     assert os.listdir() == []
 
 

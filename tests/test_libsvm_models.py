@@ -29,6 +29,7 @@ CASES = {
     "nu, two classes": ("nu_svc", (2, 7), ["-n", "0.3"]),
     "nu, five classes": ("nu_svc", (5, 1, 9, -4, 0), ["-n", "0.3"]),
     "one-class": ("one_class", (1, -1), ["-n", "0.2"]),
+    "one-class, rho inf": ("one_class", (1, -1), ["-n", "1"]),
     "epsilon": ("epsilon_svr", None, ["-p", "0.2"]),
     "nu regression": ("nu_svr", None, ["-t", "3", "-g", "0.1", "-n", "0.4"]),
 }

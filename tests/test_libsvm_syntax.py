@@ -32,15 +32,15 @@ def given(monkeypatch):
 
 
 def test_the_value_is_the_next_argument_even_with_a_dash(given):
-    options = given("-r", "-1", "-c", "-2.5e-1", "-g", "-0", "data")
-    assert (options["coef0"], options["C"], options["gamma"]) == (-1.0, -0.25, 0.0)
+    options = given("-r", "-2.5e-1", "-c", "+2", "-g", "-0", "data")
+    assert (options["coef0"], options["C"], options["gamma"]) == (-0.25, 2.0, 0.0)
     assert options["files"] == ("data", "data.model")
 
 
 @pytest.mark.parametrize(
     ("args", "weights"),
     [(["-w1", "3"], {1.0: 3.0}), (["-w-1", "5"], {-1.0: 5.0}), (["-w+1", "5"], {1.0: 5.0}),
-     (["-w-1", "5", "-w1", "0.5"], {-1.0: 5.0, 1.0: 0.5}), (["-w2", "-4"], {2.0: -4.0}),
+     (["-w-1", "5", "-w1", "0.5"], {-1.0: 5.0, 1.0: 0.5}), (["-w2", "+4"], {2.0: 4.0}),
      (["-w1", "2", "-w1", "3"], {1.0: 6.0}), ([], None)],
     ids=str,
 )  # fmt: skip

@@ -441,7 +441,7 @@ def test_a_precomputed_kernel_is_not_scaled(files):
     folder, _ = files
     (folder / "range").write_text("x\n-1 1\n1 0 10\n")
     done = run(train_command, "-t", 4, "--scale", folder / "range", folder / "train", "m")
-    assert done.exit_code == 1 and "cannot be scaled" in done.stderr
+    assert done.exit_code == 2 and "cannot be scaled" in done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("svm-train"), reason="LIBSVM is not installed")

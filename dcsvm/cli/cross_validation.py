@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 
-import click
 import numpy as np
 
 from dcsvm.cli.options import NOT_CONVERGED
 from dcsvm.cli.report import TerminalProgress
+from dcsvm.cli.streams import say, show
 from dcsvm.cross_validation import cross_validate
 from dcsvm.dataset import Dataset
 from dcsvm.options import REGRESSIONS, TrainOptions
@@ -26,14 +26,14 @@ def cross_validate_data(
         warnings.simplefilter("always")
         predicted = cross_validate(data.rows, data.labels, options, n_folds, progress)
     for warning in caught:
-        click.echo(f"warning: {warning.message}", err=True)
+        say(f"warning: {warning.message}")
     if options.svm_type in REGRESSIONS:
         error, correlation = regression_errors(predicted, data.labels)
-        click.echo(f"Cross Validation Mean squared error = {error:g}")
-        click.echo(f"Cross Validation Squared correlation coefficient = {correlation:g}")
+        show(f"Cross Validation Mean squared error = {error:g}")
+        show(f"Cross Validation Squared correlation coefficient = {correlation:g}")
     else:
         accuracy = 100 * np.mean(predicted == data.labels)
-        click.echo(f"Cross Validation Accuracy = {accuracy:g}%")
+        show(f"Cross Validation Accuracy = {accuracy:g}%")
     return NOT_CONVERGED if caught else 0
 
 

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 
-import click
+from dcsvm.cli.streams import say
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -59,7 +59,7 @@ class Interrupts:
                 end_at_once(number)
             self.received = number
             self.stop.request()
-            click.echo(f"{name_of(number)}: stopping; a second one ends at once", err=True)
+            say(f"{name_of(number)}: stopping; a second one ends at once")
 
 
 def name_of(number: int) -> str:
@@ -71,7 +71,7 @@ def end_at_once(number: int) -> None:
     from dcsvm.model_file import remove_unfinished
 
     remove_unfinished()
-    click.echo("interrupted", err=True)
+    say("interrupted")
     os._exit(128 + number)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.options import USAGE
+from dcsvm.cli.options import FAILED, USAGE
+from dcsvm.cli.streams import OUTPUT, point_at_nothing, reason_of, say
 
 
 class LibsvmCommand(click.Command):
@@ -21,6 +22,10 @@ class LibsvmCommand(click.Command):
             return super().parse_args(ctx, for_click(args, self.params))
         except click.UsageError as error:
             complain(ctx, error)
+        except OSError as error:  # help or version that cannot be written
+            point_at_nothing(1)
+            say(f"error: {OUTPUT}: {reason_of(error)}")
+            ctx.exit(FAILED)
 
     def invoke(self, ctx: click.Context):
         try:
@@ -33,7 +38,7 @@ def complain(ctx: click.Context, error: click.UsageError) -> None:
     sentence = " ".join(error.format_message().split()).rstrip(".")
     if not sentence[:2].isupper():
         sentence = sentence[0].lower() + sentence[1:]
-    click.echo(f"error: {sentence}; see {ctx.command_path} --help", err=True)
+    say(f"error: {sentence}; see {ctx.command_path} --help")
     ctx.exit(USAGE)
 
 

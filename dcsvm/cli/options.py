@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 
@@ -16,15 +17,31 @@ import click
 
 import dcsvm
 from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.streams import occupy_closed, reason_of, say
+from dcsvm.plan import MOST_THREADS
 
 FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 
 # -h is LIBSVM's shrinking option, so help has only its long name
 CONTEXT = {"help_option_names": ["--help"], "max_content_width": 100}
 
+
+class Finite(click.FloatRange):
+    """A range of numbers that neither nan nor inf are in."""
+
+    def convert(self, value, param, ctx) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number", param, ctx)
+        return number
+
+
+POSITIVE = Finite(min=0, min_open=True)
+NOT_NEGATIVE = Finite(min=0)
+
 threads_option = click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_THREADS),
     metavar="N",
     help="Threads to use. Default: OMP_NUM_THREADS, else the cores this process may use.",
 )
@@ -45,27 +62,21 @@ version_option = click.version_option(dcsvm.__version__, message="%(prog)s %(ver
 
 def guarded(command: Callable[[], int]) -> None:
     """Run the body of a command and exit with its status; one sentence for what goes wrong."""
+    occupy_closed()
     try:
         with Interrupts():
             status = command()
-            sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        status = FAILED
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        say("interrupted")
         status = INTERRUPTED
     except MemoryError:
-        click.echo("error: not enough memory", err=True)
+        say("error: not enough memory")
         status = FAILED
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        click.echo(
-            f"error: {error.filename}: {reason}" if error.filename else f"error: {reason}", err=True
-        )
+        say(f"error: {reason_of(error)}")
         status = FAILED
     except ValueError as error:
-        click.echo(f"error: {error}", err=True)
+        say(f"error: {error}")
         status = FAILED
     sys.exit(status)
 
@@ -79,14 +90,19 @@ def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int,
     return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling, serials=serials)
 
 
-def check_writable(path: str) -> None:
-    """Complain about a file that could not be written before the work for it is done."""
+def check_writable(path: str, *others: str | None) -> None:
+    """Complain about a file that could not be written before the work for it is done, or that would
+    replace one of the others, which the command reads or writes."""
     if path == "-" or (
         os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     ):
         return
     if os.path.isdir(path):
         raise IsADirectoryError(21, "is a directory", path)
+    if os.path.realpath(path) in [os.path.realpath(other) for other in others if other]:
+        raise FileExistsError(17, "the output would replace another file of the command", path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(13, "is not writable", path)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "no such folder", folder)

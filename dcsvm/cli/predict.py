@@ -15,6 +15,7 @@ from dcsvm.cli.options import (
     threads_option,
     version_option,
 )
+from dcsvm.cli.streams import say, show
 
 
 @click.command(cls=LibsvmCommand, context_settings=CONTEXT)
@@ -79,7 +80,7 @@ def predict_file(
     from dcsvm.plan import default_threads
 
     threads = threads or default_threads()
-    check_writable(output_file)
+    check_writable(output_file, test_file, model_file, scale_file)
     model = load_model(model_file, threads=threads)
     if method is not None and model.early is None:
         raise ValueError(f"{model_file}: the model has no early level, which --{method} needs")
@@ -104,9 +105,9 @@ def predict_file(
     if method is None and model.exact is not None and not quiet:
         warn_of_worth(model)
     if not quiet:
-        err = output_file in ("-", "/dev/stdout")
+        tell = say if output_file in ("-", "/dev/stdout") else show
         for line in [*remarks(model, probability), *quality(model, predicted, data.labels)]:
-            click.echo(line, err=err)
+            tell(line)
     return 0
 
 
@@ -156,7 +157,7 @@ def warn_of_worth(model) -> None:
     sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
     if model.early is not None:
         sentence += "; --early uses the clusters' models"
-    click.echo(f"warning: {sentence}", err=True)
+    say(f"warning: {sentence}")
 
 
 def remarks(model, probability) -> list[str]:

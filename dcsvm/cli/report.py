@@ -6,8 +6,7 @@ import json
 import resource
 import sys
 
-import click
-
+from dcsvm.cli.streams import say, show
 from dcsvm.model_file import write_beside
 from dcsvm.report import LevelReport, Progress, TrainReport, report_dict
 
@@ -52,7 +51,7 @@ class TerminalProgress(Progress):
             self.bar.close()
             self.bar = None
         if not self.quiet:
-            click.echo(line, err=True)
+            say(line)
 
     def resume(self, name: str) -> None:
         self.say(f"going on from the checkpoint in: {name}")
@@ -62,12 +61,12 @@ def say_result(report: TrainReport, *, is_classifier: bool) -> None:
     """The closing lines of svm-train on stdout, then what they are worth on stderr."""
     for problem in report.problems:
         if problem.parameter is not None:
-            click.echo("{} = {:.6f}".format(*problem.parameter))
+            show("{} = {:.6f}".format(*problem.parameter))
         objective = "unknown" if problem.objective is None else f"{problem.objective:.6f}"
-        click.echo(f"obj = {objective}, rho = {problem.rho:.6f}")
-        click.echo(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
+        show(f"obj = {objective}, rho = {problem.rho:.6f}")
+        show(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
     if is_classifier or not report.problems:
-        click.echo(f"Total nSV = {report.n_sv}")
+        show(f"Total nSV = {report.n_sv}")
     if report.violation is None or report.stopped:
         return
     gap = (
@@ -75,10 +74,9 @@ def say_result(report: TrainReport, *, is_classifier: bool) -> None:
         if report.duality_gap is None
         else f"duality gap {report.duality_gap:.3g}"
     )
-    click.echo(
+    say(
         f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
-        f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}",
-        err=True,
+        f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
     )
 
 
@@ -88,7 +86,7 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
         reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
     elif report.violation is not None:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
-    click.echo(f"warning: not converged{reached}; the model is usable", err=True)
+    say(f"warning: not converged{reached}; the model is usable")
 
 
 def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
@@ -105,7 +103,7 @@ def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> No
         gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
         worth = f"not converged: violation {report.violation:.3g}{gap}; the model is usable"
     rest = "" if checkpoint is None else f"; go on with --resume {checkpoint.folder}"
-    click.echo(f"warning: {why}, {worth}{rest}", err=True)
+    say(f"warning: {why}, {worth}{rest}")
 
 
 def peak_rss_mb() -> float:

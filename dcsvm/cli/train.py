@@ -13,6 +13,9 @@ from dcsvm.cli.options import (
     CONTEXT,
     FAILED,
     NOT_CONVERGED,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Finite,
     check_writable,
     guarded,
     lenient_option,
@@ -21,6 +24,9 @@ from dcsvm.cli.options import (
     threads_option,
     version_option,
 )
+from dcsvm.cli.streams import say
+
+LARGEST_N = 2**31 - 2
 
 
 def factors_of_classes(_ctx, _option, pairs: tuple[tuple[float, float], ...]):
@@ -70,20 +76,34 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     "2 rbf exp(-gamma |u-v|^2), 3 sigmoid tanh(gamma u'v + coef0), "
     "4 precomputed (kernel values in the file). Default 2.",
 )
-@click.option("-d", "degree", type=int, default=3, help="Degree of the polynomial. Default 3.")
-@click.option("-g", "gamma", type=float, help="gamma; 0 is the default, 1/number of features.")
-@click.option("-r", "coef0", type=float, default=0.0, help="coef0. Default 0.")
+@click.option(
+    "-d",
+    "degree",
+    type=click.IntRange(0, LARGEST_N),
+    default=3,
+    metavar="DEGREE",
+    help="Degree of the polynomial. Default 3.",
+)
+@click.option(
+    "-g",
+    "gamma",
+    type=NOT_NEGATIVE,
+    metavar="GAMMA",
+    help="gamma; 0 is the default, 1/number of features.",
+)
+@click.option("-r", "coef0", type=Finite(), default=0.0, metavar="COEF0", help="coef0. Default 0.")
 @click.option(
     "-c",
     "C",
-    type=float,
+    type=POSITIVE,
     default=1.0,
+    metavar="C",
     help="C, the cost of an error, of C-SVC and both regressions. Default 1.",
 )
 @click.option(
     "-w",
     "class_weights",
-    type=(float, float),
+    type=(Finite(), POSITIVE),
     multiple=True,
     callback=factors_of_classes,
     metavar="LABEL FACTOR",
@@ -92,15 +112,17 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option(
     "-n",
     "nu",
-    type=float,
+    type=Finite(min=0, max=1, min_open=True),
     default=0.5,
+    metavar="NU",
     help="nu of nu-SVC, one-class and nu-SVR. Default 0.5.",
 )
 @click.option(
     "-p",
     "epsilon",
-    type=float,
+    type=NOT_NEGATIVE,
     default=0.1,
+    metavar="EPSILON",
     help="epsilon of epsilon-SVR: errors up to it cost nothing. Default 0.1.",
 )
 @click.option(
@@ -119,24 +141,29 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option(
     "-v",
     "n_folds",
-    type=int,
+    type=click.IntRange(2, LARGEST_N),
     is_eager=True,
     metavar="N",
     help="N-fold cross validation: prints its accuracy or errors and writes no model.",
 )
 @click.option(
-    "-e", "tolerance", type=float, default=0.001, help="Largest KKT violation. Default 0.001."
+    "-e",
+    "tolerance",
+    type=POSITIVE,
+    default=0.001,
+    metavar="TOLERANCE",
+    help="Largest KKT violation. Default 0.001.",
 )
 @click.option(
     "--gap",
-    type=float,
+    type=POSITIVE,
     metavar="GAP",
     help="Stop at this duality gap relative to the objective instead of at a violation of -e.",
 )
 @click.option(
     "-m",
     "cache_mb",
-    type=click.FloatRange(0, 1e9, min_open=True),
+    type=Finite(0, 1e9, min_open=True),
     metavar="MB",
     help="Memory for kernel values. Default: half of the memory this process may use, "
     "at most 8000.",
@@ -159,7 +186,7 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option(
     "-l",
     "--levels",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 30),
     metavar="L",
     help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
     "the early level, every second finer one down to 1000 rows a cluster, and level 1 (not where "
@@ -169,13 +196,14 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option(
     "-k",
     "--branching",
-    type=click.IntRange(min=2),
+    type=click.IntRange(2, LARGEST_N),
     default=4,
+    metavar="N",
     help="Clusters a level has for each of the next coarser one. Default 4.",
 )
 @click.option(
     "--sample",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, LARGEST_N),
     default=1000,
     metavar="M",
     help="Rows that kernel k-means is run on; at least one for every cluster. Default 1000.",
@@ -183,7 +211,7 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option("--early", is_flag=True, help="Stop after the early level: a model of local models.")
 @click.option(
     "--early-level",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 30),
     metavar="L",
     help="Level kept for early prediction. Default: the one with branching^3 clusters, or "
     "the finest.",
@@ -195,7 +223,11 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     help="Two-step kernel k-means, or the same with Euclidean distances. Default kernel.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples. Default 0."
+    "--seed",
+    type=click.IntRange(0, LARGEST_N),
+    default=0,
+    metavar="N",
+    help="Seed of the samples. Default 0.",
 )
 @scale_option
 @lenient_option
@@ -203,13 +235,13 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 @click.option(
     "--max-iter",
     "max_iterations",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 2**62),
     metavar="N",
     help="Stop after about N coordinate updates, not converged.",
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     callback=not_with_folds,
     metavar="SECONDS",
     help="Stop after so long, reading included, and write the model there is by then.",
@@ -288,24 +320,28 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     from dcsvm.training import train_rows
 
     start = time.perf_counter()
-    if n_folds is not None and n_folds < 2:
-        raise ValueError("n-fold cross validation: n must >= 2")
     if model_format == "libsvm" and options["early"]:
-        raise ValueError("LIBSVM has no early models: --early needs --model-format dcsvm")
-    options = TrainOptions(
-        svm_type=SVM_TYPES[svm_type],
-        kernel=NAMES[kernel_type],
-        gamma=gamma or None,
-        probability=bool(probability),
-        cache_mb=math.ceil(cache_mb) if cache_mb else default_cache_mb(),
-        threads=threads or default_threads(),
-        max_iterations=-1 if max_iterations is None else max_iterations,
-        measure_levels=report_file is not None,
-        **options,
-    )
-    for path in (model_file, report_file):
-        if path is not None:
-            check_writable(path)
+        raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
+    if scale_file is not None and NAMES[kernel_type] == "precomputed":
+        raise click.UsageError("the values of a precomputed kernel cannot be scaled (--scale)")
+    try:
+        options = TrainOptions(
+            svm_type=SVM_TYPES[svm_type],
+            kernel=NAMES[kernel_type],
+            gamma=gamma or None,
+            probability=bool(probability),
+            cache_mb=math.ceil(cache_mb) if cache_mb else default_cache_mb(),
+            threads=threads or default_threads(),
+            max_iterations=-1 if max_iterations is None else max_iterations,
+            measure_levels=report_file is not None,
+            **options,
+        )
+    except ValueError as error:  # options that do not go together
+        raise click.UsageError(str(error)) from None
+    if model_file is not None:
+        check_writable(model_file, training_set_file, scale_file)
+    if report_file is not None:
+        check_writable(report_file, training_set_file, scale_file, model_file)
     checkpoint = checkpoint_of(checkpoint_folder, resume_folder)
     stop = Stop(time_limit)
     init_model = None
@@ -321,10 +357,10 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     read = time.perf_counter()
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if quiet else advice(data.rows, classes):
-        click.echo(f"warning: {sentence}", err=True)
+        say(f"warning: {sentence}")
     for label in options.class_weights or {}:
         if label not in data.labels:
-            click.echo(f"warning: no row has the label {label:g} of -w{label:g}", err=True)
+            say(f"warning: no row has the label {label:g} of -w{label:g}")
     progress = TerminalProgress(quiet)
     if n_folds is not None:
         return cross_validate_data(data, options, n_folds, progress)
@@ -340,16 +376,16 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
                 init_model=init_model,
             )
         except Stopped:
-            click.echo("error: stopped before anything was solved: there is no model", err=True)
+            say("error: stopped before anything was solved: there is no model")
             return status_of(interrupts, FAILED)
         trained = time.perf_counter()
         model.save(model_file, format=model_format)
         written = time.perf_counter()
-    if not quiet:
-        say_result(report, is_classifier=model.is_classifier)
     if report_file is not None:
         seconds = {"read": read - start, "write": written - trained, "total": written - start}
         write_report(report_file, report, seconds)
+    if not quiet:
+        say_result(report, is_classifier=model.is_classifier)
     if report.stopped:
         say_stopped(report, None if interrupts.received else time_limit, checkpoint)
         return status_of(interrupts, NOT_CONVERGED)
@@ -370,7 +406,7 @@ def checkpoint_of(checkpoint_folder: str | None, resume_folder: str | None):
     if resume_folder is None:
         return Checkpoint(checkpoint_folder)
     if checkpoint_folder not in (None, resume_folder):
-        raise ValueError("--checkpoint and --resume name different folders")
+        raise click.UsageError("--checkpoint and --resume name different folders")
     may_begin = checkpoint_folder is not None
     return Checkpoint(resume_folder, resume=not may_begin or Checkpoint.exists(resume_folder))
 

@@ -1,0 +1,47 @@
+"""What a parser in Python may do with any bytes: say in one sentence why not, or make something
+sound of them. Shared by Hypothesis (test_parsers.py) and atheris (parsers.py)."""
+
+import numpy as np
+
+from dcsvm.dataset import DataError
+from dcsvm.model_reader import ModelError, ModelReader
+from dcsvm.scaling import parse_scaling
+
+LONGEST_SENTENCE = 500
+
+
+def require_sentence(error):
+    assert "\n" not in str(error) and len(str(error)) < LONGEST_SENTENCE
+
+
+def check_model(text):
+    """The model of a text, or None."""
+    try:
+        model = ModelReader(bytes(text), "model", 1).read()
+    except ModelError as error:
+        require_sentence(error)
+        return None
+    part = model.exact or model.early
+    n_features = part.rows.n_features if model.kernel.is_precomputed else 2
+    if n_features <= 1000:
+        values = model.decision_function(np.ones((2, n_features), np.float32), threads=1)
+        assert np.isfinite([*model.labels, *model.kernel.parameters.values()]).all()
+        assert len(values) == 2
+    return model
+
+
+def check_range(text):
+    try:
+        scaling = parse_scaling(bytes(text), "range")
+    except DataError as error:
+        require_sentence(error)
+        return
+    assert (np.diff(scaling.columns) > 0).all()
+    assert (scaling.features.minimum < scaling.features.maximum).all()
+    indptr, indices = np.array([0, 2, 2]), np.array([0, 2], np.int32)
+    try:
+        rows = scaling.scaled_rows(indptr, indices, np.array([1.0, 1e300]))
+    except DataError as error:
+        assert "too large" in str(error)
+        return
+    assert np.isfinite(rows.dense if rows.is_dense else rows.values).all()

@@ -1,0 +1,253 @@
+// The OpenMP parts on generated data, for the thread sanitizer: what 4 threads find is what one
+// finds, bit for bit. Says nothing where all is well.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cluster_solver.h"
+#include "codes.h"
+#include "kernel_product.h"
+#include "locality.h"
+#include "svmlight_errors.h"
+#include "svmlight_reader.h"
+#include "svmlight_writer.h"
+
+using namespace dcsvm;
+
+namespace {
+
+constexpr int n_threads = 4;
+
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "not as with one thread, or not reached: %s\n", what);
+  std::exit(1);
+}
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+// Rows of small integers; of `flags` more columns one is 1. The labels know nothing of the rows.
+struct Data {
+  Data(std::size_t rows, std::size_t numbers, std::size_t flags, int largest)
+      : n(rows), d(numbers + flags), dense(n * d), y(n), half_norms(n), indptr{0} {
+    std::mt19937 random(1);
+    for (std::size_t i = 0; i < n; ++i) {
+      float* row = dense.data() + i * d;
+      for (std::size_t k = 0; k < numbers; ++k)
+        row[k] = static_cast<float>(random() % static_cast<unsigned>(largest + 1));
+      if (flags) row[numbers + random() % flags] = 1;
+      y[i] = random() % 2 ? 1.0 : -1.0;
+      for (std::size_t k = 0; k < d; ++k) {
+        if (row[k] == 0) continue;
+        indices.push_back(static_cast<std::int32_t>(k));
+        values.push_back(row[k]);
+      }
+      indptr.push_back(static_cast<std::int64_t>(values.size()));
+    }
+  }
+
+  Points points(bool sparse = false) {
+    Points all;
+    all.n_samples = n;
+    all.n_features = d;
+    all.half_norms = half_norms.data();
+    if (!sparse) {
+      all.dense = dense.data();
+      return all;
+    }
+    all.indptr = indptr.data();
+    all.indices = indices.data();
+    all.values = values.data();
+    return all;
+  }
+
+  std::size_t n, d;
+  std::vector<float> dense;
+  std::vector<double> y, half_norms;
+  std::vector<std::int64_t> indptr;
+  std::vector<std::int32_t> indices;
+  std::vector<float> values;
+};
+
+KernelSetup fitted(Data& data, const Points& points, const Kernel& kernel) {
+  const KernelSetup setup = choose_setup(points, kernel);
+  compute_half_norms(points, setup.form, n_threads, data.half_norms.data());
+  return setup;
+}
+
+void check_products(const KernelSetup& setup, const Points& points, const Reach& reach) {
+  const RowList rows{&points, nullptr, points.n_samples};
+  const std::vector<double> weights(rows.size, 0.5);
+  for (const Precision precision : {Precision::single_tiles, Precision::double_tiles}) {
+    std::vector<double> one(rows.size), several(rows.size);
+    kernel_product(setup, rows, rows, {1, nullptr, nullptr, weights.data()}, precision, reach, 1,
+                   one.data());
+    kernel_product(setup, rows, rows, {1, nullptr, nullptr, weights.data()}, precision, reach,
+                   n_threads, several.data());
+    require(same(one, several), "kernel_product");
+  }
+  const RowList part{&points, nullptr, 300};
+  std::vector<float> one(rows.size * part.size), several(one.size());
+  kernel_matrix(setup, rows, part, 1, one.data());
+  kernel_matrix(setup, rows, part, n_threads, several.data());
+  require(same(one, several), "kernel_matrix");
+}
+
+struct Solution {
+  std::vector<double> alpha, gradient;
+  std::vector<SolveReport> reports;
+};
+
+// C-SVC with a bias; clusters of these sizes, of rows that follow each other.
+Solution solved(const KernelSetup& setup, const Data& data, const Points& points,
+                const std::vector<std::int64_t>& sizes, double C, int threads) {
+  std::vector<double> lower, upper;
+  std::vector<std::int32_t> members;
+  for (std::size_t i = 0; i < data.n; ++i) {
+    lower.push_back(data.y[i] > 0 ? 0 : -C);
+    upper.push_back(data.y[i] > 0 ? C : 0);
+    members.push_back(static_cast<std::int32_t>(i));
+  }
+  const std::vector<std::int8_t> group(data.n, 0);
+  std::vector<std::int64_t> start{0};
+  for (const std::int64_t size : sizes) start.push_back(start.back() + size);
+  BoxQp qp;
+  qp.size = data.n;
+  qp.linear = data.y.data();
+  qp.lower = lower.data();
+  qp.upper = upper.data();
+  qp.group = group.data();
+  qp.n_groups = 1;
+  ClusterOptions options;
+  options.solve.cache_bytes = std::size_t{1} << 24;
+  options.solve.n_threads = threads;
+  std::size_t n_calls = 0;
+  options.progress = [&n_calls](const ClusterProgress&) { return ++n_calls > 0; };
+  Solution solution{std::vector<double>(data.n), std::vector<double>(data.n), {}};
+  solution.reports = solve_clusters(setup, points, qp, {sizes.size(), start.data(), members.data()},
+                                    solution.alpha.data(), solution.gradient.data(), options);
+  require(n_calls >= sizes.size(), "progress");
+  return solution;
+}
+
+Solution check_solver(const KernelSetup& setup, const Data& data, const Points& points,
+                      const std::vector<std::int64_t>& sizes, double C) {
+  const Solution one = solved(setup, data, points, sizes, C, 1);
+  const Solution several = solved(setup, data, points, sizes, C, n_threads);
+  require(same(one.alpha, several.alpha) && same(one.gradient, several.gradient), "solve");
+  for (const SolveReport& report : several.reports) require(report.converged, "convergence");
+  return several;
+}
+
+void check_kernels() {
+  const Kernel rbf{KernelType::rbf, 0.05, 0, 3};
+  const std::vector<std::int64_t> even(12, 100), one_large{900, 100, 100, 100}, whole{1200};
+  Data data(1200, 6, 8, 9);
+  for (const bool sparse : {false, true}) {
+    const Points points = data.points(sparse);
+    const KernelSetup setup = fitted(data, points, rbf);
+    check_products(setup, points, {});
+    for (const auto& sizes : {even, one_large, whole}) check_solver(setup, data, points, sizes, 1);
+  }
+  Points coded = data.points();
+  const CodedColumns columns = find_codes(coded, n_threads);
+  require(!columns.groups.empty(), "codes");
+  std::vector<float> numeric(data.n * columns.numeric.size());
+  std::vector<std::uint8_t> codes(data.n * columns.groups.size());
+  encode(coded, columns, n_threads, numeric.data(), codes.data());
+  coded.dense = numeric.data();
+  coded.n_features = columns.numeric.size();
+  coded.codes = codes.data();
+  coded.n_codes = columns.groups.size();
+  check_solver(fitted(data, coded, rbf), data, coded, one_large, 1);
+
+  Points bytes = data.points();
+  if (are_bytes(bytes, n_threads)) {
+    std::vector<std::uint8_t> of_rows(data.n * bytes.byte_row_size());
+    std::vector<std::int32_t> sums(data.n);
+    encode_bytes(bytes, n_threads, of_rows.data(), sums.data());
+    bytes.bytes = of_rows.data();
+    bytes.byte_sums = sums.data();
+    check_solver(fitted(data, bytes, rbf), data, bytes, one_large, 1);
+  }
+}
+
+// More rows than a working set holds, most of them free: shrinking and Newton steps of many
+// variables, and of sparse rows, which are dear, a cache.
+void check_large() {
+  Data data(1600, 40, 0, 9);
+  for (const bool sparse : {false, true}) {
+    const Points points = data.points(sparse);
+    const KernelSetup setup = fitted(data, points, {KernelType::rbf, 0.0005, 0, 3});
+    const SolveReport report = check_solver(setup, data, points, {1600}, 1e4).reports[0];
+    require(report.newton_steps > 0, "Newton steps");
+    require(sparse == (report.rows_reused > 0), "rows from the cache");
+  }
+}
+
+void check_locality() {
+  Data data(4000, 3, 0, 30);
+  for (std::size_t i = 0; i < data.n; ++i) data.dense[i * data.d] += 200.0f * (i % 5);
+  const Points points = data.points();
+  const Groups one = find_groups(points, 2000, 10, 1);
+  const Groups several = find_groups(points, 2000, 10, n_threads);
+  require(one.start.size() == 6, "groups");
+  require(same(one.order, several.order) && same(one.start, several.start), "find_groups");
+  const RowList ordered{&points, several.order.data(), several.order.size()};
+  require(share_apart(ordered, 2000, 100, 1) == share_apart(ordered, 2000, 100, n_threads),
+          "share_apart");
+  const KernelSetup setup = fitted(data, points, {KernelType::rbf, 0.05, 0, 3});
+  const Reach reach{500, 1e-10};
+  check_products(setup, points, reach);
+}
+
+void check_reader() {
+  const Data data(1000, 6, 8, 9);
+  std::string written;
+  const TextLines lines{data.y.data(), 1, nullptr, data.n};
+  write_rows(written, lines, TextDense{data.dense.data(), data.n, data.d});
+  const TextFormat format{1, "label", 1, false};
+  const auto scanned = [](const std::string& text) {
+    return scan_text(text.data(), text.data() + text.size(), n_threads, 512);
+  };
+  const Text text = scanned(written);
+  require(text.chunks.size() > 10 && text.n_rows == data.n, "chunks");
+  std::vector<double> labels(data.n);
+  std::vector<float> dense(data.n * data.d), values(text.n_pairs);
+  std::vector<std::int64_t> indptr(data.n + 1);
+  std::vector<std::int32_t> indices(text.n_pairs);
+  parse_dense(text, format, labels.data(), dense.data(), n_threads);
+  require(same(labels, data.y) && same(dense, data.dense), "parse_dense");
+  const CsrTarget<float> rows{indptr.data(), indices.data(), values.data()};
+  parse_csr(text, format, labels.data(), rows, n_threads);
+  require(same(indptr, data.indptr) && same(values, data.values), "parse_csr");
+  std::fill(dense.begin(), dense.end(), 0.0f);
+  densify({indptr.data(), indices.data(), values.data(), data.n, values.size()}, data.d,
+          dense.data(), n_threads);
+  require(same(dense, data.dense), "densify");
+
+  std::string damaged = written;
+  for (std::size_t at = damaged.size() / 3; at < damaged.size(); at += 999) damaged[at] = 'x';
+  try {
+    parse_csr(scanned(damaged), format, labels.data(), rows, n_threads);
+    require(false, "an error");
+  } catch (const ParseError& error) {
+    require(error.line > 300 && error.line < 400, "the first error");
+  }
+}
+
+}  // namespace
+
+int main() {
+  check_reader();
+  check_locality();
+  check_kernels();
+  check_large();
+}
