@@ -1,5 +1,5 @@
-"""Decision values, exact, early (the support vectors of the nearest center) or naive, and what
-follows from them: labels, values, probabilities.
+"""Decision values, exact, early (the support vectors of the nearest center) or naive, and
+what follows from them: labels, values, probabilities.
 
 All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
 once for all pairs of classes.
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm import _core
 from dcsvm.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.dataset import Rows
 from dcsvm.kernels import KernelRows, two_sides
 from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.pair_weights import PairWeights, local_offsets, weighted_sums
 
 METHODS = ("exact", "early", "naive")
 PREDICTED_AT_ONCE = 65536  # rows
@@ -80,7 +80,7 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
         )
     n_features = max(rows.n_features, part.rows.n_features)
     part = part.with_features(n_features)
-    weights = _PairWeights(part, model.n_pairs)
+    weights = PairWeights(part, model.n_pairs)
     size = min(max(VALUES_AT_ONCE // max(model.n_pairs, 1), 1), PREDICTED_AT_ONCE)
     for begin in range(0, rows.n_samples, size):
         some = slice(begin, min(begin + size, rows.n_samples))
@@ -91,56 +91,15 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
             cluster = part.partition.assign(block, threads)
             yield some, _local(part, weights, cluster, targets, support, threads)
         else:
-            rho = part.rho if method == "exact" else np.nansum(part.rho, axis=0)
-            yield some, _product(support, targets, None, None, weights.all(), threads) - rho
-
-
-class _PairWeights:
-    """The weights of support vectors in the decision values of all pairs, for kernel_product.
-
-    A support vector of class i counts in the k - 1 pairs of i, where its coefficient is not 0.
-    """
-
-    def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
-        self.coef, self.n_pairs = part.coef, n_pairs
-        if n_pairs == 1:
-            self.coef = np.ascontiguousarray(part.coef[0])
-            return
-        coef = part.coef.T
-        n_others = coef.shape[1]
-        other = np.arange(n_others) + (np.arange(n_others) >= part.class_[:, None])
-        first = np.minimum(other, part.class_[:, None])
-        second = np.maximum(other, part.class_[:, None])
-        pair = first * n_others - first * (first - 1) // 2 + second - first - 1
-        used = coef != 0
-        self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
-        self.pair, self.coef = pair[used].astype(np.int32), coef[used]
-
-    def all(self):
-        if self.n_pairs == 1:
-            return self.coef
-        return self.indptr, self.pair, self.coef, self.n_pairs
-
-    def of(self, begin: int, end: int):
-        """Those of support vectors begin to end."""
-        if self.n_pairs == 1:
-            return self.coef[begin:end]
-        indptr = self.indptr[begin : end + 1]
-        own = slice(indptr[0], indptr[-1])
-        return indptr - indptr[0], self.pair[own], self.coef[own], self.n_pairs
-
-
-def _product(
-    support: KernelRows, targets: KernelRows, own, sources, weights, threads: int
-) -> np.ndarray:
-    return _core.kernel_product(
-        support.setup, targets.points, own, support.points, sources, weights, False, threads
-    )
+            exact = method == "exact"
+            offset = -part.rho if exact else local_offsets(part, weights).sum(axis=0)
+            sums = weighted_sums(support, targets, None, None, weights.all(), threads)
+            yield some, sums + offset
 
 
 def _local(
     part: EarlyModel,
-    weights: _PairWeights,
+    weights: PairWeights,
     cluster: np.ndarray,
     targets: KernelRows,
     support: KernelRows,
@@ -158,5 +117,6 @@ def _local(
         if len(own) == 0 or begin == end:
             continue
         sources = np.arange(begin, end, dtype=np.int32)
-        values[own] += _product(support, targets, own, sources, weights.of(begin, end), threads)
+        local = weights.of(begin, end)
+        values[own] += weighted_sums(support, targets, own, sources, local, threads)
     return values
