@@ -18,6 +18,7 @@ What is where:
     precomputed  checks of a kernel matrix                    coupling     votes, probabilities
     options      what training can be told                    task         classes, targets
     extraction   models from a solution                       held_out     values of unseen rows
+    pair_weights sums over kernel values for all pairs        bcm          a committee of clusters
     _core        the numerical core in csrc/                  cli          the commands
 """
 

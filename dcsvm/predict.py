@@ -1,4 +1,4 @@
-"""Decision values, exact, early (the support vectors of the nearest center) or naive, and
+"""Decision values, exact, early (the support vectors of the nearest center), naive or bcm, and
 what follows from them: labels, values, probabilities.
 
 All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcsvm.bcm import check_committee, committee_values
 from dcsvm.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.dataset import Rows
 from dcsvm.kernels import KernelRows, two_sides
 from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.pair_weights import PairWeights, local_offsets, weighted_sums
 
-METHODS = ("exact", "early", "naive")
+METHODS = ("exact", "early", "naive", "bcm")
 PREDICTED_AT_ONCE = 65536  # rows
 VALUES_AT_ONCE = 2**21  # decision values of a block
 
@@ -24,8 +25,8 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
     """Decision values float64 (n, n_pairs), positive for the first class of the pair.
 
     `exact` is the global model; `early` the local model of the row's cluster; `naive` the sum over
-    all local models (the paper's equation for comparison). Raises ValueError when the model has no
-    part for the method.
+    all local models (the paper's equation for comparison), `bcm` their committee (module bcm).
+    Raises ValueError when the model has no part for the method, and for a kernel bcm is not for.
     """
     values = np.empty((rows.n_samples, model.n_pairs))
     for some, block in _blocks(model, rows, method, threads):
@@ -73,6 +74,8 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
     if part is None:
         missing = "exact solution" if method == "exact" else "early level"
         raise ValueError(f"the model has no {missing}, which {method} prediction needs")
+    if method == "bcm":
+        check_committee(model.kernel)
     if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
         raise ValueError(
             f"rows have {rows.n_features} kernel values, the model needs those with all "
@@ -90,6 +93,8 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
         if method == "early":
             cluster = part.partition.assign(block, threads)
             yield some, _local(part, weights, cluster, targets, support, threads)
+        elif method == "bcm":
+            yield some, committee_values(part, weights, block, targets, support, threads)
         else:
             exact = method == "exact"
             offset = -part.rho if exact else local_offsets(part, weights).sum(axis=0)
