@@ -20,6 +20,7 @@ What is where:
     extraction   models from a solution                       held_out     values of unseen rows
     run_state    where a run is                               checkpoint   stored, to go on from
     stopped      what a stopped run is worth                  warm_start   from an earlier model
+    pair_weights sums over kernel values for all pairs        bcm          a committee of clusters
     _core        the numerical core in csrc/                  cli          the commands
 """
 

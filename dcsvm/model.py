@@ -107,9 +107,10 @@ class Model:
     `labels` float64 (k,) are those of the classes, none for one-class and regression. `report` is
     the TrainReport of the run that made it, None for a model that was loaded.
 
-    The methods take rows (n, d); `method` is "exact", "early" or "naive" (the sum over all
-    clusters of the early level), None is exact where the model has it, else early; `threads` None
-    is the default of the commands. They raise ValueError for what the model does not have.
+    The methods take rows (n, d); `method` is "exact", "early", "naive" (the sum over all clusters
+    of the early level) or "bcm" (their Bayesian committee machine, not for precomputed and
+    indefinite kernels), None is exact where the model has it, else early; `threads` None is the
+    default of the commands. They raise ValueError for what the model does not have.
     """
 
     kernel: Kernel

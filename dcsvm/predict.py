@@ -1,5 +1,5 @@
-"""Decision values, exact, early (the support vectors of the nearest center) or naive, and what
-follows from them: labels, values, probabilities.
+"""Decision values, exact, early (the support vectors of the nearest center), naive or bcm, and
+what follows from them: labels, values, probabilities.
 
 All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
 once for all pairs of classes.
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm import _core
+from dcsvm.bcm import check_committee, committee_values
 from dcsvm.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.dataset import Rows
 from dcsvm.kernels import KernelRows, two_sides
 from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.pair_weights import PairWeights, local_offsets, weighted_sums
 
-METHODS = ("exact", "early", "naive")
+METHODS = ("exact", "early", "naive", "bcm")
 PREDICTED_AT_ONCE = 65536  # rows
 VALUES_AT_ONCE = 2**21  # decision values of a block
 FEATURES_AT_ONCE = 2**26  # of a block of dense rows
@@ -25,8 +26,8 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
     """Decision values float64 (n, n_pairs), positive for the first class of the pair.
 
     `exact` is the global model; `early` the local model of the row's cluster; `naive` the sum over
-    all local models (the paper's equation for comparison). Raises ValueError when the model has no
-    part for the method.
+    all local models (the paper's equation for comparison), `bcm` their committee (module bcm).
+    Raises ValueError when the model has no part for the method, and for a kernel bcm is not for.
     """
     values = np.empty((rows.n_samples, model.n_pairs))
     for some, block in _blocks(model, rows, method, threads):
@@ -74,6 +75,8 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
     if part is None:
         missing = "exact solution" if method == "exact" else "early level"
         raise ValueError(f"the model has no {missing}, which {method} prediction needs")
+    if method == "bcm":
+        check_committee(model.kernel)
     if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
         raise ValueError(
             f"rows have {rows.n_features} kernel values, the model needs those with all "
@@ -81,7 +84,7 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
         )
     n_features = max(rows.n_features, part.rows.n_features)
     part = part.with_features(n_features)
-    weights = _PairWeights(part, model.n_pairs)
+    weights = PairWeights(part, model.n_pairs)
     size = min(max(VALUES_AT_ONCE // max(model.n_pairs, 1), 1), PREDICTED_AT_ONCE)
     if part.rows.is_dense:
         size = min(size, max(FEATURES_AT_ONCE // max(n_features, 1), 1))
@@ -93,57 +96,18 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
         if method == "early":
             cluster = part.partition.assign(block, threads)
             yield some, _local(part, weights, cluster, targets, support, threads)
+        elif method == "bcm":
+            yield some, committee_values(part, weights, block, targets, support, threads)
         else:
-            rho = part.rho if method == "exact" else np.nansum(part.rho, axis=0)
-            yield some, _product(support, targets, None, None, weights.all(), threads) - rho
-
-
-class _PairWeights:
-    """The weights of support vectors in the decision values of all pairs, for kernel_product.
-
-    A support vector of class i counts in the k - 1 pairs of i, where its coefficient is not 0.
-    """
-
-    def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
-        self.coef, self.n_pairs = part.coef, n_pairs
-        if n_pairs == 1:
-            self.coef = np.ascontiguousarray(part.coef[0])
-            return
-        coef = part.coef.T
-        n_others = coef.shape[1]
-        other = np.arange(n_others) + (np.arange(n_others) >= part.class_[:, None])
-        first = np.minimum(other, part.class_[:, None])
-        second = np.maximum(other, part.class_[:, None])
-        pair = first * n_others - first * (first - 1) // 2 + second - first - 1
-        used = coef != 0
-        self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
-        self.pair, self.coef = pair[used].astype(np.int32), coef[used]
-
-    def all(self):
-        if self.n_pairs == 1:
-            return self.coef
-        return self.indptr, self.pair, self.coef, self.n_pairs
-
-    def of(self, begin: int, end: int):
-        """Those of support vectors begin to end."""
-        if self.n_pairs == 1:
-            return self.coef[begin:end]
-        indptr = self.indptr[begin : end + 1]
-        own = slice(indptr[0], indptr[-1])
-        return indptr - indptr[0], self.pair[own], self.coef[own], self.n_pairs
-
-
-def _product(
-    support: KernelRows, targets: KernelRows, own, sources, weights, threads: int
-) -> np.ndarray:
-    return _core.kernel_product(
-        support.setup, targets.points, own, support.points, sources, weights, False, threads
-    )
+            exact = method == "exact"
+            offset = -part.rho if exact else local_offsets(part, weights).sum(axis=0)
+            sums = weighted_sums(support, targets, None, None, weights.all(), threads)
+            yield some, sums + offset
 
 
 def _local(
     part: EarlyModel,
-    weights: _PairWeights,
+    weights: PairWeights,
     cluster: np.ndarray,
     targets: KernelRows,
     support: KernelRows,
@@ -161,5 +125,6 @@ def _local(
         if len(own) == 0 or begin == end:
             continue
         sources = np.arange(begin, end, dtype=np.int32)
-        values[own] += _product(support, targets, own, sources, weights.of(begin, end), threads)
+        local = weights.of(begin, end)
+        values[own] += weighted_sums(support, targets, own, sources, local, threads)
     return values

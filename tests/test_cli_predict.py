@@ -53,7 +53,8 @@ def lines_of(path):
 
 
 @pytest.mark.parametrize(
-    ("options", "method"), [([], "exact"), (["--early"], "early"), (["--naive"], "naive")]
+    ("options", "method"),
+    [([], "exact"), (["--early"], "early"), (["--naive"], "naive"), (["--bcm"], "bcm")],
 )
 def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test, options, method):
     result = run(*options, test_file, model, "out.txt")
@@ -65,7 +66,7 @@ def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test
     assert (result.stdout, result.stderr) == (line, "")
 
 
-@pytest.mark.parametrize("options", [[], ["--early"], ["--naive"]])
+@pytest.mark.parametrize("options", [[], ["--early"], ["--naive"], ["--bcm"]])
 def test_decision_values_follow_the_label(run, model, test_file, options):
     assert run("--decision-values", *options, test_file, model, "out.txt").exit_code == 0
     rows = [line.split() for line in lines_of("out.txt")]
@@ -115,7 +116,7 @@ def test_a_closed_pipe_is_no_traceback(model, test_file):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("options", [["--early"], ["--naive"]])
+@pytest.mark.parametrize("options", [["--early"], ["--naive"], ["--bcm"]])
 def test_a_model_without_an_early_level_is_one_sentence(run, wavy, test_file, tmp_path, options):
     X, y = wavy
     flat, _ = train_rows(Rows.from_array(X), y, TrainOptions(gamma=2.0, levels=0, threads=1))
@@ -142,7 +143,7 @@ def test_an_early_model_predicts_early_without_being_told(run, trained, test_fil
 def test_a_test_file_may_hold_one_row_one_class_or_other_labels(run, model, tmp_path, text):
     path = tmp_path / "odd.txt"
     path.write_text(text)
-    for option in ("--early", "--naive", "-q"):
+    for option in ("--early", "--naive", "--bcm", "-q"):
         result = run(option, path, model, "out.txt")
         assert result.exit_code == 0, result.stderr
         assert len(lines_of("out.txt")) == len(text.splitlines())

@@ -21,7 +21,6 @@ from paper.cells import Cell, Results  # noqa: E402
 from paper.experiments import bound, grid, problem  # noqa: E402
 from paper.scales import SCALES  # noqa: E402
 
-from dcsvm import train  # noqa: E402
 from dcsvm.kernels import Kernel  # noqa: E402
 
 CELL = Cell("grid", "one", {"C": 2.0, "kernel": {"name": "rbf", "gamma": 0.5}})
@@ -174,18 +173,3 @@ def test_the_bound_of_theorem_1_counts_pairs_between_clusters():
     K = np.exp(-0.3 * squares)
     wanted = K[cluster[:, None] != cluster].sum()
     assert bound.between(X, cluster, kernel, 1) == pytest.approx(wanted, rel=1e-5)
-
-
-def test_a_committee_of_clusters_predicts():
-    bcm = pytest.importorskip("paper.bcm")
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (1500, 2))
-    y = np.where(np.hypot(*X.T) < 0.75, 1.0, -1.0)
-    model = train(X[:1000], y[:1000], C=10, gamma=4, levels=1, early=True)
-    values = bcm.cluster_values(model, X[:20], 1)
-    assert values.sum(axis=1) == pytest.approx(
-        model.decision_function(X[:20], method="naive"), abs=1e-4
-    )
-    committee = bcm.Committee(model, X[1000:1250], y[1000:1250], 1)
-    found = committee.decision_function(X[1250:])
-    assert np.mean((found > 0) == (y[1250:] > 0)) > 0.9

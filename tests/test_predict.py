@@ -5,61 +5,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from made_models import dense, made_model
 from reference import csr_rows, dense_rows, kernel_values
 
 from dcsvm.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.kernels import Kernel
-from dcsvm.model import EarlyModel, ExactModel, Model, Probability
-from dcsvm.partition import Partition
+from dcsvm.model import Model, Probability
 
 RBF = ("rbf", 0.5, 0.0, 3)
-
-
-def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):
-    """An exact and an early model of arbitrary numbers: 30 and 40 support vectors, 4 clusters.
-
-    Cluster 0 has all classes, cluster 1 the first, cluster 2 the last two; cluster 3 has none.
-    """
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (70, 3)).astype(np.float32)
-    n_pairs = k * (k - 1) // 2
-    classes = np.sort(rng.integers(0, k, 30))
-    coef = rng.normal(size=(k - 1, 30)) * (rng.random((k - 1, 30)) < 0.7)
-    exact = ExactModel(form(X[:30]), coef, rng.normal(size=n_pairs),
-                       np.bincount(classes, minlength=k), np.arange(30))  # fmt: skip
-    present = [set(range(k)), {0}, {k - 2, k - 1}, set()]
-    rho = np.full((4, n_pairs), np.nan)
-    for pair, (i, j) in enumerate(combinations(range(k), 2)):
-        for c, there in enumerate(present):
-            if {i, j} <= there:
-                rho[c, pair] = rng.normal()
-            elif there & {i, j}:
-                rho[c, pair] = -1 if i in there else 1
-    cluster = np.repeat([0, 1, 2], [20, 8, 12]).astype(np.int32)
-    class_ = np.concatenate(
-        [
-            np.sort(rng.choice(sorted(there), n))
-            for there, n in zip(present, [20, 8, 12], strict=False)
-        ]
-    ).astype(np.int32)
-    coef = rng.normal(size=(k - 1, 40))
-    for s in range(40):
-        for line in range(k - 1):
-            if line + (line >= class_[s]) not in present[cluster[s]]:
-                coef[line, s] = 0
-    centers = np.array([[0, 0, 0], [1, 1, 1], [-1, 1, -1], [1, -1, 1]], np.float32)
-    early = EarlyModel(1, Partition(Kernel("linear"), form(centers), np.arange(4, dtype=np.int32)),
-                       cluster, class_, form(X[30:]), coef, rho, np.arange(30, 70))  # fmt: skip
-    probability = Probability(-1 - rng.random(n_pairs), rng.normal(size=n_pairs))
-    return Model(Kernel("rbf", 0.5), np.arange(k) * 2.0 - 3, exact, early, svm_type, probability)
-
-
-def dense(rows):
-    if rows.is_dense:
-        return rows.dense
-    X = np.zeros((rows.n_samples, rows.n_features), np.float32)
-    X[np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr)), rows.indices] = rows.values
-    return X
 
 
 def values_of(T, rows, class_, coef, rho, k):
@@ -130,7 +83,7 @@ def test_blocks_threads_and_forms_do_not_change_an_answer(T, monkeypatch):
         model = made_model(4, form=form)
         for at_once, threads in ((65536, 1), (7, 1), (7, 2), (65536, 2)):
             monkeypatch.setattr("dcsvm.predict.PREDICTED_AT_ONCE", at_once)
-            for method in ("exact", "early", "naive"):
+            for method in ("exact", "early", "naive", "bcm"):
                 how = {"method": method, "threads": threads}
                 answers = (
                     model.decision_function(T, **how),
@@ -248,5 +201,5 @@ def test_what_a_model_does_not_have_is_one_sentence(T):
         replace(model, exact=None).predict(T, method="exact")
     with pytest.raises(ValueError, match="no early level, which naive prediction needs"):
         replace(model, early=None).predict_probability(T, method="naive")
-    with pytest.raises(ValueError, match="method must be one of exact, early, naive, not 'x'"):
+    with pytest.raises(ValueError, match="method must be one of exact, early, naive, bcm, not 'x'"):
         model.predict(T, method="x")

@@ -422,7 +422,7 @@ def test_early_and_naive_values_are_the_paper_s_equations(wavy_test, trained):
 def test_a_model_without_an_early_level_says_so(wavy):
     X, y = wavy
     model, _ = train(X, y, levels=0)
-    for method in ("early", "naive"):
+    for method in ("early", "naive", "bcm"):
         with pytest.raises(ValueError, match="no early level"):
             model.predict(X, method=method)
     with pytest.raises(ValueError, match="method must be one of"):
@@ -434,7 +434,7 @@ def test_a_model_without_an_early_level_says_so(wavy):
 # ------------------------------------------------------------------------------------ prediction
 
 
-@pytest.mark.parametrize("method", ["exact", "early", "naive"])
+@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
 def test_threads_and_pieces_do_not_change_a_bit_of_a_prediction(
     wavy_test, trained, method, monkeypatch
 ):
@@ -468,7 +468,7 @@ def test_test_rows_may_have_fewer_or_more_features(wavy_test, trained, method):
                        model.decision_function(T, method=method), atol=1e-6)  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["exact", "early", "naive"])
+@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
 def test_no_rows_have_no_predictions(trained, method):
     assert trained[0].predict(np.empty((0, 4)), method=method).shape == (0,)
 
@@ -499,7 +499,7 @@ def test_the_api_saves_and_loads(wavy, tmp_path):
     model = dcsvm.train(X, y, gamma=2, levels=1, threads=1)
     model.save(tmp_path / "my.model")
     loaded = dcsvm.load_model(tmp_path / "my.model")
-    for method in ("exact", "early", "naive"):
+    for method in ("exact", "early", "naive", "bcm"):
         assert (loaded.decision_function(X, method=method).tobytes()
                 == model.decision_function(X, method=method).tobytes())  # fmt: skip
 

@@ -40,6 +40,14 @@ from dcsvm.cli.streams import say, show
     help="Sum the models of all clusters of the early level (for comparison).",
 )
 @click.option(
+    "--bcm",
+    "method",
+    flag_value="bcm",
+    help="Combine the models of all clusters of the early level as a Bayesian committee machine, "
+    "each by how well its support vectors determine the row (for comparison). Not for precomputed "
+    "and indefinite kernels.",
+)
+@click.option(
     "--decision-values",
     is_flag=True,
     help="Write the prediction and the decision value, positive for the model's first label; of "
@@ -54,8 +62,8 @@ def main(test_file, model_file, output_file, **options) -> None:
     """Predict the labels of TEST_FILE with MODEL_FILE and write them to OUTPUT_FILE, one a line.
 
     "-" is standard input for TEST_FILE and standard output for OUTPUT_FILE; the accuracy is then
-    printed on standard error. Without --early or --naive the exact solution predicts, or the early
-    level where the model has nothing else.
+    printed on standard error. Without --early, --naive or --bcm the exact solution predicts, or the
+    early level where the model has nothing else.
     """
     if options["probability"] and options["decision_values"]:
         raise click.UsageError("-b 1 and --decision-values cannot be used together")
