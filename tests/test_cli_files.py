@@ -1,6 +1,7 @@
 """What the commands cannot write or read: one sentence that names it, exit status 1, nothing
 half-written, nothing left behind."""
 
+import json
 import os
 import resource
 import shutil
@@ -104,6 +105,14 @@ def test_a_closed_pipe_is_named(folder, what, name):
 @every_output
 def test_standard_output_that_is_closed_is_named(folder, what):
     require_failed(write(folder, what, "-", shell=">&-"), "standard output: bad file descriptor")
+
+
+@every_output
+def test_nothing_else_is_printed_among_the_output(folder, what):
+    done = write(folder, what, "-")
+    assert write(folder, what, "out").returncode == 0
+    assert done.stdout == (folder / "out").read_text() or json.loads(done.stdout)
+    assert {"Total nSV", "Accuracy"} & {line.split(" =")[0] for line in done.stderr.splitlines()}
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])

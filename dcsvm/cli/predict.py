@@ -15,7 +15,7 @@ from dcsvm.cli.options import (
     threads_option,
     version_option,
 )
-from dcsvm.cli.streams import say, show
+from dcsvm.cli.streams import say, show_beside
 
 
 @click.command(cls=LibsvmCommand, context_settings=CONTEXT)
@@ -113,7 +113,7 @@ def predict_file(
     if method is None and model.exact is not None and not quiet:
         warn_of_worth(model)
     if not quiet:
-        tell = say if output_file in ("-", "/dev/stdout") else show
+        tell = show_beside(output_file)
         for line in [*remarks(model, probability), *quality(model, predicted, data.labels)]:
             tell(line)
     return 0

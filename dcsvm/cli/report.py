@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from collections.abc import Callable
 
-from dcsvm.cli.streams import say, show
+from dcsvm.cli.streams import say
 from dcsvm.model_file import write_beside
 from dcsvm.report import LevelReport, Progress, TrainReport, report_dict
 
@@ -57,16 +58,16 @@ class TerminalProgress(Progress):
         self.say(f"going on from the checkpoint in: {name}")
 
 
-def say_result(report: TrainReport, *, is_classifier: bool) -> None:
-    """The closing lines of svm-train on stdout, then what they are worth on stderr."""
+def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
+    """Tell the closing lines of svm-train, then on stderr what they are worth."""
     for problem in report.problems:
         if problem.parameter is not None:
-            show("{} = {:.6f}".format(*problem.parameter))
+            tell("{} = {:.6f}".format(*problem.parameter))
         objective = "unknown" if problem.objective is None else f"{problem.objective:.6f}"
-        show(f"obj = {objective}, rho = {problem.rho:.6f}")
-        show(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
+        tell(f"obj = {objective}, rho = {problem.rho:.6f}")
+        tell(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
     if is_classifier or not report.problems:
-        show(f"Total nSV = {report.n_sv}")
+        tell(f"Total nSV = {report.n_sv}")
     if report.violation is None or report.stopped:
         return
     gap = (

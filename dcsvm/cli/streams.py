@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -21,6 +22,12 @@ def show(line: str) -> None:
     except OSError as error:
         point_at_nothing(1)  # Python would complain of the rest at its exit
         raise OSError(error.errno, error.strerror, OUTPUT) from None
+
+
+def show_beside(*outputs: str | None) -> Callable[[str], None]:
+    """What prints results where standard output may be one of the files that are written, in which
+    they have no place."""
+    return say if {"-", "/dev/stdout"} & set(outputs) else show
 
 
 def say(line: str) -> None:

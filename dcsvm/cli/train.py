@@ -24,7 +24,7 @@ from dcsvm.cli.options import (
     threads_option,
     version_option,
 )
-from dcsvm.cli.streams import say
+from dcsvm.cli.streams import say, show_beside
 
 LARGEST_N = 2**31 - 2
 
@@ -385,7 +385,8 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
         seconds = {"read": read - start, "write": written - trained, "total": written - start}
         write_report(report_file, report, seconds)
     if not quiet:
-        say_result(report, is_classifier=model.is_classifier)
+        tell = show_beside(model_file, report_file)
+        say_result(report, tell, is_classifier=model.is_classifier)
     if report.stopped:
         say_stopped(report, None if interrupts.received else time_limit, checkpoint)
         return status_of(interrupts, NOT_CONVERGED)

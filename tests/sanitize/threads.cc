@@ -1,10 +1,13 @@
 // The OpenMP parts on generated data, for the thread sanitizer: what 4 threads find is what one
 // finds, bit for bit. Says nothing where all is well.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cluster_solver.h"
@@ -101,13 +104,18 @@ void check_products(const KernelSetup& setup, const Points& points, const Reach&
 }
 
 struct Solution {
-  std::vector<double> alpha, gradient;
+  std::vector<double> alpha, gradient, base;
+  std::vector<Known> known;
   std::vector<SolveReport> reports;
+
+  Iterate iterate() { return {alpha.data(), gradient.data(), base.data(), known.data()}; }
 };
 
-// C-SVC with a bias; clusters of these sizes, of rows that follow each other.
+// C-SVC with a bias; clusters of these sizes, of rows that follow each other. With a `stop` the
+// iterate is brought up to date and read whenever there is progress.
 Solution solved(const KernelSetup& setup, const Data& data, const Points& points,
-                const std::vector<std::int64_t>& sizes, double C, int threads) {
+                const std::vector<std::int64_t>& sizes, double C, int threads,
+                Stop* stop = nullptr) {
   std::vector<double> lower, upper;
   std::vector<std::int32_t> members;
   for (std::size_t i = 0; i < data.n; ++i) {
@@ -125,15 +133,22 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
   qp.upper = upper.data();
   qp.group = group.data();
   qp.n_groups = 1;
+  const std::vector<double> zeros(data.n);
+  Solution solution{zeros, zeros, zeros, std::vector<Known>(data.n, Known::nothing), {}};
   ClusterOptions options;
   options.solve.cache_bytes = std::size_t{1} << 24;
   options.solve.n_threads = threads;
+  options.solve.stop = stop;
   std::size_t n_calls = 0;
-  options.progress = [&n_calls](const ClusterProgress&) { return ++n_calls > 0; };
-  Solution solution{std::vector<double>(data.n), std::vector<double>(data.n), {}};
+  double sum = 0;
+  options.progress = [&](const ClusterProgress&) {
+    ++n_calls;
+    if (stop) sum += std::accumulate(solution.alpha.begin(), solution.alpha.end(), 0.0);
+    return stop != nullptr;
+  };
   solution.reports = solve_clusters(setup, points, qp, {sizes.size(), start.data(), members.data()},
-                                    solution.alpha.data(), solution.gradient.data(), options);
-  require(n_calls >= sizes.size(), "progress");
+                                    solution.iterate(), options);
+  require(stop || n_calls >= sizes.size(), "progress");
   return solution;
 }
 
@@ -146,6 +161,19 @@ Solution check_solver(const KernelSetup& setup, const Data& data, const Points& 
   return several;
 }
 
+void check_stop(const KernelSetup& setup, const Data& data, const Points& points,
+                const std::vector<std::int64_t>& sizes) {
+  for (const int milliseconds : {0, 1, 10, 100}) {
+    Stop stop;
+    std::thread other([&stop, milliseconds] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      stop.request();
+    });
+    solved(setup, data, points, sizes, 100, n_threads, &stop);
+    other.join();
+  }
+}
+
 void check_kernels() {
   const Kernel rbf{KernelType::rbf, 0.05, 0, 3};
   const std::vector<std::int64_t> even(12, 100), one_large{900, 100, 100, 100}, whole{1200};
@@ -155,6 +183,7 @@ void check_kernels() {
     const KernelSetup setup = fitted(data, points, rbf);
     check_products(setup, points, {});
     for (const auto& sizes : {even, one_large, whole}) check_solver(setup, data, points, sizes, 1);
+    for (const auto& sizes : {even, one_large}) check_stop(setup, data, points, sizes);
   }
   Points coded = data.points();
   const CodedColumns columns = find_codes(coded, n_threads);
