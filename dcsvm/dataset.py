@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from mmap import mmap
 
 import numpy as np
 
@@ -211,9 +210,8 @@ def parse_dataset(
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
-        held = 0 if isinstance(text, mmap) else len(text)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
-        check_room(name, held + _bytes_of_rows(text))
+        check_room(name, _bytes_of_rows(text))
         if serials is not None:
             return _kernel_dataset(text, serials)
         if scaling is not None:

@@ -1,7 +1,7 @@
 """The bytes of an input file: mapped into memory, read from standard input, decompressed.
 
 What is compressed is known by its first bytes, not by its name. What has to be held in memory, as
-everything but plain files, may be half of what there is: the rows that it makes need the rest.
+everything but plain files, may be half of what is free: the rows that it makes need the rest.
 Knows nothing of what the text means.
 """
 
@@ -16,7 +16,7 @@ import stat
 import zlib
 from contextlib import contextmanager
 
-from dcsvm.plan import usable_memory
+from dcsvm.plan import available_memory
 
 PIECE = 2**20  # bytes read at a time
 # the first bytes of a compressed file -> the module of the standard library that reads it
@@ -43,12 +43,12 @@ def read_text(name: str):
 
 
 def check_room(name: str, n_bytes: int) -> None:
-    """Raise DataError where what a file makes takes more memory than there is."""
-    there_are = usable_memory()
+    """Raise DataError where what a file makes takes more memory than is free."""
+    there_are = available_memory()
     if n_bytes > there_are:
         raise DataError(
             f"{name}: the rows take {math.ceil(n_bytes / 1e6)} MB of memory, "
-            f"more than the {there_are // 1_000_000} MB there are"
+            f"more than the {there_are // 1_000_000} MB available"
         )
 
 
@@ -77,12 +77,12 @@ def _opened(name: str, source: str | int):
 
 
 def _read(file, name: str) -> bytearray:
-    data, most = bytearray(), usable_memory() // 2
+    data, most = bytearray(), available_memory() // 2
     while piece := file.read(PIECE):
         data += piece
         if len(data) > most:
             most_mb = most // 1_000_000
-            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory there is")
+            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory available")
     return data
 
 

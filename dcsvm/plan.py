@@ -118,6 +118,17 @@ def usable_memory() -> int:
     return total
 
 
+def available_memory() -> int:
+    """Bytes of memory that this process may use and no other one does. To refuse what would not
+    fit, not to decide anything else by: it changes all the time."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            values = dict(line.split(":") for line in file)
+        return min(usable_memory(), int(values["MemAvailable"].split()[0]) * 1024)
+    except (OSError, KeyError):
+        return usable_memory()
+
+
 def _cgroup_value(name: str) -> list[str]:
     for path in (_own_cgroup(), "/sys/fs/cgroup"):
         try:

@@ -99,7 +99,7 @@ def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monke
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(input_file, "usable_memory", lambda: 4_000_000)
+    monkeypatch.setattr(input_file, "available_memory", lambda: 4_000_000)
 
 
 def refusal(read, *arguments):
@@ -113,7 +113,7 @@ def test_an_archive_may_not_unpack_to_more_than_half_of_the_memory(tmp_path, sma
     path = tmp_path / "bomb"
     path.write_bytes(gzip.compress(b"1 1:1\n" * 500_000))
     assert refusal(read_dataset, path) == (
-        f"{path}: more than 2 MB of text, half of the memory there is"
+        f"{path}: more than 2 MB of text, half of the memory available"
     )
 
 
@@ -142,7 +142,7 @@ def test_a_pipe_without_end_is_refused(tmp_path, small_machine):
 def test_rows_that_do_not_fit_the_memory_are_refused(small_machine):
     text = b"1 64:1\n" + b"1\n" * 20_000
     assert refusal(parse_dataset, text, "rows") == (
-        "rows: the rows take 6 MB of memory, more than the 4 MB there are"
+        "rows: the rows take 6 MB of memory, more than the 4 MB available"
     )
 
 
