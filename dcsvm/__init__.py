@@ -19,6 +19,7 @@ What is where:
     options      what training can be told                    task         classes, targets
     extraction   models from a solution                       held_out     values of unseen rows
     pair_weights sums over kernel values for all pairs        bcm          a committee of clusters
+    duplicates   equal rows merged                            sample_weights  as they were given
     _core        the numerical core in csrc/                  cli          the commands
 """
 
@@ -33,15 +34,16 @@ if TYPE_CHECKING:
     from dcsvm.model import Model
 
 
-def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
+def train(X, y, *, sample_weight=None, C=1.0, gamma=None, progress=None, **options) -> Model:
     """Train on rows X (n, d) with labels or targets y (n,); returns a Model. C-SVC by default.
 
     X is a NumPy array or a scipy sparse matrix; features are used as float32. With
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
-    kernel values with the training rows. `options` are the fields of
-    `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed, ...). The
-    model's attribute `report` holds the TrainReport. Raises ValueError for input that does not
-    fit, and warns when the solution did not converge.
+    kernel values with the training rows. `sample_weight` (n,), at least 0, counts each row as that
+    many copies of it: its C is C times the weight, and a row of weight 0 is left out. `options` are
+    the fields of `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed,
+    ...). The model's attribute `report` holds the TrainReport. Raises ValueError for input that
+    does not fit, and warns when the solution did not converge.
     """
     import warnings
 
@@ -51,9 +53,8 @@ def train(X, y, *, C=1.0, gamma=None, progress=None, **options) -> Model:
     from dcsvm.training import TrainOptions, train_rows
 
     options = TrainOptions(C=C, gamma=gamma, **options)
-    model, report = train_rows(
-        Rows.from_array(X), np.asarray(y, dtype=np.float64).reshape(-1), options, progress
-    )
+    labels = np.asarray(y, dtype=np.float64).reshape(-1)
+    model, report = train_rows(Rows.from_array(X), labels, options, progress, sample_weight)
     if not report.converged:
         warnings.warn(f"not converged: violation {report.violation}", stacklevel=2)
     return model

@@ -26,13 +26,12 @@ def probability_of(run) -> Probability | None:
     copies = run.copies[rows]
     if run.task.kind == "regression":
         n = run.data.rows.n_samples
-        residuals = np.repeat(run.values - values[:n], run.copies)
-        return Probability(np.array([laplace_sigma(residuals)]), None)
+        sigma = laplace_sigma(run.values - values[:n], run.copies)
+        return Probability(np.array([sigma]), None)
     fits = [
-        fit_sigmoid(np.repeat(values[part], copies[part]),
-                    np.repeat(run.problem.upper[part] > 0, copies[part]))
+        fit_sigmoid(values[part], run.problem.upper[part] > 0, copies[part])
         for part in run.formulation.parts()
-    ]  # fmt: skip
+    ]
     A, B = np.array(fits).T
     return Probability(A, B)
 

@@ -26,6 +26,7 @@ from dcsvm.partition import two_step_kernel_kmeans
 from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
 from dcsvm.precomputed import training_matrix
 from dcsvm.report import LevelReport, Progress, TrainReport
+from dcsvm.sample_weights import checked_weights
 from dcsvm.task import task_of
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
@@ -49,14 +50,19 @@ class _CoreProgress:
 
 
 def train_rows(
-    rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress | None = None
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    progress: Progress | None = None,
+    sample_weight: np.ndarray | None = None,
 ) -> tuple[Model, TrainReport]:
     """Train a model; returns it and a report.
 
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
-    Raises ValueError for anything that does not fit.
+    `sample_weight` float64 (n,): as how many rows each counts, None is one. Raises ValueError for
+    anything that does not fit.
     """
-    return _Run(rows, labels, options, progress or Progress()).run()
+    return _Run(rows, labels, options, progress or Progress(), sample_weight).run()
 
 
 class _Run:
@@ -67,12 +73,20 @@ class _Run:
     independent group of rows where no sum couples them.
     """
 
-    def __init__(self, rows: Rows, labels: np.ndarray, options: TrainOptions, progress: Progress):
+    def __init__(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        options: TrainOptions,
+        progress: Progress,
+        sample_weight: np.ndarray | None = None,
+    ):
         self.start = time.perf_counter()
         self.options, self.progress = options, progress
         if len(labels) != rows.n_samples:
             raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-        self.task = task_of(labels, options)
+        weights = checked_weights(sample_weight, len(labels))
+        self.task = task_of(labels, weights, options)
         self.threads = _core.usable_threads(options.threads or default_threads())
         gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
         kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
@@ -83,8 +97,8 @@ class _Run:
         n_rows = rows.n_samples
         # equal rows leave a fold of held-out values one by one, so they stay apart for those
         kind = np.arange(n_rows) if options.probability else self.task.values
-        self.duplicates = find_duplicates(rows, kind)
-        values, copies = self.task.values[self.duplicates.first], self.duplicates.counts
+        self.duplicates = find_duplicates(rows, kind, weights)
+        values, copies = self.task.values[self.duplicates.first], self.duplicates.copies
         if len(values) < n_rows:
             rows = rows.take(self.duplicates.first)
         formulation = self.task.formulate(values, copies)
@@ -122,7 +136,7 @@ class _Run:
         self.neglected = 0.0  # bound of what the solver left out of any entry of the gradient
         self.report = TrainReport(
             threads=self.threads,
-            n_merged=n_rows - rows.n_samples,
+            n_merged=self.duplicates.n_merged,
             n_groups=self.locality.n_groups,
         )
         self.iterations_left = options.max_iterations
@@ -160,7 +174,7 @@ class _Run:
         return np.diff(np.searchsorted(variables, self.units))
 
     def describe_duplicates(self) -> str:
-        merged = len(self.duplicates.rows) - len(self.duplicates.first)
+        merged = self.duplicates.n_merged
         return f" ({merged} repeat others)" if merged else ""
 
     def describe_groups(self) -> str:
@@ -259,11 +273,12 @@ class _Run:
         return Division(partition, cluster, members, sizes)
 
     def measure_levels(self) -> None:
-        """Theorem 1 per level, with C of every row and merged rows counted as many times."""
+        """Theorem 1 per level, with a row counted as often as its bound has C."""
+        copies = self.copies * self.task.bound_of(self.values) / self.options.C
         for report, level in zip(self.report.levels, self.levels, strict=False):
             rng = np.random.default_rng(self.options.seed)
             report.off_diagonal_mass = off_diagonal_mass(
-                self.data, level.cluster, self.copies, rng, self.threads
+                self.data, level.cluster, copies, rng, self.threads
             )
             report.bound = 0.5 * self.options.C**2 * report.off_diagonal_mass
             if self.report.objective is not None:
