@@ -10,7 +10,8 @@
 
 What is where:
 
-    training     Algorithm 1: levels, refine, conquer         predict      decision values
+    training     Algorithm 1: levels, refine                  predict      decision values
+    preparation  rows merged, ordered, encoded                solving      one formulation; conquer
     partition    two-step kernel k-means, routing             model        Model and its parts
     formulation  problem types as box QPs                     model_file   save and load
     plan         levels, threads, memory                      certificate  float64 checks
@@ -21,6 +22,7 @@ What is where:
     run_state    where a run is                               checkpoint   stored, to go on from
     stopped      what a stopped run is worth                  warm_start   from an earlier model
     pair_weights sums over kernel values for all pairs        bcm          a committee of clusters
+    duplicates   equal rows merged                            sample_weights  as they were given
     _core        the numerical core in csrc/                  cli          the commands
 """
 
@@ -39,6 +41,7 @@ def train(
     X,
     y,
     *,
+    sample_weight=None,
     C=1.0,
     gamma=None,
     progress=None,
@@ -51,10 +54,11 @@ def train(
 
     X is a NumPy array or a scipy sparse matrix; features are used as float32. With
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
-    kernel values with the training rows. `options` are the fields of
-    `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed, ...). The
-    model's attribute `report` holds the TrainReport. Raises ValueError for input that does not
-    fit, and warns when the solution did not converge.
+    kernel values with the training rows. `sample_weight` (n,), at least 0, counts each row as that
+    many copies of it: its C is C times the weight, and a row of weight 0 is left out. `options` are
+    the fields of `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed,
+    ...). The model's attribute `report` holds the TrainReport. Raises ValueError for input that
+    does not fit, and warns when the solution did not converge.
 
     A `Stop` ends training early, after some seconds or when another thread (or `progress`) requests
     it; the model is what there is by then, and Stopped is raised where that is nothing. A
@@ -74,6 +78,7 @@ def train(
         np.asarray(y, dtype=np.float64).reshape(-1),
         options,
         progress,
+        sample_weight=sample_weight,
         stop=stop,
         checkpoint=checkpoint,
         init_model=init_model,

@@ -64,11 +64,17 @@ class Checkpoint:
         return os.path.exists(os.path.join(folder, STATE))
 
     def begin(
-        self, rows: Rows, labels: np.ndarray, options: TrainOptions, *, is_warm: bool
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        options: TrainOptions,
+        *,
+        is_warm: bool,
     ) -> None:
         """The run is on these data, with these options, and begins with a model or not."""
         told = {**_told(options), "init_model": is_warm}
-        self.run = {"options": told, "data": _fingerprint(rows, labels)}
+        self.run = {"options": told, "data": _fingerprint(rows, labels, weights)}
 
     @property
     def is_due(self) -> bool:
@@ -123,12 +129,13 @@ def _plain(value):
     return json.loads(json.dumps(value))
 
 
-def _fingerprint(rows: Rows, labels: np.ndarray) -> dict:
+def _fingerprint(rows: Rows, labels: np.ndarray, weights: np.ndarray) -> dict:
     parts = [rows.dense, rows.columns, rows.indptr, rows.indices, rows.values]
     return {
         "rows": rows.n_samples,
         "features": rows.n_features,
         "labels": _digest([labels]),
+        "sample weights": _digest([weights]),
         "values": _digest([part for part in parts if part is not None]),
     }
 

@@ -43,11 +43,10 @@ class Coefficients:
         coef = np.zeros((n_columns, len(support)))
         np.add.at(coef, (column, np.searchsorted(support, rows)), run.alpha[variables])
         bound = task.bound_of(run.values[support])
-        self.place, self.row_numbers, self.coef = run.duplicates.split(
-            run.locality.order[support], coef, bound
-        )
-        self.place = support[self.place]
-        self.bound = task.bound_of(run.values[self.place])
+        variables = run.locality.order[support]
+        place, own, self.coef = run.duplicates.split(variables, coef, bound)
+        self.place, self.row_numbers = support[place], run.duplicates.rows[own]
+        self.bound = bound[place] * run.duplicates.weights[own]
 
     @property
     def n_bounded(self) -> int:
@@ -156,11 +155,13 @@ def _problem_report(run, part: slice, objective: float | None, rho: float, margi
     elif name == "epsilon_svr" or (name == "c_svc" and np.all(bound == bound[0])):
         n_rows = run.copies[problem.rows[part]].sum() / (2 if name == "epsilon_svr" else 1)
         parameter = "nu", float(size.sum() / (bound[0] * n_rows))
+    variables = run.locality.order[problem.rows[part]]
+    n_sv, n_bsv = run.duplicates.count_filled(variables, size / bound)
     return ProblemReport(
         objective=None if objective is None else float(objective / scale**2),
         rho=float(rho / scale),
-        n_sv=int(np.ceil(size / bound * (1 - 1e-12)).sum()),
-        n_bsv=int(np.floor(size / bound * (1 + 1e-12)).sum()),
+        n_sv=n_sv,
+        n_bsv=n_bsv,
         parameter=parameter,
     )
 

@@ -15,41 +15,44 @@ import numpy as np
 class Folds:
     """What each of `n_folds` folds holds out of rows that stand for equal ones.
 
-    Entry j is `copies[j]` copies of row `row[j]` that fold `fold[j]` holds out, int64; entries
-    ascend by fold, then row. `entry` int64 (n,) is the one of each row as it was given.
+    Entry j is `counts[j]` given rows int64, of weight `copies[j]` float64 together, that have
+    become row `row[j]` and that fold `fold[j]` holds out; entries ascend by fold, then row. `entry`
+    int64 (n,) is the one of each row as it was given.
     """
 
     n_folds: int
     fold: np.ndarray
     row: np.ndarray
+    counts: np.ndarray
     copies: np.ndarray
     entry: np.ndarray
 
     @staticmethod
-    def of(fold: np.ndarray, row: np.ndarray) -> Folds:
-        """From the fold that holds each given row out, and the row it has become."""
+    def of(fold: np.ndarray, row: np.ndarray, weights: np.ndarray) -> Folds:
+        """From the fold that holds each given row out, the row it has become and its weight."""
         n_rows = int(row.max()) + 1
-        key, entry, copies = np.unique(fold * n_rows + row, return_inverse=True, return_counts=True)
-        return Folds(int(fold.max()) + 1, key // n_rows, key % n_rows, copies, entry.reshape(-1))
+        key, entry, counts = np.unique(fold * n_rows + row, return_inverse=True, return_counts=True)
+        entry = entry.reshape(-1)
+        copies = np.bincount(entry, weights)
+        return Folds(int(fold.max()) + 1, key // n_rows, key % n_rows, counts, copies, entry)
 
     def entries(self, fold: int) -> slice:
         return slice(*np.searchsorted(self.fold, [fold, fold + 1]))
 
     def n_held(self, some: Iterable[int]) -> int:
         """How many rows, as they were given, some folds hold out."""
-        return int(sum(self.copies[self.entries(k)].sum() for k in some))
+        return int(sum(self.counts[self.entries(k)].sum() for k in some))
 
-    def left(self, fold: int, copies: np.ndarray) -> np.ndarray:
-        """How many of the `copies` (n_rows,) of each row are not held out by a fold."""
-        own, left = self.entries(fold), copies.copy()
-        left[self.row[own]] -= self.copies[own]
-        return left
+    def left(self, fold: int) -> np.ndarray:
+        """The weight float64 (n_rows,) of each row that is not held out by a fold."""
+        others = self.fold != fold
+        return np.bincount(self.row[others], self.copies[others], int(self.row.max()) + 1)
 
     def learns(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
         """Whether each fold has rows of each class to learn from, bool (n_folds, n_classes), by the
         class of every entry."""
         held = np.zeros((self.n_folds, n_classes), np.int64)
-        np.add.at(held, (self.fold, classes), self.copies)
+        np.add.at(held, (self.fold, classes), self.counts)
         return held < held.sum(axis=0)
 
 

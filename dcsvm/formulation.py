@@ -12,6 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
+ROUNDING = 1e-12  # of a sum: what is left of it by rounding
+
 
 @dataclass(frozen=True, eq=False)
 class BoxProblem:
@@ -110,7 +112,8 @@ class Formulation:
         return np.arange(self.start[first], self.start[last], dtype=np.int32)
 
 
-# Of rows in some order: (their classes or targets, how many equal rows each stands for).
+# Of rows in some order: (their classes or targets, how many rows each counts as, which weights of
+# rows make float64).
 Formulate = Callable[[np.ndarray, np.ndarray], Formulation]
 
 
@@ -188,7 +191,8 @@ def c_svc_pairs(
 
 def nu_svc_pairs(classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: float) -> Formulation:
     """nu-SVC (Schoelkopf et al. 2000) as LIBSVM solves it: each class of a pair keeps the sum
-    nu n / 2 with bounds 1; solutions are divided by the margin afterwards."""
+    nu n / 2 with bounds 1, n being the sum of `copies`; solutions are divided by the margin
+    afterwards."""
     rows, signs, start = _pairs(classes, n_classes)
     bound = copies[rows].astype(np.float64)
     alpha = np.zeros(len(rows))
@@ -212,7 +216,8 @@ def nu_svc_pairs(classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: fl
 
 
 def one_class(copies: np.ndarray, nu: float) -> Formulation:
-    """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n."""
+    """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n, n being the
+    sum of `copies`."""
     bound = copies.astype(np.float64)
     problem = BoxProblem(
         linear=np.zeros(len(bound)),
@@ -254,8 +259,13 @@ def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:
     """Values between 0 and `bound` with a sum, the first as large as they may be."""
-    before = np.cumsum(bound) - bound
-    return np.clip(total - before, 0.0, bound)
+    return filled(bound, total - (np.cumsum(bound) - bound), ROUNDING * total)
+
+
+def filled(bound: np.ndarray, left: np.ndarray, rounding: np.ndarray | float) -> np.ndarray:
+    """What there is for each `bound` of what is `left` for it; exactly 0 or the bound where it is
+    nearly that."""
+    return np.where(left >= bound - rounding, bound, np.where(left > rounding, left, 0.0))
 
 
 def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, wanted: float) -> np.ndarray:

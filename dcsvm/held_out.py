@@ -25,17 +25,18 @@ VALUES_AT_ONCE = 2**21
 
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
     """Folds by the seed of the options: stratified for classes and shuffled otherwise."""
-    values, seed = prepared.task.values, prepared.options.seed
+    given, weights = prepared.duplicates.given
+    values, seed = prepared.task.values[given], prepared.options.seed
     if prepared.task.kind == "classification":
         fold = stratified_folds(prepared.task.labels[values], n_folds, seed)
     else:
         fold = shuffled_folds(len(values), n_folds, seed)
-    return Folds.of(fold, prepared.row_of_given)
+    return Folds.of(fold, prepared.row_of_given[given], weights)
 
 
 def formulation_of_folds(prepared: Prepared, folds: Folds, some: Sequence[int]) -> Formulation:
     """The problems of some folds: of rows that they do not hold out."""
-    copies = (folds.left(k, prepared.copies) for k in some)
+    copies = (folds.left(k) for k in some)
     return in_folds(prepared.task.formulate, prepared.values, copies)
 
 
@@ -110,7 +111,7 @@ def alpha_without_held_out(run, folds: Folds, formulation: Formulation) -> np.nd
     rows = run.problem.rows
     alpha = []
     for k in range(folds.n_folds):
-        kept = folds.left(k, run.copies)[rows] > 0
+        kept = folds.left(k)[rows] > 0
         sizes = np.diff(formulation.start)[k * run.formulation.n_problems :]
         kept &= sizes[run.formulation.number] > 0
         alpha.append(run.alpha[kept])
@@ -124,16 +125,14 @@ def probability_of(run, folds: Folds) -> Probability:
     values = np.concatenate([v for _, v in held_out_values(run, folds, range(folds.n_folds))])
     truth = run.values[folds.row]
     if run.task.kind == "regression":
-        residuals = np.repeat(truth - values[:, 0], folds.copies)
-        return Probability(np.array([laplace_sigma(residuals)]), None)
+        return Probability(np.array([laplace_sigma(truth - values[:, 0], folds.copies)]), None)
     one_class = _values_of_one_class(folds, truth, run.task.n_classes)
     fits = []
     for pair, (first, second) in enumerate(pairs_of(run.task.n_classes)):
         own = np.flatnonzero((truth == first) | (truth == second))
         known = values[own, pair]
         known = np.where(np.isnan(known), one_class[folds.fold[own], first, second], known)
-        copies = folds.copies[own]
-        fits.append(fit_sigmoid(np.repeat(known, copies), np.repeat(truth[own] == first, copies)))
+        fits.append(fit_sigmoid(known, truth[own] == first, folds.copies[own]))
     A, B = np.array(fits).T
     return Probability(A, B)
 

@@ -39,12 +39,11 @@ def off_diagonal_mass(
     rng: np.random.Generator,
     threads: int,
 ) -> float:
-    """D(pi), a row counting as many times as it has `copies`; exact where there are no more rows
-    than are sampled."""
+    """D(pi), a row counting as many times as it has `copies`, float64 (n,); exact where there are
+    no more rows than are sampled."""
     n_rows = len(cluster)
     rows, columns = _some(n_rows, SAMPLED_ROWS, rng), _some(n_rows, SAMPLED_COLUMNS, rng)
-    weights = copies[columns].astype(np.float64)
-    sums = _sums_over_others(data, cluster, rows, columns, weights, threads, size=True)
+    sums = _sums_over_others(data, cluster, rows, columns, copies[columns], threads, size=True)
     return float(copies[rows] @ sums * (n_rows / len(rows)) * (n_rows / len(columns)))
 
 

@@ -42,15 +42,15 @@ class Prepared:
 
     @property
     def n_merged(self) -> int:
-        return len(self.duplicates.rows) - len(self.duplicates.first)
+        return self.duplicates.n_merged
 
     @property
     def row_of_given(self) -> np.ndarray:
-        """The row of `data`, int64, that each row as it was given has become."""
+        """The row of `data`, int64, that each row as it was given has become; -1 of weight 0."""
         place = np.empty(len(self.values), np.int64)
         place[self.locality.order] = np.arange(len(place))
-        row = np.empty(len(self.duplicates.rows), np.int64)
-        row[self.duplicates.rows] = np.repeat(place, self.duplicates.counts)
+        row = np.full(len(self.task.values), -1)
+        row[self.duplicates.rows] = np.repeat(place, np.diff(self.duplicates.start))
         return row
 
     def describe(self) -> str:
@@ -61,20 +61,23 @@ class Prepared:
         sizes = np.diff(self.locality.start)
         groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
         return (
-            f"{len(self.duplicates.rows)} rows of {rows.n_features} {described}{repeat}, "
+            f"{len(self.task.values)} rows of {rows.n_features} {described}{repeat}, "
             f"{kernel.describe()}, "
             f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
             f"{self.cache_mb} MB for kernel values{groups if len(sizes) > 1 else ''}"
         )
 
 
-def prepare(rows: Rows, labels: np.ndarray, options: TrainOptions) -> Prepared:
-    """Prepare to train on rows with labels or targets float64 (n,); ValueError for what does not
-    fit."""
+def prepare(
+    rows: Rows, labels: np.ndarray, options: TrainOptions, weights: np.ndarray | None = None
+) -> Prepared:
+    """Prepare to train on rows with labels or targets and weights float64 (n,), None is one each;
+    ValueError for what does not fit."""
     start = time.perf_counter()
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-    task = task_of(labels, options)
+    weights = np.ones(len(labels)) if weights is None else weights
+    task = task_of(labels, weights, options)
     threads = _core.usable_threads(options.threads or default_threads())
     gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
     kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
@@ -82,8 +85,8 @@ def prepare(rows: Rows, labels: np.ndarray, options: TrainOptions) -> Prepared:
         rows, kernel = training_matrix(rows, kernel, threads)
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-    duplicates = find_duplicates(rows, task.values)
-    values, copies = task.values[duplicates.first], duplicates.counts
+    duplicates = find_duplicates(rows, task.values, weights)
+    values, copies = task.values[duplicates.first], duplicates.copies
     if len(values) < rows.n_samples:
         rows = rows.take(duplicates.first)
     formulation = task.formulate(values, copies)

@@ -23,7 +23,7 @@ class Task:
     or zeros ("one_class"); `labels` float64 (k,) are the classes' labels in LIBSVM's order.
 
     `formulate` takes values and copies of rows; `class_C` float64 is the bound of |alpha| of a row
-    of each class, or of any row.
+    of each class, or of any row, of weight 1.
     """
 
     kind: str
@@ -37,14 +37,15 @@ class Task:
         return len(self.labels)
 
     def bound_of(self, values: np.ndarray) -> np.ndarray:
-        """Bound of |alpha| of a row with each of these values."""
+        """Bound of |alpha| of a row of weight 1 with each of these values."""
         if self.kind == "classification":
             return self.class_C[values.astype(np.int64)]
         return np.full(len(values), self.class_C[0])
 
 
-def task_of(labels: np.ndarray, options) -> Task:
-    """The task of training options on labels float64 (n,); ValueError for what does not fit."""
+def task_of(labels: np.ndarray, weights: np.ndarray, options) -> Task:
+    """The task of training options on labels float64 (n,) of rows with weights float64 (n,);
+    ValueError for what does not fit."""
     if not np.all(np.isfinite(labels)):
         raise ValueError("labels must be finite numbers")
     if len(labels) == 0:
@@ -63,7 +64,7 @@ def task_of(labels: np.ndarray, options) -> Task:
         return Task("regression", none, labels.astype(np.float64),
                     lambda values, copies: nu_svr(values, copies, options.C, options.nu),
                     np.array([options.C]))  # fmt: skip
-    order, classes = class_order(labels)
+    order, classes = _classes(labels, weights)
     if name == "nu_svc":
         return Task("classification", order, classes,
                     lambda values, copies: nu_svc_pairs(values, copies, len(order), options.nu),
@@ -73,3 +74,16 @@ def task_of(labels: np.ndarray, options) -> Task:
     return Task("classification", order, classes,
                 lambda values, copies: c_svc_pairs(values, copies, class_C, bias=options.bias),
                 class_C)  # fmt: skip
+
+
+def _classes(labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`class_order` of the rows that have a weight; the others are in any class."""
+    there = weights > 0
+    if there.all():
+        return class_order(labels)
+    absent = np.setdiff1d(labels, labels[there])
+    if len(absent):
+        raise ValueError(f"all rows of class {absent[0]:.10g} have sample weight 0")
+    classes = np.zeros(len(labels), np.int64)
+    order, classes[there] = class_order(labels[there])
+    return order, classes

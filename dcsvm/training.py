@@ -15,56 +15,29 @@ from functools import partial
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, check
 from dcsvm.checkpoint import Checkpoint
 from dcsvm.dataset import Rows
 from dcsvm.extraction import Coefficients, Division, NoMargin, early_model, exact_model
-from dcsvm.formulation import Formulation
 from dcsvm.held_out import (
     alpha_without_held_out,
     folds_for_probability,
     formulation_of_folds,
     probability_of,
 )
-from dcsvm.iterate import Iterate
-from dcsvm.kernel_sums import Terms, sums_of_units
 from dcsvm.kernels import Kernel
 from dcsvm.level_measure import LevelState, glued_objective, off_diagonal_mass
-from dcsvm.locality import Reach
-from dcsvm.model import EarlyModel, ExactModel, Model, Probability
+from dcsvm.model import ExactModel, Model, Probability
 from dcsvm.options import TrainOptions
 from dcsvm.partition import Partition, two_step_kernel_kmeans
-from dcsvm.preparation import Prepared, prepare
+from dcsvm.preparation import prepare
 from dcsvm.report import LevelReport, PartOfProgress, Progress, TrainReport
-from dcsvm.run_state import RunState
+from dcsvm.sample_weights import checked_weights
+from dcsvm.solving import Solving
 from dcsvm.stopped import certificate_of_stopped
 from dcsvm.warm_start import check_rows, first_alpha
 
 LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
 EARLY_TOLERANCE = 1e-3
-SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
-LARGEST_REFINEMENTS = 10
-FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
-ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-
-
-class _CoreProgress:
-    """Passes the core's calls on, and stores checkpoints: the iterate is brought up to date when
-    one is due, and stored at the call after that."""
-
-    def __init__(self, run: Run):
-        self.run, self.stop = run, run.stop
-        self.is_up_to_date = False
-        self.error: BaseException | None = None
-
-    def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
-        self.run.progress.advance(rows_done, violation, n_active)
-        if self.run.checkpoint is None or not self.run.checkpoint.is_due:
-            return False
-        if self.is_up_to_date:
-            self.run.save()
-        self.is_up_to_date = not self.is_up_to_date
-        return self.is_up_to_date
 
 
 def train_rows(
@@ -73,6 +46,7 @@ def train_rows(
     options: TrainOptions,
     progress: Progress | None = None,
     *,
+    sample_weight: np.ndarray | None = None,
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
@@ -80,6 +54,7 @@ def train_rows(
     """Train a model; returns it and a report.
 
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
+    `sample_weight` float64 (n,): as how many rows each counts, None is one.
     A `stop` ends training early: the model is what there is by then, and the report says so. A
     `checkpoint` is kept up to date, and where it asks for it training goes on from it. An
     `init_model` of the same rows, or of the first of them, is where training begins. Raises
@@ -90,6 +65,7 @@ def train_rows(
         labels,
         options,
         progress,
+        sample_weight=sample_weight,
         stop=stop,
         checkpoint=checkpoint,
         init_model=init_model,
@@ -103,6 +79,7 @@ def ready(
     options: TrainOptions,
     progress: Progress | None = None,
     *,
+    sample_weight: np.ndarray | None = None,
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
@@ -110,9 +87,10 @@ def ready(
     """The run that `train_rows` carries out, ready to begin or to go on."""
     if init_model is not None:
         check_rows(init_model, rows, options)
+    weights = checked_weights(sample_weight, len(labels))
     if checkpoint is not None:
-        checkpoint.begin(rows, labels, options, is_warm=init_model is not None)
-    prepared = prepare(rows, labels, options)
+        checkpoint.begin(rows, labels, weights, options, is_warm=init_model is not None)
+    prepared = prepare(rows, labels, options, weights)
     run = Run(prepared, progress or Progress(), stop=stop, checkpoint=checkpoint)
     if init_model is not None:
         run.begin_with(first_alpha(run, init_model))
@@ -120,62 +98,12 @@ def ready(
     return run
 
 
-class Run:
-    """One training run: its fixed inputs, and the state that goes from level to level.
+class Run(Solving):
+    """A run through the steps of its plan."""
 
-    Rows are those that are left when equal ones are merged, in the order of the locality. Variables
-    belong to problems (one against one), each to one row; a unit is a problem, or its part in one
-    independent group of rows where no sum couples them; a family the units of all folds that have
-    the same problem and group.
-    """
-
-    def __init__(
-        self,
-        prepared: Prepared,
-        progress: Progress,
-        formulation: Formulation | None = None,
-        *,
-        stop: _core.Stop | None = None,
-        checkpoint: Checkpoint | None = None,
-    ):
-        self.prepared, self.progress = prepared, progress
-        self.stop, self.checkpoint = stop or _core.Stop(), checkpoint
-        self.options, self.task, self.threads = prepared.options, prepared.task, prepared.threads
-        self.duplicates, self.locality = prepared.duplicates, prepared.locality
-        self.values, self.copies, self.data = prepared.values, prepared.copies, prepared.data
-        self.plan = prepared.plan
-        self.formulation = formulation = formulation or prepared.formulation
-        self.problem = formulation.problem
-        self.cache_bytes = prepared.cache_mb * 1_000_000
-        progress.plan(prepared.describe())
-        self.reach = self.locality.reach(coupled=formulation.has_sums)
-        self.group = np.zeros(len(self.values), np.int64)  # of rows, coupled by no sum
-        if not formulation.has_sums:
-            self.group = self.locality.group
-        n_groups = int(self.group[-1]) + 1
-        self.unit = formulation.number * n_groups + self.group[self.problem.rows]
-        self.n_units_of_fold = formulation.n_problems_of_fold * n_groups
-        n_units = formulation.n_folds * self.n_units_of_fold
-        self.units = np.searchsorted(self.unit, np.arange(n_units + 1))
-        self.converged = np.zeros(formulation.n_folds, bool)
+    def __init__(self, *what, **how):
+        super().__init__(*what, **how)
         self.division: tuple[int, Division] | None = None  # of the last level that was begun
-        self.is_warm = False
-        self.state = RunState(
-            Iterate.of(formulation.alpha.copy()),
-            whole_tolerance=np.full(n_units, np.inf),
-            rng=np.random.default_rng(self.options.seed),
-            iterations_left=self.options.max_iterations,
-            report=TrainReport(
-                threads=self.threads,
-                n_merged=prepared.n_merged,
-                n_groups=self.locality.n_groups,
-            ),
-        )
-
-    def begin_with(self, alpha: np.ndarray) -> None:
-        """Begin with a feasible alpha instead of where solvers begin."""
-        self.state.iterate = Iterate.of(alpha)
-        self.is_warm = True
 
     def resume(self) -> None:
         """Go on from the checkpoint, where that is wanted."""
@@ -188,22 +116,6 @@ class Run:
         self.progress.resume(names[self.state.steps_done])
 
     @property
-    def iterate(self) -> Iterate:
-        return self.state.iterate
-
-    @property
-    def alpha(self) -> np.ndarray:
-        return self.state.iterate.alpha
-
-    @property
-    def gradient(self) -> np.ndarray:
-        return self.state.iterate.gradient
-
-    @property
-    def report(self) -> TrainReport:
-        return self.state.report
-
-    @property
     def is_whole(self) -> np.ndarray:
         """Variables of units that a level solved as a whole: their gradient is the problem's."""
         return np.isfinite(self.state.whole_tolerance)[self.unit]
@@ -213,10 +125,6 @@ class Run:
         own = self.state.whole_tolerance[self.unit] <= tolerance
         alpha, gradient = self.alpha[own], self.gradient[own]
         return float(0.5 * np.dot(alpha, gradient - self.problem.linear[own]))
-
-    def sizes_of(self, variables: np.ndarray) -> np.ndarray:
-        """How many of these variables, ascending, are in each unit."""
-        return np.diff(np.searchsorted(variables, self.units))
 
     def steps(self) -> list[tuple[str, Callable[[], None]]]:
         """What there is to do, by names, in order."""
@@ -264,21 +172,6 @@ class Run:
             self.state.steps_done += name != steps[-1][0]
             self.save()
 
-    def set_seconds(self) -> None:
-        self.report.seconds_train = (
-            self.state.seconds_before + time.perf_counter() - self.prepared.start
-        )
-
-    def save(self) -> None:
-        """Store a checkpoint, if one is kept."""
-        if self.checkpoint is not None:
-            self.set_seconds()
-            self.checkpoint.save(self.state, self.model_of_early)
-
-    def model_of_early(self, early: EarlyModel) -> Model:
-        kernel, labels = self.data.kernel, self.task.labels
-        return Model(kernel, labels, None, early, svm_type=self.options.svm_type)
-
     def end_early(self) -> ExactModel | None:
         """The exact model as far as it is, of a run that was stopped; what it is worth is in the
         report. Raises Stopped where nothing was solved."""
@@ -310,7 +203,7 @@ class Run:
         start = time.perf_counter()
         self.progress.begin("probabilities", n_rows)
         part = PartOfProgress(self.progress, 1, 0, n_rows)
-        run = Run(self.prepared, part, formulation, stop=self.stop)
+        run = Solving(self.prepared, part, formulation, stop=self.stop)
         run.begin_with(alpha_without_held_out(self, folds, run.formulation))
         run.extend_gradient()
         run.conquer()
@@ -422,13 +315,14 @@ class Run:
         )
 
     def measure_levels(self) -> None:
-        """Theorem 1 per level, with C of every row and merged rows counted as many times."""
+        """Theorem 1 per level, with a row counted as often as its bound has C."""
+        copies = self.copies * self.task.bound_of(self.values) / self.options.C
         for report, level in zip(self.report.levels, self.state.levels, strict=True):
             if level is None:
                 continue
             rng = np.random.default_rng(self.options.seed)
             report.off_diagonal_mass = off_diagonal_mass(
-                self.data, level.cluster, self.copies, rng, self.threads
+                self.data, level.cluster, copies, rng, self.threads
             )
             report.bound = 0.5 * self.options.C**2 * report.off_diagonal_mass
             if self.report.objective is not None:
@@ -452,148 +346,3 @@ class Run:
         state.begun_with = None
         self.report.refine_seconds = time.perf_counter() - start
         self.progress.end("refine", self.report.refine_seconds, int(np.count_nonzero(self.alpha)))
-
-    def extend_gradient(self) -> None:
-        """The gradient of all variables from that of those where it is known, which hold all
-        support vectors or none."""
-        start, state = time.perf_counter(), self.state
-        others = np.flatnonzero(~self.iterate.is_known)
-        gradient, n_values = self.gradient_of(others, self.reach, float64=False, stop=self.stop)
-        self.iterate.learn(others, gradient)
-        left_out = self.reach.value * float(np.abs(self.alpha).sum())
-        state.neglected = max(state.neglected, left_out)
-        self.report.phases["rebuild"] += time.perf_counter() - start
-        self.report.counts["kernel_evaluations"] += n_values
-
-    def gradient_of(
-        self,
-        variables: np.ndarray,
-        reach: Reach,
-        *,
-        float64: bool,
-        stop: _core.Stop | None = None,
-    ) -> tuple[np.ndarray, int]:
-        """Gradient of some variables, from float64 or from float32 kernel values, those between
-        groups and out of reach left out; and the number of kernel values. Raises Stopped."""
-        support = np.flatnonzero(self.alpha)
-        formulation, n_groups = self.formulation, self.locality.n_groups
-        unit = formulation.number * n_groups + self.locality.group[self.problem.rows]
-        terms = Terms(self.problem.rows, unit, unit % (formulation.n_problems_of_fold * n_groups))
-        sums, n_values = sums_of_units(
-            self.data,
-            terms.take(variables),
-            terms.take(support),
-            self.alpha[support],
-            reach,
-            self.threads,
-            float64=float64,
-            stop=stop,
-        )
-        return sums - self.problem.linear[variables], n_values
-
-    def conquer(self) -> None:
-        """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
-
-        The check leaves float64 values in the gradient wherever float32 ones could hide a
-        violation; while there is one, the solver goes on from them.
-        """
-        start, state = time.perf_counter(), self.state
-        if not state.is_global:
-            self.iterate.forget(np.arange(self.problem.size))
-            state.is_global = True
-        self.progress.begin("conquer", self.problem.size)
-        tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
-        folds = list(range(self.formulation.n_folds))
-        certificates: dict[int, Certificate] = {}
-        for attempt in range(LARGEST_REFINEMENTS):
-            members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
-            attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
-            self.solve(
-                members, self.sizes_of(members), max(SOLVER_TOLERANCE * tolerance, attainable)
-            )
-            certificates |= self.verify(folds, attempt)
-            folds = [k for k in folds if not self.is_reached(certificates[k])]
-            if not folds or state.iterations_left == 0 or tolerance < attainable:
-                break
-            if self.options.gap is not None:
-                wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
-                tolerance *= min(max(wanted, 0.01), 0.5)
-        found = [certificates[k] for k in sorted(certificates)]
-        self.converged = np.array([self.is_reached(one) for one in found])
-        self.settle(Certificate.of_all(found), [part for one in found for part in one.parts])
-        self.report.converged = bool(self.converged.all())
-        self.report.conquer_seconds = time.perf_counter() - start
-        self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
-
-    def is_reached(self, certificate: Certificate) -> bool:
-        """Whether the answer is as good as was asked for."""
-        if self.options.gap is None:
-            return certificate.violation <= self.options.tolerance
-        return certificate.relative_gap <= self.options.gap
-
-    def verify(self, folds: list[int], attempt: int) -> dict[int, Certificate]:
-        """The certificates of some folds; every attempt draws other random rows."""
-        start = time.perf_counter()
-        parts = [self.formulation.parts_of_fold(k) for k in folds]
-        found = iter(
-            check(
-                self.problem,
-                [part for own in parts for part in own],
-                self.alpha,
-                self.gradient,
-                self.exact_gradient_of,
-                self.data,
-                self.locality,
-                neglected=self.state.neglected,
-                every_row=self.options.certify,
-                seed=self.options.seed + attempt,
-            )
-        )
-        self.report.seconds_verify += time.perf_counter() - start
-        return {
-            k: Certificate.of_all([next(found) for _ in own])
-            for k, own in zip(folds, parts, strict=True)
-        }
-
-    def exact_gradient_of(self, variables: np.ndarray) -> np.ndarray:
-        reach = self.locality.between
-        return self.gradient_of(variables, reach, float64=True, stop=self.stop)[0]
-
-    def solve(self, members: np.ndarray, sizes: np.ndarray, tolerance: float) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
-        where it is stopped before all are solved."""
-        state = self.state
-        solved = _core.solve_clusters(
-            self.data.setup,
-            self.data.points,
-            self.problem,
-            np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-            members,
-            state.iterate,
-            tolerance,
-            state.iterations_left,
-            self.cache_bytes,
-            self.threads,
-            _CoreProgress(self),
-            self.reach,
-            state.neglected,
-            self.stop,
-        )
-        state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
-        self.report.add(solved)
-        if state.iterations_left >= 0:
-            used = sum(one["iterations"] for one in solved) // self.formulation.n_folds
-            state.iterations_left = max(0, state.iterations_left - used)
-        if self.stop.is_requested and not all(one["converged"] for one in solved):
-            raise _core.Stopped
-        return solved
-
-    def settle(self, certificate: Certificate, parts: list[Certificate]) -> None:
-        """Report what is known of the solution, `parts` of its problems."""
-        self.report.objective = certificate.objective
-        self.report.violation = certificate.violation
-        self.report.duality_gap = certificate.gap
-        self.report.relative_gap = certificate.relative_gap
-        self.report.kernel_error = certificate.kernel_error
-        self.report.n_checked = certificate.n_checked
-        self.certificates = parts

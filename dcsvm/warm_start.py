@@ -43,18 +43,22 @@ def first_alpha(run, model: Model) -> np.ndarray:
     """
     part = model.exact or model.early
     _check_labels(run, model, part)
-    row = run.prepared.row_of_given[part.row_numbers]
+    weights = np.zeros(len(run.task.values))
+    weights[run.duplicates.rows] = run.duplicates.weights
+    there = weights[part.row_numbers] > 0
+    numbers, stored = part.row_numbers[there], part.coef[:, there]
+    row = run.prepared.row_of_given[numbers]
     values = run.values[row]
     bound = run.task.bound_of(values)
     alpha = np.zeros(run.problem.size)
     for number, variables in enumerate(run.formulation.parts()):
-        coef = _coefficients(run, number, values, part.coef)
+        coef = _coefficients(run, number, values, stored) / weights[numbers]
         largest = np.abs(coef).max(initial=0.0)
         if run.options.svm_type == "nu_svc" and largest > 0:
             coef = coef / largest  # was divided by the margin
             largest = 1.0
         at_bound = np.abs(coef) >= AT_BOUND * largest
-        size = np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
+        size = weights[numbers] * np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
         _add(run, variables, row, np.where(coef == 0, 0.0, np.copysign(size, coef)), alpha)
     return run.formulation.with_sums(alpha)
 

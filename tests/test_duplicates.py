@@ -21,7 +21,7 @@ def repeated(n, n_distinct, seed=0, noise=0.1):
 
 def test_the_rows_of_a_variable_are_equal_and_of_one_label():
     X, y = repeated(700, 60)
-    found = find_duplicates(Rows.from_array(X), y)
+    found = find_duplicates(Rows.from_array(X), y, np.ones(700))
     assert np.array_equal(np.sort(found.rows), np.arange(700))
     keys = set()
     for variable in range(len(found.first)):
@@ -35,23 +35,23 @@ def test_the_rows_of_a_variable_are_equal_and_of_one_label():
 def test_few_duplicates_are_left_alone():
     X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
     X[1] = X[0]
-    assert len(find_duplicates(Rows.from_array(X), np.ones(300)).first) == 300
+    assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
 
 
 def test_rows_with_the_same_hash_are_still_compared(monkeypatch):
     monkeypatch.setattr(duplicates, "_hash", lambda dense: np.zeros(len(dense), np.uint64))
     X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
-    assert len(find_duplicates(Rows.from_array(X), np.ones(300)).first) == 300
+    assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 7.3])
 def test_shares_are_filled_one_after_the_other(C):
     X, y = np.zeros((50, 2), np.float32), np.ones(50)
     y[::2] = -1
-    found = find_duplicates(Rows.from_array(X), y)
+    found = find_duplicates(Rows.from_array(X), y, np.ones(50))
     total = np.array([-3.25 * C, 25 * C])
-    place, row, share = found.split(np.array([0, 1]), total[None], np.full(2, C))
-    share = share[0]
+    place, own, share = found.split(np.array([0, 1]), total[None], np.full(2, C))
+    row, share = found.rows[own], share[0]
     assert np.allclose(np.bincount(place, share), total)
     assert np.all(np.abs(share) <= C)
     first = share[place == 0]

@@ -49,7 +49,7 @@ def test_the_problems_of_a_fold_are_those_of_its_rows(name):
     together = formulation_of_folds(prepared, folds, [3, 1])
     assert together.n_folds == 2
     for k, fold in enumerate([3, 1]):
-        copies = folds.left(fold, prepared.copies)
+        copies = folds.left(fold)
         kept = np.flatnonzero(copies)
         alone = prepared.task.formulate(prepared.values[kept], copies[kept])
         own = together.variables_of_fold(k)
@@ -72,12 +72,13 @@ def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
 
 def test_entries_say_what_each_fold_holds_out():
     fold, row = np.array([0, 1, 1, 0, 1, 0]), np.array([2, 2, 0, 1, 2, 1])
-    folds = Folds.of(fold, row)
-    assert folds.copies.tolist() == [2, 1, 1, 2]
+    folds = Folds.of(fold, row, np.array([1.0, 1, 1, 1, 0.5, 1]))
+    assert folds.counts.tolist() == [2, 1, 1, 2]
+    assert folds.copies.tolist() == [2, 1, 1, 1.5]
     assert np.array_equal(folds.fold[folds.entry], fold)
     assert np.array_equal(folds.row[folds.entry], row)
-    assert folds.left(0, np.array([1, 2, 3])).tolist() == [1, 0, 2]
-    assert folds.left(1, np.array([1, 2, 3])).tolist() == [0, 2, 1]
+    assert folds.left(0).tolist() == [1, 0, 1.5]
+    assert folds.left(1).tolist() == [0, 2, 1]
     assert folds.n_held([1]) == 3
     learns = folds.learns(np.array([0, 1, 2, 1])[folds.row], 3)
     assert learns.tolist() == [[True, False, True], [False, True, True]]

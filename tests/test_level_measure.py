@@ -25,7 +25,7 @@ def level():
 def test_the_mass_between_clusters(level, copies):
     data, K, cluster = level
     exact = copies**2 * K[cluster[:, None] != cluster].sum()
-    counts = np.full(len(K), copies)
+    counts = np.full(len(K), float(copies))
     found = off_diagonal_mass(data, cluster, counts, np.random.default_rng(1), 2)
     assert found == pytest.approx(exact, rel=0.03)
 

@@ -158,3 +158,12 @@ def test_naive_sums_have_no_constants_of_clusters_with_one_class():
     squared = ((X[:, None].astype(float) - early.rows.dense) ** 2).sum(axis=2)
     expected = np.exp(-2 * squared) @ early.coef[0]
     assert model.decision_function(X, method="naive") == pytest.approx(expected, abs=1e-4)
+
+
+def test_merged_rows_at_their_bound_are_counted_as_such():
+    """The last of equal rows got C less a rounding error: n_bsv was 980 instead of 1041."""
+    X, y = labelled_rows(100, 3, seed=1, noise=0.3)
+    again = np.random.default_rng(0).integers(0, 100, 700)
+    report = dcsvm.train(X[again], y[again], C=0.3, gamma=2, threads=1).report
+    assert report.n_merged > 500
+    assert report.n_bsv == report.problems[0].n_bsv > 300
