@@ -32,6 +32,8 @@ constexpr double inner_share = 0.3;         // of the tolerance: no need to be b
 // computed from nothing before convergence is declared.
 constexpr double largest_neglected = 0.1;
 constexpr double largest_shrink_margin = 0.2;
+// Variables, and kernel values, of a block of a product that is stopped between blocks.
+constexpr std::size_t smallest_block = 4096, values_of_block = 1000000000;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
 class Timer {
@@ -70,8 +72,8 @@ class Solver {
   bool synchronise();
   bool rebuild();
   bool add_everything_cached();
-  bool add_change(const std::vector<std::int32_t>& variables, const double* since);
-  void forget();
+  bool add_change(const std::vector<std::int32_t>& variables);
+  void begin_from_zero();
   bool settle();
   void neglect(const std::vector<double>& weights);
   void activate();
@@ -90,6 +92,7 @@ class Solver {
   void compact(const std::vector<std::int32_t>& kept);
   void load(const std::vector<std::int32_t>& variables);
   void fill_working_kernel(const std::vector<std::int32_t>& previous);
+  bool is_asked();
   bool may_go_on();
   bool is_stopped() const { return options_.stop && options_.stop->is_requested(); }
 
@@ -181,18 +184,17 @@ bool Solver::start() {
     for (std::size_t i = 0; i < qp_.size; ++i) {
       if (known_[i] == Known::at_base) stale.push_back(static_cast<std::int32_t>(i));
     }
-    if (!add_change(stale, base_)) return false;
+    if (!add_change(stale)) return false;
     settle();
     activate();
     return true;
   }
-  forget();
   const auto n_support = static_cast<std::size_t>(
       std::count_if(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; }));
   const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
   const bool keep_rows = fits && has_dear_rows(setup_, points_);
   if (n_support == 0 || keep_rows) {
-    for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
+    begin_from_zero();
     std::vector<std::int32_t> everything(qp_.size);
     std::iota(everything.begin(), everything.end(), 0);
     load(everything);
@@ -203,7 +205,12 @@ bool Solver::start() {
   return true;
 }
 
-void Solver::forget() { std::fill_n(known_, qp_.size, Known::nothing); }
+// The gradient is that of zero.
+void Solver::begin_from_zero() {
+  for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
+  std::fill_n(base_, qp_.size, 0.0);
+  std::fill_n(known_, qp_.size, Known::at_base);
+}
 
 // The gradient is that of alpha.
 bool Solver::settle() {
@@ -226,7 +233,7 @@ bool Solver::synchronise() {
         inactive.push_back(static_cast<std::int32_t>(i));
       }
     }
-    if (!add_change(inactive, base_)) return false;
+    if (!add_change(inactive)) return false;
   }
   rows_since_rebuild_ = 0;
   return settle();
@@ -236,14 +243,13 @@ bool Solver::synchronise() {
 // cached.
 bool Solver::rebuild() {
   report_.neglected = 0;
-  forget();
-  for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
+  begin_from_zero();
   if (kernel_.has_cache() && n_active() == qp_.size) {
     if (!add_everything_cached()) return false;
   } else {
     std::vector<std::int32_t> everything(qp_.size);
     std::iota(everything.begin(), everything.end(), 0);
-    if (!add_change(everything, std::vector<double>(qp_.size, 0.0).data())) return false;
+    if (!add_change(everything)) return false;
   }
   return settle();
 }
@@ -265,31 +271,41 @@ bool Solver::add_everything_cached() {
   return true;
 }
 
-// gradient_ of some variables += K (alpha_ - since).
-bool Solver::add_change(const std::vector<std::int32_t>& variables, const double* since) {
+// gradient_ of some variables, which is that of base_, += K (alpha_ - base_). It goes block by
+// block, so that what is done is not lost when it is stopped.
+bool Solver::add_change(const std::vector<std::int32_t>& variables) {
   Timer timer(report_.seconds_rebuild);
-  std::vector<std::int32_t> sources, targets;
+  std::vector<std::int32_t> sources;
   std::vector<double> weights;
   for (std::size_t i = 0; i < qp_.size; ++i) {
-    if (alpha_[i] == since[i]) continue;
+    if (alpha_[i] == base_[i]) continue;
     sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
-    weights.push_back(alpha_[i] - since[i]);
+    weights.push_back(alpha_[i] - base_[i]);
   }
   if (sources.empty() || variables.empty()) return true;
-  for (const std::int32_t i : variables)
-    targets.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
-  std::vector<double> sums(targets.size(), 0.0);
-  const ProductCount done = kernel_product(
-      setup_, {&points_, targets.data(), targets.size()},
-      {&points_, sources.data(), sources.size()}, {1, nullptr, nullptr, weights.data()},
-      Precision::single_tiles, options_.reach, options_.n_threads, sums.data(), options_.stop);
-  report_.kernel_evaluations += done.evaluated;
-  report_.pairs_skipped += done.skipped;
-  if (!done.complete) return false;
-  for (std::size_t k = 0; k < sums.size(); ++k) gradient_[variables[k]] += sums[k];
-  if (done.skipped > 0) neglect(weights);
+  const std::vector<std::int32_t> targets = rows_of(variables);
+  const std::size_t block = std::max(smallest_block, values_of_block / sources.size());
+  std::vector<double> sums(std::min(block, targets.size()));
+  ProductCount count;
+  for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {
+    const std::size_t n = std::min(block, targets.size() - begin);
+    const ProductCount done = kernel_product(
+        setup_, {&points_, targets.data() + begin, n}, {&points_, sources.data(), sources.size()},
+        {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, options_.reach,
+        options_.n_threads, sums.data(), options_.stop);
+    count.add(done);
+    for (std::size_t k = 0; done.complete && k < n; ++k) {
+      const std::int32_t i = variables[begin + k];
+      gradient_[i] += sums[k];
+      known_[i] = Known::at_alpha;
+    }
+    if (begin + n < targets.size() && is_asked()) options_.published();
+  }
+  report_.kernel_evaluations += count.evaluated;
+  report_.pairs_skipped += count.skipped;
+  if (count.skipped > 0) neglect(weights);
   ++report_.rebuilds;
-  return true;
+  return count.complete;
 }
 
 // Kernel values out of reach were left out of a product with these weights.
@@ -297,11 +313,16 @@ void Solver::neglect(const std::vector<double>& weights) {
   for (const double w : weights) report_.neglected += options_.reach.value * std::fabs(w);
 }
 
+// Returns whether the iterate is to be brought up to date, and `published` to be called.
+bool Solver::is_asked() {
+  return options_.progress &&
+         options_.progress({active_.largest_violation, n_active(), report_.outer_steps});
+}
+
 bool Solver::may_go_on() {
   if (stalls_ >= most_stalls) return false;
   if (options_.max_iterations >= 0 && report_.iterations >= options_.max_iterations) return false;
-  if (options_.progress &&
-      options_.progress({active_.largest_violation, n_active(), report_.outer_steps})) {
+  if (is_asked()) {
     // those that are shrunk away later need their gradient at base_
     const std::vector<double> at_base(gradient_, gradient_ + qp_.size);
     publish();

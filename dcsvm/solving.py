@@ -23,6 +23,7 @@ from dcsvm.run_state import RunState
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
+VALUES_AT_ONCE = 10**9  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 
 
@@ -141,8 +142,14 @@ class Solving:
         support vectors or none."""
         start, state = time.perf_counter(), self.state
         others = np.flatnonzero(~self.iterate.is_known)
-        gradient, n_values = self.gradient_of(others, self.reach, float64=False, stop=self.stop)
-        self.iterate.learn(others, gradient)
+        n_sv = max(int(np.count_nonzero(self.alpha)), 1)
+        n_values = 0
+        for some in np.array_split(others, len(others) * n_sv // VALUES_AT_ONCE + 1):
+            gradient, n = self.gradient_of(some, self.reach, float64=False, stop=self.stop)
+            self.iterate.learn(some, gradient)
+            n_values += n
+            if self.checkpoint is not None and self.checkpoint.is_due:
+                self.save()
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
