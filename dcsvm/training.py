@@ -17,7 +17,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.certificate import Certificate, check
 from dcsvm.checkpoint import Checkpoint
-from dcsvm.dataset import Rows
+from dcsvm.dataset import ChosenRows, Rows
 from dcsvm.extraction import Coefficients, Division, NoMargin, early_model, exact_model
 from dcsvm.formulation import Formulation
 from dcsvm.held_out import (
@@ -76,14 +76,16 @@ def train_rows(
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
+    consume: bool = False,
 ) -> tuple[Model, TrainReport]:
     """Train a model; returns it and a report.
 
     `labels` float64 (n,): classes, or targets of a regression; one-class takes no notice of them.
     A `stop` ends training early: the model is what there is by then, and the report says so. A
     `checkpoint` is kept up to date, and where it asks for it training goes on from it. An
-    `init_model` of the same rows, or of the first of them, is where training begins. Raises
-    ValueError for anything that does not fit, and Stopped where there is nothing yet.
+    `init_model` of the same rows, or of the first of them, is where training begins. `consume` says
+    that nobody else needs the rows: they are reordered where they are, and shared with the model.
+    Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
     run = ready(
         rows,
@@ -93,6 +95,7 @@ def train_rows(
         stop=stop,
         checkpoint=checkpoint,
         init_model=init_model,
+        consume=consume,
     )
     return run.run()
 
@@ -106,13 +109,14 @@ def ready(
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
+    consume: bool = False,
 ) -> Run:
     """The run that `train_rows` carries out, ready to begin or to go on."""
     if init_model is not None:
         check_rows(init_model, rows, options)
     if checkpoint is not None:
         checkpoint.begin(rows, labels, options, is_warm=init_model is not None)
-    prepared = prepare(rows, labels, options)
+    prepared = prepare(rows, labels, options, consume=consume)
     run = Run(prepared, progress or Progress(), stop=stop, checkpoint=checkpoint)
     if init_model is not None:
         run.begin_with(first_alpha(run, init_model))
@@ -146,10 +150,10 @@ class Run:
         self.plan = prepared.plan
         self.formulation = formulation = formulation or prepared.formulation
         self.problem = formulation.problem
-        self.cache_bytes = prepared.cache_mb * 1_000_000
+        self.solver_bytes = prepared.solver_bytes(formulation)
         progress.plan(prepared.describe())
         self.reach = self.locality.reach(coupled=formulation.has_sums)
-        self.group = np.zeros(len(self.values), np.int64)  # of rows, coupled by no sum
+        self.group = np.zeros(len(self.values), np.int32)  # of rows, coupled by no sum
         if not formulation.has_sums:
             self.group = self.locality.group
         n_groups = int(self.group[-1]) + 1
@@ -158,7 +162,7 @@ class Run:
         n_units = formulation.n_folds * self.n_units_of_fold
         self.units = np.searchsorted(self.unit, np.arange(n_units + 1))
         self.converged = np.zeros(formulation.n_folds, bool)
-        self.division: tuple[int, Division] | None = None  # of the last level that was begun
+        self.division: tuple[int, Division] | None = None  # of the level in progress
         self.is_warm = False
         self.state = RunState(
             Iterate.of(formulation.alpha.copy()),
@@ -213,6 +217,13 @@ class Run:
         own = self.state.whole_tolerance[self.unit] <= tolerance
         alpha, gradient = self.alpha[own], self.gradient[own]
         return float(0.5 * np.dot(alpha, gradient - self.problem.linear[own]))
+
+    def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
+        """Rows for a model, which shares the run's where nobody else has them."""
+        rows = self.data.rows
+        if self.prepared.owns_rows and rows.columns is None:
+            return ChosenRows(rows, numbers)
+        return rows.take_for_model(numbers)
 
     def sizes_of(self, variables: np.ndarray) -> np.ndarray:
         """How many of these variables, ascending, are in each unit."""
@@ -366,7 +377,7 @@ class Run:
         if group is not None:
             place = cluster + partition.n_clusters * group
             n_places = partition.n_clusters * self.locality.n_groups
-        part = self.unit * n_places + place[self.problem.rows]
+        part = self.unit.astype(np.int64) * n_places + place[self.problem.rows]
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
         division = Division(partition, cluster, members, sizes)
@@ -397,7 +408,7 @@ class Run:
         self.report.converged = bool(self.converged.all())
         if self.plan.early_level is not None and level >= self.plan.early_level:
             self.keep_early(level, division)
-        state.rng, state.begun_with = rng, None
+        state.rng, state.begun_with, self.division = rng, None, None
 
     def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
         """Report a level, and keep what measuring it will need."""
@@ -572,7 +583,7 @@ class Run:
             state.iterate,
             tolerance,
             state.iterations_left,
-            self.cache_bytes,
+            self.solver_bytes,
             self.threads,
             _CoreProgress(self),
             self.reach,
