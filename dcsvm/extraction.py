@@ -116,7 +116,7 @@ def exact_model(run) -> ExactModel:
     else:
         order = np.argsort(found.row_numbers)
     return ExactModel(
-        rows=run.rows_for_model(found.place[order]),
+        rows=run.prepared.rows_for_model(found.place[order]),
         coef=coef[:, order],
         rho=np.array([problem.rho for problem in run.report.problems]),
         n_sv=counts,
@@ -187,7 +187,7 @@ def early_model(run, level: int, division: Division) -> EarlyModel:
         partition=division.partition,
         cluster=cluster[order].astype(np.int32),
         class_=classes[order].astype(np.int32) if is_classification else None,
-        rows=run.rows_for_model(found.place[order]),
+        rows=run.prepared.rows_for_model(found.place[order]),
         coef=found.coef[:, order],
         rho=offsets_of_clusters(run, division),
         row_numbers=found.row_numbers[order],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.dataset import Rows
+from dcsvm.dataset import ChosenRows, Rows
 from dcsvm.duplicates import Duplicates, find_duplicates
 from dcsvm.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.formulation import Formulation
@@ -54,6 +54,13 @@ class Prepared:
         if formulation is not self.formulation:
             n_variables += self.formulation.problem.size
         return self.memory.solver(n_variables) - self.data.copy_bytes
+
+    def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
+        """Rows for a model, which shares them where they are nobody else's."""
+        rows = self.data.rows
+        if self.owns_rows and rows.columns is None:
+            return ChosenRows(rows, numbers)
+        return rows.take_for_model(numbers)
 
     @property
     def row_of_given(self) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.certificate import Certificate, check
 from dcsvm.checkpoint import Checkpoint
-from dcsvm.dataset import ChosenRows, Rows
+from dcsvm.dataset import Rows
 from dcsvm.extraction import Coefficients, Division, NoMargin, early_model, exact_model
 from dcsvm.formulation import Formulation
 from dcsvm.held_out import (
@@ -87,17 +87,8 @@ def train_rows(
     that nobody else needs the rows: they are reordered where they are, and shared with the model.
     Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
-    run = ready(
-        rows,
-        labels,
-        options,
-        progress,
-        stop=stop,
-        checkpoint=checkpoint,
-        init_model=init_model,
-        consume=consume,
-    )
-    return run.run()
+    how = {"stop": stop, "checkpoint": checkpoint, "init_model": init_model, "consume": consume}
+    return ready(rows, labels, options, progress, **how).run()
 
 
 def ready(
@@ -217,13 +208,6 @@ class Run:
         own = self.state.whole_tolerance[self.unit] <= tolerance
         alpha, gradient = self.alpha[own], self.gradient[own]
         return float(0.5 * np.dot(alpha, gradient - self.problem.linear[own]))
-
-    def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
-        """Rows for a model, which shares the run's where nobody else has them."""
-        rows = self.data.rows
-        if self.prepared.owns_rows and rows.columns is None:
-            return ChosenRows(rows, numbers)
-        return rows.take_for_model(numbers)
 
     def sizes_of(self, variables: np.ndarray) -> np.ndarray:
         """How many of these variables, ascending, are in each unit."""

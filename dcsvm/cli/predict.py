@@ -92,6 +92,7 @@ def predict_file(
     if probability and model.probability is None:
         raise ValueError(f"{model_file}: the model has no probabilities, which -b 1 needs")
     how = method or ("exact" if model.exact else "early")
+    warnings = warnings_of_worth(model) if method is None and model.exact else []
     model = replace(model, **{"early" if how == "exact" else "exact": None})
     data = read_data(
         test_file,
@@ -107,8 +108,8 @@ def predict_file(
     predicted = np.empty(data.rows.n_samples)
     parts = text_parts(lines_of, model, blocks(model, data.rows, how, threads), predicted)
     write_beside(output_file, parts)
-    if method is None and model.exact is not None and not quiet:
-        warn_of_worth(model)
+    for sentence in [] if quiet else warnings:
+        say(f"warning: {sentence}")
     if not quiet:
         tell = say if output_file in ("-", "/dev/stdout") else show
         for line in [*remarks(model, probability), *quality(model, predicted, data.labels)]:
@@ -179,15 +180,15 @@ def with_decision_values(model, values):
     return predicted, lines
 
 
-def warn_of_worth(model) -> None:
-    """Say that an exact solution did not converge."""
+def warnings_of_worth(model) -> list[str]:
+    """That an exact solution did not converge."""
     worth = model.exact.worth
     if worth is None or worth.converged:
-        return
+        return []
     sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
     if model.early is not None:
         sentence += "; --early uses the clusters' models"
-    say(f"warning: {sentence}")
+    return [sentence]
 
 
 def remarks(model, probability) -> list[str]:
