@@ -119,7 +119,7 @@ def prepare(
     formulation = task.formulate(values, copies)
     threads = min(threads, memory.threads)
     data = KernelRows(
-        rows, kernel, threads, coded=True, memory_bytes=memory.spare(formulation.problem.size) // 2
+        rows, kernel, threads, coded=True, memory_bytes=memory.spare(formulation.problem.size)
     )
     return Prepared(
         start,
