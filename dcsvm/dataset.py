@@ -21,6 +21,7 @@ DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 LARGEST_N_FEATURES = 2**31 - 2
+PART_BYTES = 2**23  # of text that is scaled together
 AT_ONCE = 2**20  # values that are worked on together where a copy of all is not wanted
 
 
@@ -290,19 +291,40 @@ def parse_dataset(
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
+        if scaling is not None:
+            parts = _Parts(text, threads=threads, lenient=lenient)
+            rows = scaling.scaled_rows(parts)
+            return Dataset(rows, scaling.scaled_labels(np.concatenate(parts.labels)))
         held = 0 if isinstance(text, mmap) else len(text)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
         check_room(name, held + _bytes_of_rows(text))
         if serials is not None:
             return _kernel_dataset(text, serials)
-        if scaling is not None:
-            prefix, indptr, indices, values, _ = text.csr(float64=True)
-            rows = scaling.scaled_rows(indptr, indices, values)
-            return Dataset(rows, scaling.scaled_labels(prefix[:, 0]))
         prefix, rows = parsed_rows(text)
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
+
+
+class _Parts:
+    """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
+    the `labels` are those of the parts gone through last."""
+
+    def __init__(self, text, **how):
+        self.text, self.how, self.labels = text, how, []
+
+    def __iter__(self):
+        self.labels = []
+        begin, line = 0, 1
+        while begin < len(self.text):
+            newline = self.text.find(b"\n", begin + PART_BYTES)
+            end = newline + 1 if newline >= 0 else len(self.text)
+            lines = memoryview(self.text)[begin:end]
+            part = _svmlight.Text(lines, first_line=line, **self.how)
+            prefix, indptr, indices, values, _ = part.csr(float64=True)
+            self.labels.append(prefix[:, 0])
+            yield indptr, indices, values
+            begin, line = end, line + part.n_rows
 
 
 def _bytes_of_rows(text: _svmlight.Text) -> int:
