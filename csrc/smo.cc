@@ -32,6 +32,11 @@ constexpr double inner_share = 0.3;         // of the tolerance: no need to be b
 // computed from nothing before convergence is declared.
 constexpr double largest_neglected = 0.1;
 constexpr double largest_shrink_margin = 0.2;
+// Of a working set: float32 values as they are, as they were and as they are computed, and a
+// float64 factor. Of a variable: counted from the arrays below, those of a kernel product, and the
+// iterate.
+constexpr std::size_t bytes_per_pair = 3 * sizeof(float) + sizeof(double);
+constexpr std::size_t bytes_per_variable = 135;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
 class Timer {
@@ -58,7 +63,8 @@ class Solver {
         base_(iterate.base),
         known_(iterate.known),
         options_(options),
-        kernel_(setup, points, options.reach, options.cache_bytes, options.n_threads) {}
+        kernel_(setup, points, options.reach, options.cache_bytes, options.lane_bytes,
+                options.n_threads) {}
 
   SolveReport run();
 
@@ -96,6 +102,7 @@ class Solver {
   std::size_t n_active() const { return active_.size(); }
   std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& variables) const {
     std::vector<std::int32_t> rows;
+    rows.reserve(variables.size());
     for (const std::int32_t i : variables)
       rows.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
     return rows;
@@ -270,6 +277,9 @@ bool Solver::add_change(const std::vector<std::int32_t>& variables, const double
   Timer timer(report_.seconds_rebuild);
   std::vector<std::int32_t> sources, targets;
   std::vector<double> weights;
+  sources.reserve(qp_.size);
+  weights.reserve(qp_.size);
+  targets.reserve(variables.size());
   for (std::size_t i = 0; i < qp_.size; ++i) {
     if (alpha_[i] == since[i]) continue;
     sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
@@ -505,6 +515,13 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
 }
 
 }  // namespace
+
+std::size_t matrix_bytes(std::size_t n_variables) {
+  const std::size_t n = std::min(n_variables, largest_working_set);
+  return n * n * bytes_per_pair;
+}
+
+std::size_t array_bytes(std::size_t n_variables) { return n_variables * bytes_per_variable; }
 
 SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
                   const Iterate& iterate, const SolveOptions& options) {
