@@ -8,27 +8,27 @@ namespace dcsvm {
 
 namespace {
 
-// Nanoseconds, fixed: kernel rows are cached where a value costs more than this. Memory that is
-// touched for the first time costs about as much a value.
-constexpr double caching_pays_above = 2.0;
 constexpr std::size_t query_block = 64;
 
 }  // namespace
 
 ActiveKernel::ActiveKernel(const KernelSetup& setup, const Points& points, const Reach& reach,
-                           std::size_t cache_bytes, int n_threads)
+                           std::size_t cache_bytes, std::size_t lane_bytes, int n_threads)
     : setup_(setup),
       points_(points),
       reach_(reach),
       cache_bytes_(cache_bytes),
+      lane_bytes_(lane_bytes),
       n_threads_(n_threads),
       row_cost_(tile_cost(setup, points)),
-      has_cache_(row_cost_ > caching_pays_above) {}
+      has_cache_(caching_pays(setup, points)) {}
 
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
-  lanes_ = rows.empty() ? RowPanels()
-                        : RowPanels(setup_, {&points_, rows.data(), rows.size()}, n_threads_);
+  lanes_ = {};  // what they hold is freed before it is made anew
+  const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= lane_bytes_;
+  if (!rows.empty())
+    lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, n_threads_, packed);
   boxes_ = lane_boxes(setup_, points_, rows, reach_);
 }
 

@@ -24,7 +24,10 @@ struct ClusterProgress {
 };
 
 struct ClusterOptions {
-  SolveOptions solve;  // cache_bytes and n_threads are those of all clusters together
+  SolveOptions solve;  // n_threads are those of all clusters together, memory is shared out
+  // For caches, matrices and copies of all clusters at work together. What a cluster needs at least
+  // (matrix_bytes(), array_bytes()) it takes anyway.
+  std::size_t memory_bytes = 0;
   // Called by one thread at a time, while nobody writes to the iterate. Where it returns true,
   // every cluster brings its part of the iterate up to date when it comes to its next outer step.
   std::function<bool(const ClusterProgress&)> progress;
@@ -32,8 +35,8 @@ struct ClusterOptions {
 
 // Solves every cluster from its part of the iterate, whose gradients are those inside the clusters.
 // Those not begun when it is stopped are left as they were. The largest clusters are solved with
-// all threads until the others keep all of them busy side by side, with one thread each; which way
-// does not change a bit of the result.
+// all threads until the others keep all of them busy side by side, with one thread each, and there
+// is memory for them together; which way does not change a bit of the result.
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
                                         const BoxQp& qp, const Clusters& clusters,
                                         const Iterate& iterate, const ClusterOptions& options);

@@ -1,6 +1,7 @@
 #include "codes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "byte_dots.h"
@@ -58,25 +59,25 @@ Columns classify(const Points& points, int n_threads) {
   return all;
 }
 
-// together[a * n + b], a < b: some row has both columns set.
-std::vector<std::uint8_t> set_together(const Points& points,
-                                       const std::vector<std::int32_t>& columns, int n_threads) {
+// together[a * n + b], a < b: some row has both columns set. One table for all threads, which only
+// ever set entries: it may be large.
+std::vector<std::atomic<bool>> set_together(const Points& points,
+                                            const std::vector<std::int32_t>& columns,
+                                            int n_threads) {
   const std::size_t n = columns.size();
-  const auto parts =
-      over_rows(points, n_threads, std::vector<std::uint8_t>(n * n, 0),
-                [&columns, n](std::vector<std::uint8_t>& together, const float* row) {
-                  std::vector<std::size_t> ones;
-                  for (std::size_t b = 0; b < n; ++b) {
-                    if (row[columns[b]] == 0.0f) continue;
-                    for (const std::size_t a : ones) together[a * n + b] = 1;
-                    ones.push_back(b);
-                  }
-                });
-  std::vector<std::uint8_t> all(n * n, 0);
-  for (const auto& part : parts) {
-    for (std::size_t k = 0; k < all.size(); ++k) all[k] |= part[k];
-  }
-  return all;
+  std::vector<std::atomic<bool>> together(n * n);
+  over_rows(points, n_threads, nullptr, [&columns, &together, n](std::nullptr_t, const float* row) {
+    std::vector<std::size_t> ones;
+    for (std::size_t b = 0; b < n; ++b) {
+      if (row[columns[b]] == 0.0f) continue;
+      for (const std::size_t a : ones) {
+        std::atomic<bool>& entry = together[a * n + b];
+        if (!entry.load(std::memory_order_relaxed)) entry.store(true, std::memory_order_relaxed);
+      }
+      ones.push_back(b);
+    }
+  });
+  return together;
 }
 
 }  // namespace
@@ -93,14 +94,16 @@ CodedColumns find_codes(const Points& points, int n_threads) {
     result.numeric.insert(result.numeric.end(), candidates.begin(), candidates.end());
   } else {
     const std::size_t n = candidates.size();
-    const std::vector<std::uint8_t> together = set_together(points, candidates, n_threads);
+    const std::vector<std::atomic<bool>> together = set_together(points, candidates, n_threads);
     std::vector<std::vector<std::size_t>> groups;
     for (std::size_t b = 0; b < n; ++b) {
       const auto fits = [&together, n, b](const std::vector<std::size_t>& group) {
         return group.size() < largest_group &&
                std::none_of(
                    group.begin(), group.end(),
-                   [&](std::size_t a) { return together[a * n + b] != 0; });
+                   [&](std::size_t a) {
+                     return together[a * n + b].load(std::memory_order_relaxed);
+                   });
       };
       // neighbouring columns usually belong together: the latest group first
       const auto found = std::find_if(groups.rbegin(), groups.rend(), fits);

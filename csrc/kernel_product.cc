@@ -1,6 +1,7 @@
 #include "kernel_product.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace dcsvm {
@@ -15,15 +16,16 @@ bool worthwhile(int n_threads, const RowList& targets, const RowList& sources) {
   return n_threads > 1 && targets.size * sources.size >= worth_threads;
 }
 
-std::vector<std::int32_t> row_numbers(const RowList& rows) {
-  std::vector<std::int32_t> numbers(rows.size);
-  for (std::size_t i = 0; i < rows.size; ++i) numbers[i] = static_cast<std::int32_t>(rows[i]);
-  return numbers;
+// The same rows with an index, which is put into `numbers` where there is none.
+RowList indexed(const RowList& rows, std::vector<std::int32_t>& numbers) {
+  if (rows.index) return rows;
+  numbers.resize(rows.size);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return {rows.points, numbers.data(), rows.size};
 }
 
-RowList slice(const std::vector<std::int32_t>& numbers, const Points* points, std::size_t begin,
-              std::size_t end) {
-  return {points, numbers.data() + begin, std::min(end, numbers.size()) - begin};
+RowList slice(const RowList& rows, std::size_t begin, std::size_t end) {
+  return {rows.points, rows.index + begin, std::min(end, rows.size) - begin};
 }
 
 bool can_skip(const KernelSetup& setup, const Reach& reach) {
@@ -57,13 +59,14 @@ std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_source
 // Rows with their boxes, 64 at a time, and their weights.
 struct Sources {
   Sources(const KernelSetup& setup, const RowList& list, const SourceWeights& w, const Reach& r)
-      : points(*list.points), rows(row_numbers(list)), weights(w), reach(r) {
-    if (can_skip(setup, reach)) boxes = Boxes(points, rows.data(), rows.size(), source_block);
-    if (w.indptr) placed = by_column(w, rows.size());
+      : points(*list.points), rows(indexed(list, numbers)), weights(w), reach(r) {
+    if (can_skip(setup, reach)) boxes = Boxes(points, rows.index, rows.size, source_block);
+    if (w.indptr) placed = by_column(w, rows.size);
   }
 
   const Points& points;
-  std::vector<std::int32_t> rows;
+  std::vector<std::int32_t> numbers;
+  RowList rows;
   SourceWeights weights;
   std::vector<PlacedWeight> placed;  // the same, where they are in CSR form
   Reach reach;
@@ -85,8 +88,8 @@ class LaneProduct {
     scratch_.select(setup_, lanes, first_panel, n_panels);
     n_lanes_ = n_panels * panel_rows;
     const std::size_t n_rows = std::min(lanes.size() - first_panel * panel_rows, n_lanes_);
-    for (std::size_t first = 0; first < sources_.rows.size(); first += source_block) {
-      const std::size_t n = std::min(source_block, sources_.rows.size() - first);
+    for (std::size_t first = 0; first < sources_.rows.size; first += source_block) {
+      const std::size_t n = std::min(source_block, sources_.rows.size - first);
       find_near(boxes, box, first, n);
       count_.evaluated += static_cast<std::int64_t>(near_.size() * n_rows);
       count_.skipped += static_cast<std::int64_t>((n - near_.size()) * n_rows);
@@ -114,7 +117,7 @@ class LaneProduct {
       all = boxes.are_near(box, sources_.boxes, block, distance);
     }
     for (std::size_t j = first; j < first + n; ++j) {
-      const std::int32_t row = sources_.rows[j];
+      const std::int32_t row = sources_.rows.index[j];
       if (!all && boxes.is_apart(box, sources_.points, static_cast<std::size_t>(row),
                                  sources_.reach.squared_distance))
         continue;
@@ -177,7 +180,8 @@ template <class Real>
 ProductCount product(const KernelSetup& setup, const RowList& targets, const RowList& source_list,
                      const SourceWeights& weights, const Reach& reach, int n_threads, double* out,
                      const Stop* stop) {
-  const std::vector<std::int32_t> target_rows = row_numbers(targets);
+  std::vector<std::int32_t> numbers;
+  const RowList target_rows = indexed(targets, numbers);
   const Sources sources(setup, source_list, weights, reach);
   const std::size_t block = panels_per_block(setup) * panel_rows;
   const std::size_t n_columns = weights.n_columns;
@@ -193,11 +197,11 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
       stopped = stopped || (stop && stop->is_requested());
       if (stopped) continue;
       const std::size_t begin = static_cast<std::size_t>(b) * block;
-      const RowPanels lanes(setup, slice(target_rows, targets.points, begin, begin + block));
+      const RowPanels lanes(setup, slice(target_rows, begin, begin + block));
       const std::size_t n_lanes = lanes.n_panels() * panel_rows;
       Boxes box;
       if (!sources.boxes.empty())
-        box = Boxes(*targets.points, target_rows.data() + begin, lanes.size(), block);
+        box = Boxes(*targets.points, target_rows.index + begin, lanes.size(), block);
       sums.assign(n_columns * n_lanes, 0.0);
       one.add(lanes, 0, lanes.n_panels(), box, 0, sums.data());
       for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -255,8 +259,9 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
 
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out) {
-  const std::vector<std::int32_t> target_rows = row_numbers(targets),
-                                  source_rows = row_numbers(sources);
+  std::vector<std::int32_t> target_numbers, source_numbers;
+  const RowList target_rows = indexed(targets, target_numbers),
+                source_rows = indexed(sources, source_numbers);
   const auto n_blocks = static_cast<std::int64_t>((sources.size + panel_rows - 1) / panel_rows);
 #pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
   {
@@ -265,11 +270,11 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
 #pragma omp for schedule(dynamic)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
       const std::size_t begin = static_cast<std::size_t>(b) * panel_rows;
-      const RowPanels lanes(setup, slice(source_rows, sources.points, begin, begin + panel_rows));
+      const RowPanels lanes(setup, slice(source_rows, begin, begin + panel_rows));
       scratch.select(setup, lanes, 0, 1);
       for (std::size_t first = 0; first < targets.size; first += panel_rows) {
         const std::size_t n = std::min(panel_rows, targets.size - first);
-        scratch.rows(*targets.points, target_rows.data() + first, n, tile, panel_rows);
+        scratch.rows(*targets.points, target_rows.index + first, n, tile, panel_rows);
         for (std::size_t i = 0; i < n; ++i) {
           std::copy_n(tile + i * panel_rows, lanes.size(),
                       out + (first + i) * sources.size + begin);

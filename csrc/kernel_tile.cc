@@ -34,6 +34,32 @@ bool has_exact_products(const Points& points) {
   return true;
 }
 
+// The rows of one panel, their features and codes.
+void pack_dense(const Points& points, const std::int32_t* rows, float* values,
+                std::uint8_t* codes) {
+  const std::size_t d = points.n_features, n_codes = points.n_codes;
+  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+    const float* x = points.dense + static_cast<std::size_t>(rows[lane]) * d;
+    for (std::size_t k = 0; k < d; ++k) values[k * panel_rows + lane] = x[k];
+    const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[lane]) * n_codes;
+    for (std::size_t k = 0; k < n_codes; ++k)
+      codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];
+  }
+}
+
+// The same as bytes.
+void pack_bytes(const Points& points, const std::int32_t* rows, std::int8_t* bytes) {
+  const std::size_t d = points.byte_row_size();
+  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+    const std::uint8_t* x = points.bytes + static_cast<std::size_t>(rows[lane]) * d;
+    for (std::size_t k = 0; k < d; k += bytes_at_once) {
+      for (std::size_t b = 0; b < bytes_at_once; ++b) {
+        bytes[k * panel_rows + lane * bytes_at_once + b] = static_cast<std::int8_t>(x[k + b] - 128);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms) {
@@ -96,12 +122,48 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
   return 0.5 + 0.15 * stored;
 }
 
+bool caching_pays(const KernelSetup& setup, const Points& points) {
+  return tile_cost(setup, points) > 2.0;
+}
+
 bool has_dear_rows(const KernelSetup& setup, const Points& points) {
   return tile_cost(setup, points) > 8.0 * cached_entry_cost;
 }
 
-RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads)
-    : points_(rows.points), size_(rows.size) {
+std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
+  switch (setup.form) {
+    case Form::difference:
+    case Form::product:
+      return points.n_features * sizeof(float) + points.n_codes;
+    case Form::bytes:
+      return points.byte_row_size();
+    case Form::sparse:
+    case Form::precomputed:
+      break;
+  }
+  return 0;
+}
+
+void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
+                       std::size_t n_panels, int n_threads) {
+  const bool is_dense = setup.form == Form::difference || setup.form == Form::product;
+  const std::size_t n = n_panels * panel_rows, d = is_dense ? points.n_features : 0,
+                    n_codes = is_dense ? points.n_codes : 0,
+                    n_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
+  values.resize(n * d);
+  codes.resize(n * n_codes);
+  bytes.resize(n * n_bytes);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t p = 0; p < static_cast<std::int64_t>(n_panels); ++p) {
+    const std::size_t first = static_cast<std::size_t>(p) * panel_rows;
+    if (is_dense)
+      pack_dense(points, rows + first, values.data() + first * d, codes.data() + first * n_codes);
+    if (n_bytes > 0) pack_bytes(points, rows + first, bytes.data() + first * n_bytes);
+  }
+}
+
+RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads, bool packed)
+    : points_(rows.points), size_(rows.size), is_packed_(packed) {
   const std::size_t padded = n_panels() * panel_rows;
   rows_.resize(padded);
   half_norms_.resize(padded);
@@ -109,48 +171,7 @@ RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_thread
     rows_[i] = static_cast<std::int32_t>(rows[std::min(i, size_ - 1)]);
     half_norms_[i] = points_->half_norms[rows_[i]];
   }
-  if (setup.form == Form::bytes) pack_bytes(n_threads);
-  if (setup.form == Form::difference || setup.form == Form::product) pack_dense(n_threads);
-}
-
-void RowPanels::pack_dense(int n_threads) {
-  const std::size_t d = points_->n_features, n_codes = points_->n_codes;
-  values_.resize(rows_.size() * d);
-  codes_.resize(rows_.size() * n_codes);
-  const auto panels = static_cast<std::int64_t>(n_panels());
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t p = 0; p < panels; ++p) {
-    float* panel = values_.data() + static_cast<std::size_t>(p) * panel_rows * d;
-    std::uint8_t* codes = codes_.data() + static_cast<std::size_t>(p) * panel_rows * n_codes;
-    const std::int32_t* row = rows_.data() + static_cast<std::size_t>(p) * panel_rows;
-    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-      const float* x = points_->dense + static_cast<std::size_t>(row[lane]) * d;
-      for (std::size_t k = 0; k < d; ++k) panel[k * panel_rows + lane] = x[k];
-      const std::uint8_t* code = points_->codes + static_cast<std::size_t>(row[lane]) * n_codes;
-      for (std::size_t k = 0; k < n_codes; ++k)
-        codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];
-    }
-  }
-}
-
-void RowPanels::pack_bytes(int n_threads) {
-  const std::size_t d = points_->byte_row_size();
-  bytes_.resize(rows_.size() * d);
-  const auto panels = static_cast<std::int64_t>(n_panels());
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t p = 0; p < panels; ++p) {
-    std::int8_t* panel = bytes_.data() + static_cast<std::size_t>(p) * panel_rows * d;
-    const std::int32_t* row = rows_.data() + static_cast<std::size_t>(p) * panel_rows;
-    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-      const std::uint8_t* x = points_->bytes + static_cast<std::size_t>(row[lane]) * d;
-      for (std::size_t k = 0; k < d; k += bytes_at_once) {
-        for (std::size_t b = 0; b < bytes_at_once; ++b) {
-          panel[k * panel_rows + lane * bytes_at_once + b] =
-              static_cast<std::int8_t>(x[k + b] - 128);
-        }
-      }
-    }
-  }
+  if (packed) packed_.pack(setup, *points_, rows_.data(), n_panels(), n_threads);
 }
 
 void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::size_t first_panel,
@@ -159,7 +180,14 @@ void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::
   lanes_ = &lanes;
   first_panel_ = first_panel;
   n_panels_ = n_panels;
-  if (setup.form == Form::sparse) pack_sparse(first_panel);
+  packed_ = lanes.is_packed_ ? &lanes.packed_ : &packed_block_;
+  first_packed_ = lanes.is_packed_ ? first_panel * panel_rows : 0;
+  if (setup.form == Form::sparse) {
+    pack_sparse(first_panel);
+  } else if (!lanes.is_packed_) {
+    packed_block_.pack(setup, *lanes.points_, lanes.rows_.data() + first_panel * panel_rows,
+                       n_panels, 1);
+  }
 }
 
 void TileScratch::pack_sparse(std::size_t panel) {
@@ -167,7 +195,7 @@ void TileScratch::pack_sparse(std::size_t panel) {
   slot_.resize(points.n_features, 0);
   for (const std::int32_t column : columns_) slot_[static_cast<std::size_t>(column)] = 0;
   columns_.clear();
-  packed_.assign(panel_rows, 0.0f);
+  packed_sparse_.assign(panel_rows, 0.0f);
   for (std::size_t lane = 0; lane < panel_rows; ++lane) {
     const std::int32_t row = lanes_->rows_[panel * panel_rows + lane];
     for (std::int64_t k = points.indptr[row]; k < points.indptr[row + 1]; ++k) {
@@ -175,9 +203,9 @@ void TileScratch::pack_sparse(std::size_t panel) {
       if (slot == 0) {
         columns_.push_back(points.indices[k]);
         slot = static_cast<std::int32_t>(columns_.size());
-        packed_.resize(packed_.size() + panel_rows, 0.0f);
+        packed_sparse_.resize(packed_sparse_.size() + panel_rows, 0.0f);
       }
-      packed_[static_cast<std::size_t>(slot) * panel_rows + lane] = points.values[k];
+      packed_sparse_[static_cast<std::size_t>(slot) * panel_rows + lane] = points.values[k];
     }
   }
 }
@@ -205,8 +233,9 @@ void TileScratch::byte_rows(const Points& query_points, const std::int32_t* quer
     std::int32_t lane_terms[panel_rows];
     for (std::size_t lane = 0; lane < panel_rows; ++lane)
       lane_terms[lane] = squared_norm(lanes_->half_norms_[first + lane]);
-    byte_dots()(query_bytes_.data(), n_queries, lanes_->bytes_.data() + first * d,
-                d / bytes_at_once, dots_.data());
+    byte_dots()(query_bytes_.data(), n_queries,
+                packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
+                dots_.data());
     const ByteTile tile{&setup_.kernel, dots_.data(), factor, query_terms_.data(),
                         lane_terms,     n_queries,    stride};
     if constexpr (sizeof(Real) == sizeof(float)) {
@@ -260,7 +289,7 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
                           query_half_norms_.data(),
                           n_queries,
                           slot_.data(),
-                          packed_.data(),
+                          packed_sparse_.data(),
                           lane_norms,
                           stride};
     if constexpr (is_float) {
@@ -286,9 +315,9 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
                          query_rows_.data(),
                          query_half_norms_.data(),
                          n_queries,
-                         lanes_->values_.data() + (first_panel_ + p) * panel_rows * d,
+                         packed_->values.data() + (first_packed_ + p * panel_rows) * d,
                          query_bytes_.data(),
-                         lanes_->codes_.data() + (first_panel_ + p) * panel_rows * n_codes,
+                         packed_->codes.data() + (first_packed_ + p * panel_rows) * n_codes,
                          lane_norms + p * panel_rows,
                          stride};
     if constexpr (is_float) {

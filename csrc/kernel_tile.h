@@ -1,8 +1,8 @@
 // Tiles of the kernel matrix: a block of rows in SIMD lanes against a list of query rows.
 //
-// RowPanels holds the lane side (packed once for dense rows; sparse rows are packed per panel on
-// the fly). tile_rows() evaluates queries against one panel. Values do not depend on how a
-// product is cut into tiles.
+// RowPanels holds the lane side (packed once where there is memory for it, else block by block as
+// blocks are selected, as sparse rows always are). TileScratch evaluates queries against a block of
+// panels. Values do not depend on how a product is cut into tiles, nor on when lanes are packed.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +36,31 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 double tile_cost(const KernelSetup& setup, const Points& points);
 // The same for reading a cached value while a gradient is updated.
 constexpr double cached_entry_cost = 0.3;
+// Whether kernel rows are worth keeping: a value costs more than memory that is touched for the
+// first time.
+bool caching_pays(const KernelSetup& setup, const Points& points);
 // Whether computing a kernel row costs many times reading it.
 bool has_dear_rows(const KernelSetup& setup, const Points& points);
+
+// Bytes of a row as lanes hold it, packed; 0 for forms that are never packed beforehand.
+std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);
+
+// What the lanes of some panels hold: dense features and codes, or bytes less 128.
+struct PackedLanes {
+  std::vector<float> values;
+  std::vector<std::uint8_t> codes;
+  std::vector<std::int8_t> bytes;
+
+  // Packs these rows, whole panels of them.
+  void pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
+            std::size_t n_panels, int n_threads);
+};
 
 class RowPanels {
  public:
   RowPanels() = default;
-  RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads = 1);
+  // Lanes that are not packed here are packed where a TileScratch selects them.
+  RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads = 1, bool packed = true);
 
   std::size_t size() const { return size_; }
   std::size_t n_panels() const { return (size_ + panel_rows - 1) / panel_rows; }
@@ -50,15 +68,12 @@ class RowPanels {
 
  private:
   friend class TileScratch;
-  void pack_dense(int n_threads);
-  void pack_bytes(int n_threads);
   const Points* points_ = nullptr;
   std::size_t size_ = 0;
+  bool is_packed_ = false;
   std::vector<std::int32_t> rows_;
   std::vector<double> half_norms_;  // padded to whole panels
-  std::vector<float> values_;       // dense only, or:
-  std::vector<std::uint8_t> codes_;
-  std::vector<std::int8_t> bytes_;  // less 128
+  PackedLanes packed_;
 };
 
 // Panels evaluated together: several for dense rows, so that the queries are read once for all of
@@ -93,11 +108,14 @@ class TileScratch {
   const RowPanels* lanes_ = nullptr;
   std::size_t first_panel_ = 0;
   std::size_t n_panels_ = 0;
+  PackedLanes packed_block_;             // of lanes that are not packed
+  const PackedLanes* packed_ = nullptr;  // that block, or all lanes,
+  std::size_t first_packed_ = 0;         // where the selected panels begin in it
   std::vector<const float*> query_rows_;
   std::vector<double> query_half_norms_;
   std::vector<std::int32_t> slot_;     // column -> packed row, 0 = none
   std::vector<std::int32_t> columns_;  // columns with a slot
-  std::vector<float> packed_;
+  std::vector<float> packed_sparse_;
   std::vector<const std::uint8_t*> query_bytes_;
   std::vector<std::int32_t> query_terms_, dots_;
 };

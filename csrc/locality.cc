@@ -27,8 +27,12 @@ struct Node {
 
 class BoxTree {
  public:
-  BoxTree(const Points& points, int n_threads)
+  BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
       : points_(points), d_(points.n_features), n_threads_(n_threads) {
+    const std::size_t node_bytes = sizeof(Node) + 2 * d_ * sizeof(float);
+    most_nodes_ = std::min(points.n_samples / rows_of_node * 2, memory_bytes / node_bytes);
+    nodes_.reserve(most_nodes_);
+    boxes_.reserve(most_nodes_ * 2 * d_);
     order_.resize(points.n_samples);
     std::iota(order_.begin(), order_.end(), 0);
     add(0, order_.size());
@@ -42,8 +46,8 @@ class BoxTree {
       const std::size_t begin = nodes_[at].begin, end = nodes_[at].end;
       const bool wide = nodes_.size() < most_nodes &&
                         squared_extent(static_cast<std::int32_t>(at)) >= squared_distance;
-      const std::size_t middle =
-          end - begin > leaf_rows || wide ? split(static_cast<std::int32_t>(at)) : end;
+      const bool divided = nodes_.size() + 2 <= most_nodes_ && (end - begin > leaf_rows || wide);
+      const std::size_t middle = divided ? split(static_cast<std::int32_t>(at)) : end;
       if (middle == end) continue;
       nodes_[at].left = add(begin, middle);
       nodes_[at].right = add(middle, end);
@@ -205,6 +209,7 @@ class BoxTree {
   const Points& points_;
   std::size_t d_;
   int n_threads_;
+  std::size_t most_nodes_;
   std::vector<float> boxes_;  // lowest and highest of every node
 };
 
@@ -270,9 +275,9 @@ class Components {
 }  // namespace
 
 Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
-                   int n_threads) {
+                   std::size_t memory_bytes, int n_threads) {
   Groups groups;
-  BoxTree tree(points, n_threads);
+  BoxTree tree(points, memory_bytes, n_threads);
   groups.start.push_back(0);
   if (tree.squared_extent(0) < squared_distance) {
     groups.order.resize(points.n_samples);

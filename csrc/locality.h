@@ -20,7 +20,8 @@ struct Groups {
 
 // Groups of dense points such that |x - z|^2 >= squared_distance for rows of different groups.
 // Groups of fewer than smallest_group rows are put together. One group when nothing is that far.
+// The tree takes at most memory_bytes: with fewer boxes than it would have, less is found.
 Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
-                   int n_threads);
+                   std::size_t memory_bytes, int n_threads);
 
 }  // namespace dcsvm

@@ -34,6 +34,11 @@ constexpr double largest_neglected = 0.1;
 constexpr double largest_shrink_margin = 0.2;
 // Variables, and kernel values, of a block of a product that is stopped between blocks.
 constexpr std::size_t smallest_block = 4096, values_of_block = 1000000000;
+// Of a working set: float32 values as they are, as they were and as they are computed, and a
+// float64 factor. Of a variable: counted from the arrays below, those of a kernel product, and the
+// iterate.
+constexpr std::size_t bytes_per_pair = 3 * sizeof(float) + sizeof(double);
+constexpr std::size_t bytes_per_variable = 135;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
 
 class Timer {
@@ -60,7 +65,8 @@ class Solver {
         base_(iterate.base),
         known_(iterate.known),
         options_(options),
-        kernel_(setup, points, options.reach, options.cache_bytes, options.n_threads) {}
+        kernel_(setup, points, options.reach, options.cache_bytes, options.lane_bytes,
+                options.n_threads) {}
 
   SolveReport run();
 
@@ -99,6 +105,7 @@ class Solver {
   std::size_t n_active() const { return active_.size(); }
   std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& variables) const {
     std::vector<std::int32_t> rows;
+    rows.reserve(variables.size());
     for (const std::int32_t i : variables)
       rows.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
     return rows;
@@ -277,6 +284,8 @@ bool Solver::add_change(const std::vector<std::int32_t>& variables) {
   Timer timer(report_.seconds_rebuild);
   std::vector<std::int32_t> sources;
   std::vector<double> weights;
+  sources.reserve(qp_.size);
+  weights.reserve(qp_.size);
   for (std::size_t i = 0; i < qp_.size; ++i) {
     if (alpha_[i] == base_[i]) continue;
     sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
@@ -526,6 +535,13 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
 }
 
 }  // namespace
+
+std::size_t matrix_bytes(std::size_t n_variables) {
+  const std::size_t n = std::min(n_variables, largest_working_set);
+  return n * n * bytes_per_pair;
+}
+
+std::size_t array_bytes(std::size_t n_variables) { return n_variables * bytes_per_variable; }
 
 SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
                   const Iterate& iterate, const SolveOptions& options) {

@@ -42,7 +42,8 @@ struct Iterate {
 struct SolveOptions {
   double tolerance = 1e-3;
   std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
-  std::size_t cache_bytes = 0;
+  std::size_t cache_bytes = 0;       // of kernel rows
+  std::size_t lane_bytes = 0;        // of packed rows of the active variables; changes no bit
   int n_threads = 1;
   double gradient_error = 0;  // bound of what was left out of a gradient that is known on entry
   Reach reach;                // kernel values that may be left out
@@ -73,6 +74,11 @@ struct SolveReport {
   double seconds_selection = 0;  // selection and shrinking
   double seconds_rebuild = 0;    // kernel products: initial gradient, rebuilt gradients
 };
+
+// What solve() takes besides caches and packed rows: the kernel matrix of a working set and its
+// factor, and an array entry here and there for every variable.
+std::size_t matrix_bytes(std::size_t n_variables);
+std::size_t array_bytes(std::size_t n_variables);
 
 // Improves the alpha of `iterate` (feasible) in place. Starts from its gradient where something is
 // known of all its entries, and leaves it known `at_alpha` unless it is stopped. Never makes the

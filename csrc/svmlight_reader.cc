@@ -12,6 +12,11 @@
 #include <limits>
 #include <string>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
 #include "decimal.h"
 #include "svmlight_errors.h"
 
@@ -267,6 +272,29 @@ void for_chunks(std::size_t n_chunks, int threads, Parse parse) {
   if (first_bad.load() != n_chunks) std::rethrow_exception(errors[first_bad.load()]);
 }
 
+// Lets the pages of a chunk of a mapped file go; whoever reads them again gets them from the file.
+void release(const Text& text, const TextChunk& chunk) {
+#if defined(__linux__)
+  if (!text.is_mapped || chunk.begin == text.last_lines.get()) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(chunk.begin) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(chunk.end);
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+#else
+  static_cast<void>(text);
+  static_cast<void>(chunk);
+#endif
+}
+
+// for_chunks() of a text, whose chunks are released when they are done.
+template <class Parse>
+void for_chunks(const Text& text, int threads, Parse parse) {
+  for_chunks(text.chunks.size(), threads, [&](std::size_t i) {
+    parse(i);
+    release(text, text.chunks[i]);
+  });
+}
+
 // Moves the chunks' values together, each chunk having left room for the zeros in its text.
 template <class Number>
 std::size_t close_gaps(const Text& text, const CsrTarget<Number>& rows) {
@@ -289,7 +317,7 @@ std::size_t close_gaps(const Text& text, const CsrTarget<Number>& rows) {
 template <class Number>
 std::size_t parse_into(const Text& text, const TextFormat& format, double* prefix,
                        const CsrTarget<Number>& target, int threads) {
-  for_chunks(text.chunks.size(), threads, [&](std::size_t i) {
+  for_chunks(text, threads, [&](std::size_t i) {
     const TextChunk& chunk = text.chunks[i];
     CsrTarget<Number> from = target;
     from.indptr += chunk.first_row + 1;
@@ -302,8 +330,10 @@ std::size_t parse_into(const Text& text, const TextFormat& format, double* prefi
 
 }  // namespace
 
-Text scan_text(const char* begin, const char* end, int threads, std::size_t chunk_bytes) {
+Text scan_text(const char* begin, const char* end, int threads, std::size_t chunk_bytes,
+               bool is_mapped) {
   Text text;
+  text.is_mapped = is_mapped;
   const auto size = static_cast<std::size_t>(end - begin);
   const char* known = end - std::min(size, kReadAhead);
   const char* last =
@@ -318,7 +348,7 @@ Text scan_text(const char* begin, const char* end, int threads, std::size_t chun
     if (!finished) copy[n_last] = '\n';
     text.chunks.push_back({copy, copy + n_last + !finished, 0, 0, 0, 0, 0});
   }
-  for_chunks(text.chunks.size(), threads, [&](std::size_t i) { scan_chunk(text.chunks[i]); });
+  for_chunks(text, threads, [&](std::size_t i) { scan_chunk(text.chunks[i]); });
   for (TextChunk& chunk : text.chunks) {
     chunk.first_row = text.n_rows;
     chunk.first_pair = text.n_pairs;
@@ -333,7 +363,7 @@ std::size_t parse_dense(const Text& text, const TextFormat& format, double* pref
                         int threads) {
   const auto n_features = static_cast<std::size_t>(text.n_features);
   std::atomic<std::size_t> n_stored{0};
-  for_chunks(text.chunks.size(), threads, [&](std::size_t i) {
+  for_chunks(text, threads, [&](std::size_t i) {
     const TextChunk& chunk = text.chunks[i];
     DenseRows rows{dense + chunk.first_row * n_features, n_features, 0};
     parse_chunk<float>(chunk, format, text.n_features,

@@ -29,6 +29,7 @@ struct TextChunk {
 struct Text {
   std::vector<TextChunk> chunks;
   std::unique_ptr<char[]> last_lines;
+  bool is_mapped = false;  // pages of a file: they are let go as soon as they are read
   std::size_t n_rows = 0;
   std::size_t n_pairs = 0;  // at least the number of index:value pairs
   // The largest index, even with a zero value, of text that is well formed; of other text some
@@ -60,9 +61,10 @@ struct CsrTarget {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 
-// Chunks have about `chunk_bytes`, more where there would be too many.
+// Chunks have about `chunk_bytes`, more where there would be too many. Text that is a mapped file
+// is read from there again when it is parsed, and does not stay in memory.
 Text scan_text(const char* begin, const char* end, int threads,
-               std::size_t chunk_bytes = kChunkBytes);
+               std::size_t chunk_bytes = kChunkBytes, bool is_mapped = false);
 
 // Parse the text's lines: finite numbers (the doubles nearest to their text) into `prefix`
 // (n_rows x prefix_size(), row-major), then index:value pairs with ascending indices in

@@ -2,6 +2,7 @@
 // nothing to a distance, and the rows of an independent group have many.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,12 +13,16 @@ namespace dcsvm {
 
 class VaryingRows {
  public:
-  // Copies nothing unless the form is the difference form and something is the same in all rows.
-  VaryingRows(const Points& points, Form form, const std::vector<std::int32_t>& rows);
+  // Copies nothing unless the form is the difference form, something is the same in all rows, and
+  // the rest takes at most `most_bytes`.
+  VaryingRows(Form form, const RowList& rows, std::size_t most_bytes);
 
   // The points to use: the copy, whose row k is rows[k], or those that were given.
   bool is_copy() const { return !dense_.empty(); }
   const Points& points() const { return points_; }
+  std::size_t bytes() const {
+    return dense_.size() * sizeof(float) + codes_.size() + half_norms_.size() * sizeof(double);
+  }
 
  private:
   Points points_;

@@ -79,12 +79,16 @@ cdef extern from "codes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
+cdef extern from "row_order.h" namespace "dcsvm" nogil:
+    void c_reorder_rows "dcsvm::reorder_rows"(float*, size_t, const int32_t*, size_t) except +
+
+
 cdef extern from "locality.h" namespace "dcsvm" nogil:
     cdef cppclass Groups:
         vector[int32_t] order
         vector[int64_t] start
 
-    Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, int) except +
+    Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, size_t, int) except +
 
 
 cdef extern from "reach.h" namespace "dcsvm" nogil:
@@ -151,7 +155,6 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
     cdef cppclass SolveOptions:
         double tolerance
         int64_t max_iterations
-        size_t cache_bytes
         int n_threads
         double gradient_error
         CReach reach
@@ -165,6 +168,9 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
         double* gradient
         double* base
         Known* known
+
+    size_t c_matrix_bytes "dcsvm::matrix_bytes"(size_t)
+    size_t c_array_bytes "dcsvm::array_bytes"(size_t)
 
     cdef struct SolveReport:
         cbool converged
@@ -200,6 +206,7 @@ cdef extern from "cluster_solver.h" namespace "dcsvm" nogil:
 
     cdef cppclass ClusterOptions:
         SolveOptions solve
+        size_t memory_bytes
 
     vector[SolveReport] c_solve_clusters "dcsvm::solve_clusters"(
         const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const Iterate&,

@@ -48,6 +48,9 @@ cdef int call_progress(void* callable, size_t clusters, size_t variables, double
         return 0
 
 
+NO_LIMIT = 2**62  # bytes of memory
+
+
 class Stopped(Exception):
     """A computation was stopped before its end; nothing of it is kept."""
 
@@ -140,25 +143,36 @@ cdef class Points:
         return self.points.n_samples
 
     @property
+    def n_features(self):
+        return self.points.n_features
+
+    @property
     def n_codes(self):
         return self.points.n_codes
 
-    def encode(self, double worth, int threads):
+    def encode(self, double worth, size_t memory_bytes, int threads):
         """Turn groups of exclusive 0/1 columns into codes (csrc/codes.h), in place, where a row
         pair then costs less than 1/worth of the operations, or small integers into bytes where
-        that costs less still. Both sides of a tile must be these points."""
+        that costs less still, and the copy takes at most `memory_bytes`. Both sides of a tile must
+        be these points. Returns the bytes of the copy."""
         cdef CodedColumns columns
         cdef float[:, ::1] numeric
         cdef uint8_t[:, ::1] codes
         cdef double[::1] half_norms = self.half_norms
         if self.points.dense == NULL or self.points.n_samples == 0:
-            return
+            return 0
         with nogil:
             columns = find_codes(self.points, threads)
-        if bytes_cost(self.points) < columns.cost() and self.are_bytes(threads):
-            return self.encode_bytes(threads)
-        if columns.cost() * worth > 2.0 * self.points.n_features or columns.groups.size() == 0:
-            return
+        cdef size_t size = self.points.n_samples * (self.points.byte_row_size() + sizeof(int32_t))
+        if (size <= memory_bytes and bytes_cost(self.points) < columns.cost()
+                and self.are_bytes(threads)):
+            self.encode_bytes(threads)
+            return size
+        size = self.points.n_samples * (sizeof(float) * columns.numeric.size()
+                                        + columns.groups.size())
+        if (columns.cost() * worth > 2.0 * self.points.n_features or columns.groups.size() == 0
+                or size > memory_bytes):
+            return 0
         # a column even where there is none, for an address
         rows = np.empty((self.points.n_samples, max(columns.numeric.size(), 1)), dtype=np.float32)
         row_codes = np.empty((self.points.n_samples, columns.groups.size()), dtype=np.uint8)
@@ -170,6 +184,7 @@ cdef class Points:
         self.points.n_codes = columns.groups.size()
         self.points.codes = &codes[0, 0]
         self.arrays = rows, row_codes
+        return size
 
     @property
     def has_bytes(self):
@@ -347,18 +362,37 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
     return result
 
 
-def find_groups(Points points, double squared_distance, size_t smallest_group, int threads):
+def reorder_rows(float[:, ::1] rows, const int32_t[::1] order):
+    """Make row order[i] row i, for all i, in place; `order` names every row once."""
+    n_rows, n_features = rows.shape[0], rows.shape[1]
+    check_range(np.asarray(order), n_rows, "row")
+    if len(order) != n_rows or np.any(np.bincount(order, minlength=n_rows) != 1):
+        raise ValueError("an order of rows names every row once")
+    if n_rows == 0 or n_features == 0:
+        return
+    with nogil:
+        c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0])
+
+
+def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
+                size_t memory_bytes=NO_LIMIT):
     """(order, start): rows int32 group by group, and where each group starts, int64, with the end.
 
     |x - z|^2 >= squared_distance for dense rows of different groups; groups of fewer than
-    smallest_group rows are put together.
+    smallest_group rows are put together. The search takes at most `memory_bytes` besides.
     """
     cdef Groups groups
+    cdef size_t k
     if points.points.dense == NULL or points.points.n_codes > 0 or points.points.n_samples == 0:
         raise ValueError("groups are found in dense rows as they are")
     with nogil:
-        groups = c_find_groups(points.points, squared_distance, smallest_group, threads)
-    return np.array(groups.order, dtype=np.int32), np.array(groups.start, dtype=np.int64)
+        groups = c_find_groups(points.points, squared_distance, smallest_group, memory_bytes,
+                               threads)
+    order = np.empty(groups.order.size(), np.int32)
+    cdef int32_t[::1] out = order
+    for k in range(groups.order.size()):
+        out[k] = groups.order[k]
+    return order, np.array(groups.start, dtype=np.int64)
 
 
 def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,
@@ -413,7 +447,7 @@ def optimality(problem, const double[::1] alpha, const double[::1] gradient):
 
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
-                   size_t cache_bytes, int threads, progress, reach=None,
+                   size_t memory_bytes, int threads, progress, reach=None,
                    double gradient_error=0.0, Stop stop=None):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
@@ -423,7 +457,9 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
     `progress` is None or an object with attributes `error` and `stop`, called with (clusters done,
     variables done, violation, active variables, outer steps) while the iterate is valid; where it
-    returns true the clusters bring the iterate up to date.
+    returns true the clusters bring the iterate up to date. `memory_bytes` are for the caches,
+    matrices, arrays and copies of rows of all threads together; what a cluster needs at least, see
+    matrix_bytes() and array_bytes(), it takes anyway.
     """
     cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
                            problem.n_groups, problem.row)
@@ -451,7 +487,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     clusters.members = &members[0]
     options.solve.tolerance = tolerance
     options.solve.max_iterations = max_iterations
-    options.solve.cache_bytes = cache_bytes
+    options.memory_bytes = memory_bytes
     options.solve.n_threads = threads
     arrays.alpha = &alpha[0]
     arrays.gradient = &gradient[0]
@@ -473,6 +509,16 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
 def value_cost(Setup setup, Points points):
     """Nanoseconds that a kernel value takes, by a fixed cost model."""
     return c_tile_cost(setup.setup, points.points)
+
+
+def matrix_bytes(size_t n_variables):
+    """What the matrices of a solver take for a problem of that many variables."""
+    return c_matrix_bytes(n_variables)
+
+
+def array_bytes(size_t n_variables):
+    """What the arrays of a solver take for a problem of that many variables, at most."""
+    return c_array_bytes(n_variables)
 
 
 def has_dear_rows(Setup setup, Points points):

@@ -8,6 +8,8 @@ from libcpp cimport bool as cbool
 from libcpp.string cimport string
 from libcpp.utility cimport move
 
+import mmap
+
 import numpy as np
 
 
@@ -35,7 +37,8 @@ cdef extern from "svmlight_reader.h" namespace "dcsvm" nogil:
         int32_t* indices
         Number* values
 
-    CText scan_text(const char*, const char*, int) except +
+    const size_t kChunkBytes
+    CText scan_text(const char*, const char*, int, size_t, cbool) except +
 
 
 cdef extern from "svmlight_writer.h" namespace "dcsvm" nogil:
@@ -126,6 +129,13 @@ class ParseError(ValueError):
         return f"{self.line}:{self.column}: {self.reason}"
 
 
+def _is_mapped(data):
+    """Whether these bytes are those of a mapped file, or of a part of it."""
+    while isinstance(data, memoryview):
+        data = data.obj
+    return isinstance(data, mmap.mmap)
+
+
 cdef _check(const ParseOutcome& outcome):
     if outcome.failed:
         raise ParseError(outcome.line, outcome.column, outcome.reason.decode("ascii"))
@@ -161,8 +171,9 @@ cdef class Text:
         self.format.n_prefix, self.format.first_line = n_prefix, first_line
         self.format.prefix_name, self.format.lenient = self.prefix_name, lenient
         self.format.serials = SERIALS[serials]
+        cdef cbool mapped = _is_mapped(data.base)
         with nogil:
-            self.text = move(scan_text(begin, end, threads))
+            self.text = move(scan_text(begin, end, threads, kChunkBytes, mapped))
 
     @property
     def n_rows(self):
@@ -175,6 +186,10 @@ cdef class Text:
     @property
     def n_features(self):
         return self.text.n_features
+
+    def widen(self, int32_t n_features):
+        """Rows have at least so many features."""
+        self.text.n_features = max(self.text.n_features, n_features)
 
     def dense(self):
         """Return (prefix float64 (n_rows, n_prefix or one more), rows float32

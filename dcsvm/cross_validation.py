@@ -26,7 +26,7 @@ from dcsvm.report import LevelReport, PartOfProgress, Progress
 from dcsvm.training import Run
 
 VARIABLES_AT_ONCE = 2**20  # of folds solved side by side, or
-ROOM_OF_FOLDS = 4  # times those of all rows
+ROOM_OF_FOLDS = 4  # times those of all rows; but no more than there is memory for
 
 
 def cross_validate(
@@ -35,20 +35,22 @@ def cross_validate(
     options: TrainOptions,
     n_folds: int,
     progress: Progress | None = None,
+    *,
+    consume: bool = False,
 ) -> np.ndarray:
     """Held-out predictions float64 (n,) of `labels` float64 (n,): each row by the models of the
     other folds.
 
     Folds are stratified for classes and shuffled otherwise, by the seed of the options. Where
-    the other folds have rows of one class only, that class is predicted. Warns of folds that did
-    not converge; raises ValueError for what does not fit.
+    the other folds have rows of one class only, that class is predicted. `consume`: nobody else
+    needs the rows. Warns of folds that did not converge; raises ValueError for what does not fit.
     """
     start = time.perf_counter()
     progress = progress or Progress()
     if options.svm_type in CLASSIFIERS and len(np.unique(labels)) == 1:
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
-    prepared = prepare(rows, labels, options)
+    prepared = prepare(rows, labels, options, consume=consume)
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     folds = folds_of(prepared, n_folds)
@@ -89,7 +91,8 @@ def _batches(prepared: Prepared, n_folds: int, folds: np.ndarray) -> list[np.nda
     """Folds to solve side by side: as many as have not too many variables, at least one."""
     size = prepared.formulation.problem.size
     of_fold = size * (n_folds - 1) / n_folds
-    at_once = max(int(max(VARIABLES_AT_ONCE, ROOM_OF_FOLDS * size) / of_fold), 1)
+    most = min(max(VARIABLES_AT_ONCE, ROOM_OF_FOLDS * size), prepared.memory.most_variables(size))
+    at_once = max(int(most / of_fold), 1)
     return np.array_split(folds, -(-len(folds) // at_once)) if len(folds) else []
 
 

@@ -13,13 +13,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm import _svmlight
+from dcsvm import _core, _svmlight
 from dcsvm.input_file import DataError, check_room, read_text
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 LARGEST_N_FEATURES = 2**31 - 2
+PART_BYTES = 2**23  # of text that is scaled together
+AT_ONCE = 2**20  # values that are worked on together where a copy of all is not wanted
+
+
+def slices(n: int, size: int) -> list[slice]:
+    """Slices of so many of n entries, or at least of one, all of them together."""
+    starts = range(0, n, max(size, 1))
+    return [slice(begin, min(begin + starts.step, n)) for begin in starts]
 
 
 def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
@@ -93,6 +101,34 @@ class Rows:
         arrays = (self.dense, self.indptr, self.indices, self.values, self.columns)
         return sum(array.nbytes for array in arrays if array is not None)
 
+    @property
+    def row_size(self) -> int:
+        """Values of a row, on average where they are CSR; at least 1."""
+        if self.is_dense:
+            return max(1 if self.dense is None else self.n_features, 1)
+        return max(len(self.values) // max(self.n_samples, 1), 1)
+
+    def slices(self, n_values: int = AT_ONCE) -> list[slice]:
+        """Slices that cut the rows into parts of about `n_values` values."""
+        return slices(self.n_samples, n_values // self.row_size)
+
+    def part(self, some: slice) -> Rows:
+        """Consecutive rows, which share memory with these."""
+        n_samples = some.stop - some.start
+        if self.is_dense:
+            dense = None if self.dense is None else self.dense[some]
+            columns = None if self.columns is None else self.columns[some]
+            return replace(self, n_samples=n_samples, dense=dense, columns=columns)
+        indptr = self.indptr[some.start : some.stop + 1]
+        own = slice(indptr[0], indptr[-1])
+        return replace(
+            self,
+            n_samples=n_samples,
+            indptr=indptr - indptr[0],
+            indices=self.indices[own],
+            values=self.values[own],
+        )
+
     def take(self, row_numbers) -> Rows:
         """The rows of these numbers, in this order, in the same form; numbers may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
@@ -100,17 +136,33 @@ class Rows:
             dense = None if self.dense is None else self.dense[row_numbers]
             columns = None if self.columns is None else self.columns[row_numbers]
             return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
-        starts = self.indptr[:-1][row_numbers]
-        lengths = self.indptr[1:][row_numbers] - starts
-        indptr = _indptr(lengths)
-        positions = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
-        return replace(
+        starts = self.indptr[row_numbers]
+        indptr = _indptr(self.indptr[row_numbers + 1] - starts)
+        taken = replace(
             self,
             n_samples=len(row_numbers),
             indptr=indptr,
-            indices=self.indices[positions],
-            values=self.values[positions],
+            indices=np.empty(indptr[-1], np.int32),
+            values=np.empty(indptr[-1], np.float32),
         )
+        for some in taken.slices():
+            first, own = indptr[some], slice(indptr[some.start], indptr[some.stop])
+            lengths = indptr[some.start + 1 : some.stop + 1] - first
+            places = np.arange(own.start, own.stop) + np.repeat(starts[some] - first, lengths)
+            taken.indices[own], taken.values[own] = self.indices[places], self.values[places]
+        return taken
+
+    def reordered(self, row_numbers: np.ndarray) -> Rows:
+        """take() without a copy: in the memory of these rows, of which nobody may make use any
+        more. No number repeats."""
+        if self.dense is None or self.columns is not None:
+            return self.take(row_numbers)
+        others = np.ones(self.n_samples, bool)
+        others[row_numbers] = False
+        order = np.concatenate((row_numbers, np.flatnonzero(others)), dtype=np.int32)
+        _core.reorder_rows(self.dense, order)
+        n_samples = len(row_numbers)
+        return replace(self, n_samples=n_samples, dense=self.dense[:n_samples])
 
     def take_for_model(self, row_numbers) -> Rows:
         """The rows of these numbers as a model keeps them: of training rows of a precomputed
@@ -145,14 +197,42 @@ class Rows:
         return self._as_csr()
 
     def _as_csr(self) -> Rows:
-        stored = self.dense != 0
-        return Rows(
-            self.n_samples,
-            self.n_features,
-            indptr=_indptr(stored.sum(axis=1)),
-            indices=np.nonzero(stored)[1].astype(np.int32),
-            values=self.dense[stored],
-        )
+        slices = self.slices()
+        lengths = [np.count_nonzero(self.dense[some], axis=1) for some in slices]
+        indptr = _indptr(np.concatenate([np.zeros(0, np.int64), *lengths]))
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+        for some in slices:
+            block, own = self.dense[some], slice(indptr[some.start], indptr[some.stop])
+            row, indices[own] = np.nonzero(block)
+            values[own] = block[row, indices[own]]
+        return Rows(self.n_samples, self.n_features, indptr=indptr, indices=indices, values=values)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRows:
+    """Rows `numbers` of others, features or CSR, which are not taken from there before somebody
+    needs them."""
+
+    rows: Rows
+    numbers: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    @property
+    def row_size(self) -> int:
+        return self.rows.row_size
+
+    def part(self, some: slice) -> Rows:
+        return self.rows.take(self.numbers[some])
+
+    def with_features(self, n_features: int) -> Rows:
+        return self.rows.take(self.numbers).with_features(n_features)
 
 
 def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
@@ -210,25 +290,39 @@ def parse_dataset(
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
+        if scaling is not None:
+            parts = _Parts(text, threads=threads, lenient=lenient)
+            rows = scaling.scaled_rows(parts)
+            return Dataset(rows, scaling.scaled_labels(np.concatenate(parts.labels)))
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
         check_room(name, _bytes_of_rows(text))
         if serials is not None:
             return _kernel_dataset(text, serials)
-        if scaling is not None:
-            prefix, indptr, indices, values, _ = text.csr(float64=True)
-            rows = scaling.scaled_rows(indptr, indices, values)
-            return Dataset(rows, scaling.scaled_labels(prefix[:, 0]))
-        if better_dense(text.n_rows, text.n_features, text.n_pairs):
-            prefix, dense, n_values = text.dense()
-            rows = Rows(text.n_rows, text.n_features, dense=dense)
-            if not better_dense(text.n_rows, text.n_features, n_values):
-                rows = rows._as_csr()
-        else:
-            prefix, indptr, indices, values, n_features = text.csr()
-            rows = Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
+        prefix, rows = parsed_rows(text)
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
+
+
+class _Parts:
+    """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
+    the `labels` are those of the parts gone through last."""
+
+    def __init__(self, text, **how):
+        self.text, self.how, self.labels = text, how, []
+
+    def __iter__(self):
+        self.labels = []
+        begin, line = 0, 1
+        while begin < len(self.text):
+            newline = self.text.find(b"\n", begin + PART_BYTES)
+            end = newline + 1 if newline >= 0 else len(self.text)
+            lines = memoryview(self.text)[begin:end]
+            part = _svmlight.Text(lines, first_line=line, **self.how)
+            prefix, indptr, indices, values, _ = part.csr(float64=True)
+            self.labels.append(prefix[:, 0])
+            yield indptr, indices, values
+            begin, line = end, line + part.n_rows
 
 
 def _bytes_of_rows(text: _svmlight.Text) -> int:
@@ -236,6 +330,18 @@ def _bytes_of_rows(text: _svmlight.Text) -> int:
     is_dense = better_dense(text.n_rows, text.n_features, text.n_pairs)
     dense, csr = 4 * text.n_rows * text.n_features, 8 * (text.n_rows + text.n_pairs)
     return 8 * text.n_rows + (dense if is_dense else csr)
+
+
+def parsed_rows(text: _svmlight.Text, form: str | None = None) -> tuple[np.ndarray, Rows]:
+    """(numbers before the features, rows) of text, "dense" or "sparse", or in the better form."""
+    shape = text.n_rows, text.n_features
+    if form == "dense" or (form is None and better_dense(*shape, text.n_pairs)):
+        prefix, dense, n_values = text.dense()
+        if form == "dense" or better_dense(*shape, n_values):
+            return prefix, Rows(*shape, dense=dense)
+        del prefix, dense
+    prefix, indptr, indices, values, n_features = text.csr()
+    return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
 
 
 def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:
@@ -247,7 +353,7 @@ def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:
 
 
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels (k,) of the classes in LIBSVM's order, and the class int64 (n,) of each row.
+    """The labels (k,) of the classes in LIBSVM's order, and the class int32 (n,) of each row.
 
     The order is that of first appearance, except that of just -1 and +1 the +1 comes first.
     Raises ValueError for fewer than two distinct labels, which are finite.
@@ -259,7 +365,7 @@ def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = distinct[np.argsort(first_row)]
     if set(order) == {-1.0, 1.0}:
         order = np.array([1.0, -1.0])
-    rank = np.empty(len(order), np.int64)
+    rank = np.empty(len(order), np.int32)
     rank[np.searchsorted(distinct, order)] = np.arange(len(order))
     return order, rank[np.searchsorted(distinct, labels)]
 

@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm.dataset import Rows
+from dcsvm.dataset import AT_ONCE, Rows
 from dcsvm.formulation import ROUNDING, filled
 
 WORTH_MERGING = 0.02  # part of the rows that has to go
-HASHED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Which rows share a variable: `first` is the first row of each variable, ascending; `rows`
-    lists all rows variable by variable, ascending within one, with their `weights` float64, and
-    `start` where each variable begins."""
+    """Which rows share a variable, int32: `first` is the first row of each, ascending; `rows` lists
+    all rows variable by variable, ascending within one, with their `weights` float64, and `start`
+    where each variable begins."""
 
     first: np.ndarray
     rows: np.ndarray
@@ -77,42 +76,56 @@ def find_duplicates(rows: Rows, values: np.ndarray, weights: np.ndarray) -> Dupl
     """The variables of rows with classes or targets `values` (n,) and `weights` float64 (n,); one
     for each row where few rows are equal. CSR rows and those of a precomputed kernel are taken to
     be different."""
-    kept = np.flatnonzero(weights)
+    kept = np.flatnonzero(weights).astype(np.int32)
     if len(kept) < rows.n_samples:
         found = find_duplicates(rows.take(kept), values[kept], weights[kept])
         return replace(found, first=kept[found.first], rows=kept[found.rows])
     n = rows.n_samples
-    single = Duplicates(np.arange(n), np.arange(n), np.arange(n + 1), weights)
-    if not rows.is_dense or rows.columns is not None:
+    every = np.arange(n + 1, dtype=np.int32)
+    single = Duplicates(every[:-1], every[:-1], every, weights)
+    if n == 0 or not rows.is_dense or rows.columns is not None:
         return single
+    key = _hash(rows, values)
+    in_order = np.sort(key)
+    if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - WORTH_MERGING) * n:
+        return single
+    del in_order
+    order = np.argsort(key, kind="stable").astype(np.int32)  # equal rows side by side
+    key = key[order]
+    is_first = np.concatenate(([True], key[1:] != key[:-1]))
+    del key
+    if not _are_equal(rows, values, order, is_first):  # a hash proves nothing
+        return single
+    starts = np.flatnonzero(is_first)
+    rank = np.argsort(order[starts])  # variables are in the order of their first rows
+    counts = np.diff(starts, append=n)[rank]
+    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    places = np.arange(n) + np.repeat(starts[rank] - start[:-1], counts)
+    listed = order[places]
+    return Duplicates(order[starts[rank]], listed, start, weights[listed])
+
+
+def _are_equal(rows: Rows, values: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
+    """Whether every row of an order that is not marked as the first of a kind is equal to the one
+    before it."""
+    again = np.flatnonzero(~is_first)
+    if not np.array_equal(values[order[again]], values[order[again - 1]]):
+        return False
+    step = max(1, AT_ONCE // max(rows.n_features, 1))
+    return all(
+        np.array_equal(rows.dense[order[some]], rows.dense[order[some - 1]])
+        for some in (again[begin : begin + step] for begin in range(0, len(again), step))
+    )
+
+
+def _hash(rows: Rows, values: np.ndarray) -> np.ndarray:
+    """A 64-bit number for each row, equal for equal rows with equal values."""
+    factors = np.random.default_rng(0).integers(2**63, size=rows.n_features, dtype=np.uint64)
     odd = np.uint64(0x9E3779B97F4A7C15)
-    key = _hash(rows.dense) * odd + np.unique(values, return_inverse=True)[1].astype(np.uint64)
-    _, first, variable = np.unique(key, return_index=True, return_inverse=True)
-    if len(first) > (1 - WORTH_MERGING) * n:
-        return single
-    for begin in range(0, n, HASHED_AT_ONCE):  # a hash proves nothing
-        part = slice(begin, begin + HASHED_AT_ONCE)
-        same = first[variable[part]]
-        if not np.array_equal(rows.dense[part], rows.dense[same]):
-            return single
-        if not np.array_equal(values[part], values[same]):
-            return single
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    variable = rank[variable]
-    start = np.concatenate(([0], np.cumsum(np.bincount(variable))))
-    listed = np.argsort(variable, kind="stable")
-    return Duplicates(first[order], listed, start, weights[listed])
-
-
-def _hash(dense: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each row, equal for equal rows."""
-    factors = np.random.default_rng(0).integers(2**63, size=dense.shape[1], dtype=np.uint64)
-    bits = np.ascontiguousarray(dense).view(np.uint32)
-    result = np.empty(len(dense), np.uint64)
-    for begin in range(0, len(dense), HASHED_AT_ONCE):
-        part = bits[begin : begin + HASHED_AT_ONCE].astype(np.uint64)
+    result = values.astype(np.float64).view(np.uint64) * odd
+    for some in rows.slices(AT_ONCE // 4):
+        part = rows.dense[some].view(np.uint32).astype(np.uint64)
         part ^= part >> np.uint64(15)
-        result[begin : begin + HASHED_AT_ONCE] = (part * (factors | np.uint64(1))).sum(axis=1)
+        part *= factors | np.uint64(1)
+        result[some] += part.sum(axis=1)
     return result ^ (result >> np.uint64(32))

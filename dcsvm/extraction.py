@@ -45,7 +45,8 @@ class Coefficients:
         bound = task.bound_of(run.values[support])
         variables = run.locality.order[support]
         place, own, self.coef = run.duplicates.split(variables, coef, bound)
-        self.place, self.row_numbers = support[place], run.duplicates.rows[own]
+        self.place = support[place]
+        self.row_numbers = run.duplicates.rows[own].astype(np.int64)
         self.bound = bound[place] * run.duplicates.weights[own]
 
     @property
@@ -115,7 +116,7 @@ def exact_model(run) -> ExactModel:
     else:
         order = np.argsort(found.row_numbers)
     return ExactModel(
-        rows=run.data.rows.take_for_model(found.place[order]),
+        rows=run.prepared.rows_for_model(found.place[order]),
         coef=coef[:, order],
         rho=np.array([problem.rho for problem in run.report.problems]),
         n_sv=counts,
@@ -188,7 +189,7 @@ def early_model(run, level: int, division: Division) -> EarlyModel:
         partition=division.partition,
         cluster=cluster[order].astype(np.int32),
         class_=classes[order].astype(np.int32) if is_classification else None,
-        rows=run.data.rows.take_for_model(found.place[order]),
+        rows=run.prepared.rows_for_model(found.place[order]),
         coef=found.coef[:, order],
         rho=offsets_of_clusters(run, division),
         row_numbers=found.row_numbers[order],

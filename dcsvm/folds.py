@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+FOLDS_FOR_PROBABILITY = 5
+
 
 @dataclass(frozen=True, eq=False)
 class Folds:

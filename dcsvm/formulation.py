@@ -80,8 +80,8 @@ class Formulation:
 
     @property
     def number(self) -> np.ndarray:
-        """The problem of every variable."""
-        return np.repeat(np.arange(self.n_problems), np.diff(self.start))
+        """The problem of every variable, int32."""
+        return np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.start))
 
     def parts(self) -> list[slice]:
         return [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dcsvm.extraction import Division, check_margins, offset_and_margin, offsets_of_clusters
-from dcsvm.folds import Folds, shuffled_folds, stratified_folds
+from dcsvm.folds import FOLDS_FOR_PROBABILITY, Folds, shuffled_folds, stratified_folds
 from dcsvm.formulation import Formulation, in_folds, pairs_of
 from dcsvm.kernel_sums import weighted_sums
 from dcsvm.model import Probability
 from dcsvm.preparation import Prepared
 from dcsvm.probability import fit_sigmoid, laplace_sigma
 
-FOLDS_FOR_PROBABILITY = 5
 VALUES_AT_ONCE = 2**21
 
 

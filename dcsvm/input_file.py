@@ -1,7 +1,8 @@
 """The bytes of an input file: mapped into memory, read from standard input, decompressed.
 
-What is compressed is known by its first bytes, not by its name. What has to be held in memory, as
-everything but plain files, may be half of what is free: the rows that it makes need the rest.
+What is compressed is known by its first bytes, not by its name. What is not a plain file may be
+half of the memory that is free, and goes through a temporary file where it is large, so that text
+is not held in memory beside the rows made of it.
 Knows nothing of what the text means.
 """
 
@@ -13,6 +14,7 @@ import math
 import mmap
 import os
 import stat
+import tempfile
 import zlib
 from contextlib import contextmanager
 
@@ -21,6 +23,7 @@ from dcsvm.plan import available_memory
 PIECE = 2**20  # bytes read at a time
 # the first bytes of a compressed file -> the module of the standard library that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+HELD = 2**25  # bytes; more than that go through a temporary file
 
 
 class DataError(ValueError):
@@ -52,10 +55,10 @@ def check_room(name: str, n_bytes: int) -> None:
         )
 
 
-def read_bytes(name: str) -> bytearray:
+def read_bytes(name: str) -> bytearray | mmap.mmap:
     """All bytes of a file as they are. Raises DataError as `read_text`."""
     with _opened(name, name) as file:
-        return _read(file, name)
+        return _mapped(file) or _read(file, name)
 
 
 @contextmanager
@@ -76,16 +79,6 @@ def _opened(name: str, source: str | int):
         raise DataError(f"{name!r}: {error}") from None
 
 
-def _read(file, name: str) -> bytearray:
-    data, most = bytearray(), available_memory() // 2
-    while piece := file.read(PIECE):
-        data += piece
-        if len(data) > most:
-            most_mb = most // 1_000_000
-            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory available")
-    return data
-
-
 def _mapped(file) -> mmap.mmap | None:
     """The whole of a regular file; None for what has to be read instead."""
     status = os.fstat(file.fileno())
@@ -94,16 +87,69 @@ def _mapped(file) -> mmap.mmap | None:
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _decompressed(data, name: str, module: str) -> bytearray:
+def _read(file, name: str) -> bytearray | mmap.mmap:
+    """All that is left to read of a file."""
+    data, pieces = bytearray(), _pieces(file, name)
+    for piece in pieces:
+        data += piece
+        if len(data) > HELD:
+            return _stored(data, pieces)
+    return data
+
+
+def _pieces(file, name: str):
+    n_bytes, most = 0, available_memory() // 2
+    while piece := file.read(PIECE):
+        n_bytes += len(piece)
+        if n_bytes > most:
+            most_mb = most // 1_000_000
+            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory available")
+        yield piece
+
+
+def _stored(data: bytearray, pieces) -> mmap.mmap:
+    """The data and the pieces after it in a temporary file, mapped."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        data.clear()
+        file.writelines(pieces)
+        file.flush()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class _Released(io.RawIOBase):
+    """A mapped file to be read once: pages are let go after they were read."""
+
+    def __init__(self, data: mmap.mmap):
+        self.data = data
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        begin = self.data.tell()
+        text = self.data.read(len(buffer))
+        buffer[: len(text)] = text
+        if text and hasattr(mmap, "MADV_DONTNEED"):
+            first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+            self.data.madvise(mmap.MADV_DONTNEED, first, begin + len(text) - first)
+        return len(text)
+
+
+def _decompressed(data: bytearray | mmap.mmap, name: str, module: str) -> bytearray | mmap.mmap:
     try:
         library = importlib.import_module(module)
     except ImportError:
         raise DataError(f"{name}: this Python has no module {module} to decompress it") from None
     damaged = (OSError, EOFError, zlib.error, getattr(library, "LZMAError", OSError))
+    is_mapped = isinstance(data, mmap.mmap)
+    source = io.BufferedReader(_Released(data)) if is_mapped else io.BytesIO(data)
     try:
-        with library.open(io.BytesIO(data)) as file:
+        with library.open(source) as file:
             return _read(file, name)
     except damaged as error:
+        if getattr(error, "errno", None):  # of the temporary file
+            raise
         reason = str(error).rstrip(".") or "invalid data"
         reason = reason[:1].lower() + reason[1:]
         raise DataError(f"{name}: the {module} data is damaged: {reason}") from None

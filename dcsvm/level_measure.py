@@ -16,7 +16,7 @@ from dcsvm.locality import Reach
 
 SAMPLED_ROWS = 1024
 SAMPLED_COLUMNS = 16384
-ROWS_AT_ONCE = 64
+VALUES_AT_ONCE = 2**20
 MOST_PAIRS = 10**10  # of support vectors; with more of them some are sampled
 
 
@@ -83,8 +83,9 @@ def _sums_over_others(data, cluster, rows, columns, weights, threads, *, size) -
     """Per row the weighted sum of kernel values (their sizes) with columns of other clusters."""
     sums = np.zeros(len(rows))
     columns = columns.astype(np.int32)
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[begin : begin + ROWS_AT_ONCE].astype(np.int32)
+    step = max(1, VALUES_AT_ONCE // max(len(columns), 1))
+    for begin in range(0, len(rows), step):
+        some = rows[begin : begin + step].astype(np.int32)
         values = _core.kernel_matrix(data.setup, data.points, some, data.points, columns, threads)
         if size:
             np.abs(values, out=values)

@@ -24,6 +24,9 @@ FEWEST_ROWS = 2000  # no groups are looked for in less
 SAMPLE = 2048  # rows; where these are one group, all are taken to be
 WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach
 WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach
+# memory for the boxes: no more than later takes arrays of variables, and nothing that a checkpoint
+# could not rely on, since the order of the rows follows from it
+TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
 TRIED_ROWS, MEASURED_GROUPS = 64, 8  # rows of each, the largest groups
 
 
@@ -68,7 +71,7 @@ class Locality:
     @property
     def group(self) -> np.ndarray:
         """The group of every row, in order."""
-        return np.repeat(np.arange(self.n_groups), np.diff(self.start))
+        return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.start))
 
     def neglected(self, alpha: np.ndarray) -> float:
         """Bound of what kernel values out of the reach `between` add to a gradient."""
@@ -76,7 +79,11 @@ class Locality:
 
 
 def find_locality(
-    rows: Rows, kernel: Kernel, weight: float, tolerance: float, threads: int
+    rows: Rows,
+    kernel: Kernel,
+    weight: float,
+    tolerance: float,
+    threads: int,
 ) -> Locality:
     """The independent groups of rows, and the reach inside them, where no sum of |alpha| is above
     `weight`; one group with all rows, in order, when nothing is negligible. Only RBF kernels on
@@ -93,7 +100,13 @@ def find_locality(
     if len(start) == 2 and _share_apart(some, within, threads) < WORTH_ORDERING:
         return whole
     points = _core.Points(rows, threads)
-    order, start = _core.find_groups(points, between.squared_distance, SMALLEST_GROUP, threads)
+    order, start = _core.find_groups(
+        points,
+        between.squared_distance,
+        SMALLEST_GROUP,
+        threads,
+        TREE_BYTES + n_rows * TREE_BYTES_OF_ROW,
+    )
     if _share_skipped(points, order, start, within, threads) < WORTH_SKIPPING:
         within = Reach()
         if len(start) == 2:

@@ -7,12 +7,13 @@ anything of its size is allocated, and every complaint is one sentence with its 
 from __future__ import annotations
 
 import math
+import mmap
 from dataclasses import replace
 
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.dataset import LARGEST_N_FEATURES, Rows
+from dcsvm.dataset import AT_ONCE, LARGEST_N_FEATURES, Rows, parsed_rows, slices
 from dcsvm.kernels import NAMES, Kernel
 from dcsvm.model import (
     CLASSIFIERS,
@@ -27,6 +28,7 @@ from dcsvm.model_writer import EARLY_ONLY, SECTION, VERSION
 from dcsvm.partition import Partition
 
 LONGEST_QUOTE = 40
+SCANNED_AT_ONCE = 2**22  # bytes, whole pages
 LARGEST_EXPANSION = 256  # bytes of dense rows for a byte of text
 KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {
@@ -57,12 +59,9 @@ def _shown(words: list[str]) -> str:
 class ModelReader:
     """Walks through the lines of a model file; `name` stands for it in errors."""
 
-    def __init__(self, text: bytes | bytearray, name: str, threads: int):
+    def __init__(self, text: bytearray | mmap.mmap, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
-        ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 10)
-        if len(text) and not text.endswith(b"\n"):
-            ends = np.append(ends, len(text))
-        self.ends = ends
+        self.ends = _ends_of_lines(text)
         self.line = 0  # number of lines read
         self.has_serials = False  # rows are serial numbers: a precomputed kernel
 
@@ -143,57 +142,82 @@ class ModelReader:
             raise self.error(f"a number of {what} is not finite")
         return numbers
 
-    def lines(self, n_lines: int, n_prefix: int, what: bytes):
-        """The next n_lines as (prefix, indptr, indices, values, n_features)."""
-        if n_lines > len(self.ends) - self.line:
-            raise self.error(f"{n_lines} lines are announced, {len(self.ends) - self.line} follow")
+    def lines(self, n_lines: int, n_prefix: int, what: bytes, features=(None, None)):
+        """The next n_lines as (prefix, rows); `features` are how many there are and the rows' form,
+        or None for what is best."""
+        n_features, form = features
         if n_lines == 0:
-            empty = np.empty(0, np.float32)
-            return np.empty((0, n_prefix)), np.zeros(1, np.int64), empty.astype(np.int32), empty, 0
-        begin = self.ends[self.line - 1] + 1
-        end = self.ends[self.line + n_lines - 1]
+            return np.empty((0, n_prefix)), self.no_rows(n_features or 0, form)
+        begin, end = self.extent(n_lines)
         if 2 * n_lines * n_prefix > end - begin + 1:
             raise self.error(f"{n_lines} lines do not hold {n_prefix} numbers each")
         part = memoryview(self.text)[begin:end]
         serials = "any" if self.has_serials else None
         try:
-            parsed = _svmlight.Text(
+            text = _svmlight.Text(
                 part, n_prefix, self.line + 1, self.threads, what, serials=serials
-            ).csr()
+            )
+            if self.has_serials:
+                prefix, rows = self.serial_rows(text, n_features)
+            else:
+                self.check_features(text, n_features, form)
+                prefix, rows = parsed_rows(text, form)
         except _svmlight.ParseError as error:
             raise ModelError(f"{self.name}:{error}") from None
         self.line += n_lines
-        if len(parsed[0]) < n_lines:  # the last one is not a row for the parser
+        if len(prefix) < n_lines:  # the last one is not a row for the parser
             raise self.error("blank line")
-        return self.serial_rows(*parsed) if self.has_serials else parsed
+        return prefix, rows
 
-    def serial_rows(self, prefix, indptr, indices, values, n_columns):
-        """Lines that end in serial numbers, as rows with one feature of that index."""
+    def extent(self, n_lines: int) -> tuple[int, int]:
+        """Where the next n_lines begin and end in the text."""
+        if n_lines > len(self.ends) - self.line:
+            raise self.error(f"{n_lines} lines are announced, {len(self.ends) - self.line} follow")
+        return int(self.ends[self.line - 1]) + 1, int(self.ends[self.line + n_lines - 1])
+
+    def no_rows(self, n_features: int, form: str | None) -> Rows:
+        if self.has_serials:
+            return Rows(0, n_features, columns=np.empty(0, np.int32))
+        if form == "sparse":
+            none = np.empty(0, np.float32)
+            return Rows(0, n_features, indptr=np.zeros(1, np.int64),
+                        indices=none.astype(np.int32), values=none)  # fmt: skip
+        return Rows(0, n_features, dense=np.empty((0, n_features), np.float32))
+
+    def serial_rows(self, text: _svmlight.Text, n_features: int | None):
+        """Lines that end in serial numbers."""
+        prefix, _, _, _, n_columns = text.csr()
         if n_columns:
             raise self.error("the rows of a precomputed kernel have more than a serial number")
         serial = prefix[:, -1]
         wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)
         if wrong.any():
-            self.line += int(wrong.argmax()) + 1 - len(serial)
+            self.line += int(wrong.argmax()) + 1
             raise self.error("a serial number is not a whole number from 1")
         columns = serial.astype(np.int32) - 1
-        ends = np.arange(len(serial) + 1, dtype=np.int64)
-        return prefix[:, :-1], ends, columns, np.ones(len(serial), np.float32), int(serial.max())
+        if n_features is None:
+            n_features = int(serial.max())
+        elif serial.max() > n_features:
+            self.line += text.n_rows
+            raise self.error(
+                f"a feature index {int(serial.max())} is above n_features {n_features}"
+            )
+        return prefix[:, :-1], Rows(len(columns), n_features, columns=columns)
 
-    def rows(self, csr, n_features: int, form: str | None) -> Rows:
-        indptr, indices, values, largest = csr
-        if largest > n_features:
-            raise self.error(f"a feature index {largest} is above n_features {n_features}")
-        if self.has_serials:
-            return Rows(len(indptr) - 1, n_features, columns=indices)
-        if form is None:
-            return Rows.chosen(indptr, indices, values, n_features, threads=self.threads)
-        sparse = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
-        if form == "sparse":
-            return sparse
-        if sparse.n_samples * n_features * 4 > LARGEST_EXPANSION * len(self.text) + 2**20:
+    def check_features(self, text: _svmlight.Text, n_features: int | None, form: str | None):
+        """Make it rows of n_features, if that is possible."""
+        if n_features is None:
+            return
+        if text.n_features > n_features:
+            text.csr()  # an error in the text comes first
+            self.line += text.n_rows
+            raise self.error(f"a feature index {text.n_features} is above n_features {n_features}")
+        if form == "dense" and text.n_rows * n_features * 4 > (
+            LARGEST_EXPANSION * len(self.text) + 2**20
+        ):
+            self.line += text.n_rows
             raise self.error(f"dense rows of {n_features} features do not fit this file")
-        return sparse.in_form_of(Rows(0, n_features, dense=np.empty((0, n_features))), self.threads)
+        text.widen(n_features)
 
     def problem(self, values: dict[str, list[str]]) -> Model:
         """What both parts of a model share."""
@@ -244,10 +268,16 @@ class ModelReader:
         rho = self.numbers(values, "rho", model.n_pairs, inf_allowed=is_one_class)
         total = self.number(values, "total_sv", int)
         n_sv = self.class_sizes(values, model, total) if model.is_classifier else None
-        coef, *csr = self.lines(total, self.n_coefficients(model, total), b"coefficient")
+        begin, n_coefficients = self.line, self.n_coefficients(model, total)
+        self.extent(total)
+        self.line += total
         section = self.section(total)
-        n_features = self.number(section, "n_features", int) if section else csr[3]
-        rows = self.rows(csr, n_features, self.form(section) if section else None)
+        features = None, None
+        if section:  # it says how to read the lines before it
+            features = self.number(section, "n_features", int), self.form(section)
+        end, self.line = self.line, begin
+        coef, rows = self.lines(total, n_coefficients, b"coefficient", features)
+        self.line = end
         numbers = np.array(section["row_numbers"], np.int64) - 1 if section else None
         worth = self.worth(section) if section and "converged" in section else None
         exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, worth)
@@ -304,17 +334,16 @@ class ModelReader:
 
     def with_early(self, model: Model, values: dict[str, list[str]]) -> Model:
         n_clusters = self.number(values, "n_clusters", int)
-        n_features = self.number(values, "n_features", int)
-        form = self.form(values)
-        center, *csr = self.lines(self.number(values, "total_center_rows", int), 1, b"cluster")
-        sample = self.rows(csr, n_features, form)
+        features = self.number(values, "n_features", int), self.form(values)
+        n_centers = self.number(values, "total_center_rows", int)
+        center, sample = self.lines(n_centers, 1, b"cluster", features)
         center = self.below(center[:, 0], n_clusters, "cluster")
         if n_clusters == 0 or len(np.unique(center)) != n_clusters:
             raise self.error(f"the centers do not have {n_clusters} clusters")
         rho = self.early_rho(n_clusters, model.n_pairs)
         total = self.number(values, "total_early_sv", int)
         n_coefficients = self.n_coefficients(model, total)
-        prefix, *csr = self.lines(total, 4 + n_coefficients, b"coefficient")
+        prefix, rows = self.lines(total, 4 + n_coefficients, b"coefficient", features)
         cluster = self.below(prefix[:, 0], n_clusters, "cluster")
         class_ = self.below(prefix[:, 1], max(len(model.labels), 1), "class")
         if np.any(np.diff(cluster) < 0):
@@ -322,7 +351,6 @@ class ModelReader:
         row_numbers = self.whole(prefix[:, 2]) - 1
         if len(np.unique(row_numbers)) != total:
             raise self.error("a row stands twice among the early support vectors")
-        rows = self.rows(csr, n_features, form)
         shared = np.flatnonzero(prefix[:, 3])
         if len(shared) and not self.has_serials:
             rows = self.fill(rows, shared, row_numbers, model.exact)
@@ -380,9 +408,26 @@ class ModelReader:
             numbers[order[np.minimum(at, len(numbers) - 1)]] != row_numbers[shared]
         ):
             raise self.error("an early support vector refers to an exact one that does not exist")
+        if rows.is_dense:
+            for some in slices(len(shared), AT_ONCE // exact.rows.row_size):
+                rows.dense[shared[some]] = exact.rows.dense[order[at[some]]]
+            return rows
         source = np.arange(rows.n_samples) + exact.rows.n_samples
         source[shared] = order[at]
         return stacked(exact.rows, rows).take(source)
+
+
+def _ends_of_lines(text: bytes | mmap.mmap) -> np.ndarray:
+    """Where the lines end, int64; pages of a mapped file are let go again."""
+    parts = []
+    for some in slices(len(text), SCANNED_AT_ONCE):
+        block = np.frombuffer(text, np.uint8, some.stop - some.start, some.start)
+        parts.append(np.flatnonzero(block == ord("\n")) + some.start)
+        if isinstance(text, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            text.madvise(mmap.MADV_DONTNEED, some.start, some.stop - some.start)
+    if len(text) and text[-1:] != b"\n":
+        parts.append(np.array([len(text)]))
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def _number(kind, word: str):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.dataset import Rows
+from dcsvm.dataset import AT_ONCE, ChosenRows, Rows, slices
 from dcsvm.kernels import Kernel
 from dcsvm.model import EarlyModel, ExactModel, Model, Worth
 
@@ -39,7 +39,7 @@ def model_text(model: Model, format: str = "dcsvm"):
     exact = model.exact
     lines = _problem_lines(model, exact)
     yield _joined([*lines, "SV"])
-    yield _row_lines(exact.coef.T, exact.rows)
+    yield from _row_lines(exact.rows, exact.coef)
     if exact.row_numbers is None or format == "libsvm":
         return
     yield _joined(
@@ -47,10 +47,12 @@ def model_text(model: Model, format: str = "dcsvm"):
             f"{SECTION} {VERSION}",
             f"n_features {exact.rows.n_features}",
             f"rows {_form(exact.rows)}",
-            f"row_numbers {_listed(exact.row_numbers + 1)}",
-            *_worth_lines(exact.worth),
         ]
     )
+    yield b"row_numbers"
+    for some in slices(len(exact.row_numbers), AT_ONCE // 8):
+        yield f" {_listed(exact.row_numbers[some] + 1)}".encode()
+    yield _joined(["", *_worth_lines(exact.worth)])
     if model.early is not None:
         yield from _early_text(model.early, exact)
 
@@ -100,7 +102,8 @@ def _worth_lines(worth: Worth | None) -> list[str]:
     return lines if worth.gap is None else [*lines, f"gap {worth.gap!r}"]
 
 
-def _form(rows: Rows) -> str:
+def _form(rows: Rows | ChosenRows) -> str:
+    rows = rows.part(slice(0, 0))
     if rows.columns is not None:
         return "serials"
     return "dense" if rows.is_dense else "sparse"
@@ -128,23 +131,28 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
             "CENTERS",
         ]
     )
-    yield _row_lines(partition.cluster[:, None], partition.sample)
+    yield from _row_lines(partition.sample, [partition.cluster])
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
     shared = (
         np.zeros(n_sv, bool)
-        if exact is None or early.rows.columns is not None
+        if exact is None or _form(early.rows) == "serials"
         else np.isin(early.row_numbers, exact.row_numbers)
     )
-    class_ = np.zeros(n_sv) if early.class_ is None else early.class_
-    prefix = np.column_stack([early.cluster, class_, early.row_numbers + 1, shared, early.coef.T])
-    yield _row_lines(prefix, _blanked(early.rows, shared))
+    class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
+    prefix = [early.cluster, class_, early.row_numbers + 1, shared, *early.coef]
+    yield from _row_lines(early.rows, prefix, blank=shared)
 
 
-def _row_lines(prefix: np.ndarray, rows: Rows) -> bytes:
-    """A line for each row: the numbers before it, then its features."""
-    prefix = np.ascontiguousarray(prefix, dtype=np.float64)
-    if len(prefix) == 0:
-        return b""
+def _row_lines(rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None):
+    """A line for each row: the numbers before it, from the columns of `prefix`, then its features,
+    none where it is `blank`. In parts, for which rows are taken one after the other."""
+    for some in slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + len(prefix))):
+        numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
+        part = rows.part(some)
+        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]))
+
+
+def _lines(prefix: np.ndarray, rows: Rows) -> bytes:
     if rows.columns is not None:
         return b"".join(
             f"{' '.join(map(repr, line))} 0:{serial} \n".encode()

@@ -22,13 +22,13 @@ class PairWeights:
             return
         coef = part.coef.T
         n_others = coef.shape[1]
-        other = np.arange(n_others) + (np.arange(n_others) >= part.class_[:, None])
-        first = np.minimum(other, part.class_[:, None])
-        second = np.maximum(other, part.class_[:, None])
+        class_, every = part.class_[:, None].astype(np.int32), np.arange(n_others, dtype=np.int32)
+        other = every + (every >= class_)
+        first, second = np.minimum(other, class_), np.maximum(other, class_)
         pair = first * n_others - first * (first - 1) // 2 + second - first - 1
         used = coef != 0
         self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
-        self.pair, self.coef = pair[used].astype(np.int32), coef[used]
+        self.pair, self.coef = pair[used], coef[used]
 
     def all(self):
         if self.n_pairs == 1:

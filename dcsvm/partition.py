@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.dataset import Rows
+from dcsvm.dataset import AT_ONCE, Rows, slices
 from dcsvm.kernels import Kernel, KernelRows, two_sides
 
 CLUSTERINGS = ("kernel", "kmeans")
 LARGEST_ITERATIONS = 20
-ROUTED_AT_ONCE = 65536
+ROUTED_AT_ONCE = 2**21  # distances to centers and values of rows
 KMEANS_SHARE = 0.75  # of the clusters; the others come from splitting
 TRIED_ROWS = 4096  # rows whose clusters stand for those of all
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
@@ -44,14 +44,14 @@ class Partition:
     def assign(self, rows: Rows, threads: int, stop: _core.Stop | None = None) -> np.ndarray:
         """Number of the nearest center, int32 (n,), for every row; ties go to the lowest. Raises
         Stopped."""
-        targets, sample = two_sides(rows, self.sample, self.kernel, threads)
-        centers = _Centers(sample, self.cluster, self.squared_norms, threads)
-        nearest = np.empty(rows.n_samples, np.int32)
-        for begin in range(0, rows.n_samples, ROUTED_AT_ONCE):
+        nearest, squared_norms = np.empty(rows.n_samples, np.int32), self.squared_norms
+        for some in slices(rows.n_samples, ROUTED_AT_ONCE // (self.n_clusters + rows.row_size)):
             if stop is not None and stop.is_requested:
                 raise _core.Stopped
-            part = np.arange(begin, min(begin + ROUTED_AT_ONCE, rows.n_samples), dtype=np.int32)
-            nearest[part] = centers.nearest(targets, part)
+            targets, sample = two_sides(rows.part(some), self.sample, self.kernel, threads)
+            centers = _Centers(sample, self.cluster, squared_norms, threads)
+            squared_norms = centers.squared_norms
+            nearest[some] = centers.nearest(targets)
         return nearest
 
 
@@ -71,17 +71,17 @@ class _Centers:
         indptr = np.arange(len(cluster) + 1, dtype=np.int64)
         self.weights = (indptr, cluster, 1.0 / sizes[cluster], len(sizes))
         if squared_norms is None:
-            own = self.means(sample, None)[np.arange(len(cluster)), cluster]
+            own = self.means(sample)[np.arange(len(cluster)), cluster]
             squared_norms = np.bincount(cluster, weights=own * self.weights[2])
         self.squared_norms = squared_norms
 
-    def means(self, targets: KernelRows, part: np.ndarray | None) -> np.ndarray:
+    def means(self, targets: KernelRows) -> np.ndarray:
         """Mean kernel value of rows with each cluster, float64 (n, n_clusters)."""
         sample = self.sample
         return _core.kernel_product(
             sample.setup,
             targets.points,
-            part,
+            None,
             sample.points,
             None,
             self.weights,
@@ -89,8 +89,8 @@ class _Centers:
             self.threads,
         )
 
-    def nearest(self, targets: KernelRows, part: np.ndarray | None) -> np.ndarray:
-        distances = self.means(targets, part)
+    def nearest(self, targets: KernelRows) -> np.ndarray:
+        distances = self.means(targets)
         distances *= -2.0
         distances += self.squared_norms
         return distances.argmin(axis=1).astype(np.int32)
@@ -122,8 +122,12 @@ def two_step_kernel_kmeans(
     matrix = _kernel_matrix(data, threads)
     cluster = _kernel_kmeans(matrix, max(1, round(n_clusters * KMEANS_SHARE)), rng)
     tried = np.sort(rng.choice(rows.n_samples, min(TRIED_ROWS, rows.n_samples), replace=False))
-    targets, sources = two_sides(rows.take(tried), sample, kernel, threads)
-    values = _core.kernel_matrix(sources.setup, targets.points, None, sources.points, None, threads)
+    values = np.empty((len(tried), size), np.float32)
+    for some in slices(len(tried), AT_ONCE // rows.row_size):
+        targets, sources = two_sides(rows.take(tried[some]), sample, kernel, threads)
+        values[some] = _core.kernel_matrix(
+            sources.setup, targets.points, None, sources.points, None, threads
+        )
     tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
     cluster = _split_dearest(matrix, cluster, values, tried_group, n_clusters, rng)
     if not kernel.is_precomputed:

@@ -11,15 +11,14 @@ import numpy as np
 
 from dcsvm.bcm import check_committee, committee_values
 from dcsvm.coupling import coupled, most_voted, pair_probabilities
-from dcsvm.dataset import Rows
+from dcsvm.dataset import Rows, slices
 from dcsvm.kernels import KernelRows, two_sides
 from dcsvm.model import EarlyModel, ExactModel, Model
 from dcsvm.pair_weights import PairWeights, local_offsets, weighted_sums
 
 METHODS = ("exact", "early", "naive", "bcm")
 PREDICTED_AT_ONCE = 65536  # rows
-VALUES_AT_ONCE = 2**21  # decision values of a block
-FEATURES_AT_ONCE = 2**26  # of a block of dense rows
+VALUES_AT_ONCE = 2**21  # values of rows and of pairs of classes in a block
 
 
 def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.ndarray:
@@ -30,7 +29,7 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
     Raises ValueError when the model has no part for the method, and for a kernel bcm is not for.
     """
     values = np.empty((rows.n_samples, model.n_pairs))
-    for some, block in _blocks(model, rows, method, threads):
+    for some, block in blocks(model, rows, method, threads):
         values[some] = block
     return values
 
@@ -38,7 +37,7 @@ def decision_values(model: Model, rows: Rows, method: str, threads: int) -> np.n
 def predictions(model: Model, rows: Rows, method: str, threads: int) -> np.ndarray:
     """Labels, +1 or -1, or values, float64 (n,), of the rows; raises as `decision_values`."""
     result = np.empty(rows.n_samples)
-    for some, block in _blocks(model, rows, method, threads):
+    for some, block in blocks(model, rows, method, threads):
         result[some] = predicted_from(model, block)
     return result
 
@@ -59,16 +58,21 @@ def class_probabilities(model: Model, rows: Rows, method: str, threads: int) -> 
         raise ValueError(f"a model of type {model.svm_type} has no probabilities of classes")
     if model.probability is None:
         raise ValueError("the model has no probabilities: train it with them (-b 1)")
-    n_classes = len(model.labels)
-    result = np.empty((rows.n_samples, n_classes))
-    for some, block in _blocks(model, rows, method, threads):
-        pairs = pair_probabilities(block, model.probability.A, model.probability.B)
-        result[some] = coupled(pairs, n_classes)
+    result = np.empty((rows.n_samples, len(model.labels)))
+    for some, block in blocks(model, rows, method, threads):
+        result[some] = probabilities_from(model, block)
     return result
 
 
-def _blocks(model: Model, rows: Rows, method: str, threads: int):
-    """Decision values (m, n_pairs) of a slice of the rows, as (slice, values), for all of them."""
+def probabilities_from(model: Model, values: np.ndarray) -> np.ndarray:
+    """Probabilities of the classes (n, k) of rows with these decision values (n, n_pairs)."""
+    pairs = pair_probabilities(values, model.probability.A, model.probability.B)
+    return coupled(pairs, len(model.labels))
+
+
+def blocks(model: Model, rows: Rows, method: str, threads: int):
+    """Decision values (m, n_pairs) of a slice of the rows, as (slice, values), for all of them.
+    Raises as `decision_values`, at once."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     part: ExactModel | EarlyModel | None = model.exact if method == "exact" else model.early
@@ -82,17 +86,16 @@ def _blocks(model: Model, rows: Rows, method: str, threads: int):
             f"rows have {rows.n_features} kernel values, the model needs those with all "
             f"{part.rows.n_features} training rows"
         )
-    n_features = max(rows.n_features, part.rows.n_features)
-    part = part.with_features(n_features)
-    weights = PairWeights(part, model.n_pairs)
-    size = min(max(VALUES_AT_ONCE // max(model.n_pairs, 1), 1), PREDICTED_AT_ONCE)
-    if part.rows.is_dense:
-        size = min(size, max(FEATURES_AT_ONCE // max(n_features, 1), 1))
-    for begin in range(0, rows.n_samples, size):
-        some = slice(begin, min(begin + size, rows.n_samples))
-        block = rows if size >= rows.n_samples else rows.take(np.arange(some.start, some.stop))
-        block = block.with_features(n_features).in_form_of(part.rows, threads)
-        targets, support = two_sides(block, part.rows, model.kernel, threads)
+    part = part.with_features(max(rows.n_features, part.rows.n_features))
+    return _blocks(model, part, rows, method, threads)
+
+
+def _blocks(model: Model, part: ExactModel | EarlyModel, rows: Rows, method: str, threads: int):
+    weights, support = PairWeights(part, model.n_pairs), None
+    row_size = max(rows.row_size, part.rows.row_size) + 4 * model.n_pairs
+    for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
+        block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
+        targets, support = two_sides(block, part.rows, model.kernel, threads, support)
         if method == "early":
             cluster = part.partition.assign(block, threads)
             yield some, _local(part, weights, cluster, targets, support, threads)

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.dataset import Rows
+from dcsvm.dataset import ChosenRows, Rows
 from dcsvm.duplicates import Duplicates, find_duplicates
+from dcsvm.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.formulation import Formulation
 from dcsvm.kernels import Kernel, KernelRows
 from dcsvm.locality import Locality, find_locality
+from dcsvm.memory import MemoryPlan, plan_memory
 from dcsvm.options import TrainOptions
-from dcsvm.plan import Plan, default_cache_mb, default_threads, make_plan
+from dcsvm.plan import Plan, default_threads, make_plan
 from dcsvm.precomputed import training_matrix
 from dcsvm.task import Task, task_of
 
@@ -25,13 +27,15 @@ from dcsvm.task import Task, task_of
 class Prepared:
     """`data` has the rows that are left when equal ones are merged, in the order of the locality;
     `values` (classes or targets) and `copies` are theirs, `formulation` is the problem of all of
-    them. `start` is the time when preparing began, in seconds of the clock perf_counter."""
+    them. `start` is the time when preparing began, in seconds of the clock perf_counter. The rows
+    are nobody else's where it `owns_rows`."""
 
     start: float
     options: TrainOptions
     task: Task
     threads: int
-    cache_mb: int
+    memory: MemoryPlan
+    owns_rows: bool
     duplicates: Duplicates
     locality: Locality
     values: np.ndarray
@@ -43,6 +47,20 @@ class Prepared:
     @property
     def n_merged(self) -> int:
         return self.duplicates.n_merged
+
+    def solver_bytes(self, formulation: Formulation) -> int:
+        """Memory for solvers of its problems, with all arrays that go with these."""
+        n_variables = formulation.problem.size
+        if formulation is not self.formulation:
+            n_variables += self.formulation.problem.size
+        return self.memory.solver(n_variables) - self.data.copy_bytes
+
+    def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
+        """Rows for a model, which shares them where they are nobody else's."""
+        rows = self.data.rows
+        if self.owns_rows and rows.columns is None:
+            return ChosenRows(rows, numbers)
+        return rows.take_for_model(numbers)
 
     @property
     def row_of_given(self) -> np.ndarray:
@@ -64,15 +82,21 @@ class Prepared:
             f"{len(self.task.values)} rows of {rows.n_features} {described}{repeat}, "
             f"{kernel.describe()}, "
             f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
-            f"{self.cache_mb} MB for kernel values{groups if len(sizes) > 1 else ''}"
+            f"{self.memory.describe()}{groups if len(sizes) > 1 else ''}"
         )
 
 
 def prepare(
-    rows: Rows, labels: np.ndarray, options: TrainOptions, weights: np.ndarray | None = None
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    weights: np.ndarray | None = None,
+    *,
+    consume: bool = False,
 ) -> Prepared:
     """Prepare to train on rows with labels or targets and weights float64 (n,), None is one each;
-    ValueError for what does not fit."""
+    ValueError for what does not fit. `consume`: nobody else needs the rows, they are put in order
+    where they are."""
     start = time.perf_counter()
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
@@ -86,42 +110,70 @@ def prepare(
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
     duplicates = find_duplicates(rows, task.values, weights)
-    values, copies = task.values[duplicates.first], duplicates.copies
-    if len(values) < rows.n_samples:
-        rows = rows.take(duplicates.first)
+    values, copies = task.values, duplicates.copies
+    if len(copies) < rows.n_samples:
+        values = values[duplicates.first]
     formulation = task.formulate(values, copies)
-    budget = min(options.tolerance, options.gap or options.tolerance)
-    locality = find_locality(rows, kernel, formulation.weight, budget, threads)
+    memory = _memory_of(rows, options, formulation, len(copies), threads)
+    weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
+    formulation = None  # made again for the order that rows will have
+    if len(copies) < rows.n_samples:
+        rows = _ordered(rows, duplicates.first, consume)
+    locality = find_locality(rows, kernel, weight, budget, threads)
     if locality.is_ordered:
-        order = locality.order
-        values, copies, rows = values[order], copies[order], rows.take(order)
-        formulation = task.formulate(values, copies)
-    data = KernelRows(rows, kernel, threads, coded=True)
+        values, copies = values[locality.order], copies[locality.order]
+        rows = _ordered(rows, locality.order, consume)
+    formulation = task.formulate(values, copies)
+    threads = min(threads, memory.threads)
+    data = KernelRows(
+        rows, kernel, threads, coded=True, memory_bytes=memory.spare(formulation.problem.size)
+    )
     return Prepared(
         start,
         options,
         task,
         threads,
-        options.cache_mb or default_cache_mb(),
+        memory,
+        consume,
         duplicates,
         locality,
         values,
         copies,
         formulation,
         data,
-        _plan_of(options, formulation, data),
+        _plan_of(options, formulation, rows.n_samples, dear_rows=data.has_dear_rows),
     )
 
 
-def _plan_of(options: TrainOptions, formulation: Formulation, data: KernelRows) -> Plan:
-    n_rows = data.rows.n_samples
+def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:
+    return rows.reordered(order) if consume else rows.take(order)
+
+
+def _memory_of(
+    rows: Rows, options: TrainOptions, formulation: Formulation, n_merged: int, threads: int
+) -> MemoryPlan:
+    """The plan for rows as they were read, of which `n_merged` are left."""
+    levels = _plan_of(options, formulation, n_merged).levels
+    return plan_memory(
+        rows,
+        formulation.start,
+        n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
+        sample=max(options.sample, options.branching ** levels[0]) if levels else 0,
+        threads=threads,
+        megabytes=options.cache_mb,
+    )
+
+
+def _plan_of(
+    options: TrainOptions, formulation: Formulation, n_rows: int, *, dear_rows: bool = False
+) -> Plan:
     largest = int(np.diff(formulation.start).max())
     plan = make_plan(
         min(largest, n_rows),
         options.levels if options.has_levels else 0,
         options.branching,
         options.early_level,
-        dear_rows=data.has_dear_rows,
+        dear_rows=dear_rows,
     )
     if options.early and plan.early_level is None:
         raise ValueError(f"there is no early level: {n_rows} rows are solved directly")

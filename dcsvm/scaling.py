@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.dataset import LARGEST_N_FEATURES, Rows, better_dense
+from dcsvm.dataset import AT_ONCE, LARGEST_N_FEATURES, Rows, better_dense, slices
 from dcsvm.input_file import DataError, check_room, read_text
-
-FILLING_BYTES = 50  # of a value, at least, while rows are filled
 
 
 @dataclass(frozen=True)
@@ -61,22 +60,46 @@ class Scaling:
         self._check(scaled, lambda row: (row, "the label"))
         return scaled
 
-    def scaled_rows(self, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Rows:
-        """CSR rows with float64 values, scaled, in the form that their scaled text would have.
+    def scaled_rows(self, parts: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Rows:
+        """Rows scaled, in the form that their scaled text would have. `parts` are consecutive rows,
+        CSR arrays (indptr, indices, values) with float64 values, and are gone through twice.
 
-        Raises DataError for a value that does not fit float32.
+        Raises DataError for a value that does not fit float32, and for more rows than there is
+        memory for.
         """
+        absent = self.features.scaled(np.zeros(len(self.columns)))
+        self._check(absent, lambda k: (0, f"feature {self.columns[k] + 1}"))
+        used, n_present = absent != 0, np.zeros(len(absent), np.int64)
+        n_samples = n_values = 0
+        for part in parts:
+            _, at, present = self._present(part, n_samples)
+            used[at[present != 0]] = True
+            n_present += np.bincount(at, minlength=len(absent))
+            n_values += np.count_nonzero(present.astype(np.float32))
+            n_samples += len(part[0]) - 1
+        n_features = int(self.columns[used].max()) + 1 if used.any() else 0
+        n_values += int((n_samples - n_present)[absent.astype(np.float32) != 0].sum())
+        is_dense = better_dense(n_samples, n_features, n_values)
+        check_room(self.name, 4 * n_samples * n_features if is_dense else 8 * n_values)
+        fill = _dense_rows if is_dense else _csr_rows
+        blocks = (
+            _Block(self.columns, n_features, absent, len(part[0]) - 1, *self._present(part, 0))
+            for part in parts
+        )
+        return fill(blocks, n_samples, n_features, n_values)
+
+    def _present(self, part, first_row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of every value of a listed feature its row in the part, the place of the feature, and the
+        value scaled; `first_row` is the number of the part's first row."""
+        indptr, indices, values = part
         row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         at = np.searchsorted(self.columns, indices)
         at[at == len(self.columns)] = 0
         listed = self.columns[at] == indices if len(self.columns) else np.zeros(len(at), bool)
         row, at = row[listed], at[listed]
         present = self.features.of(at).scaled(values[listed])
-        absent = self.features.scaled(np.zeros(len(self.columns)))
-        where = self.columns + 1
-        self._check(present, lambda k: (row[k], f"feature {where[at[k]]}"))
-        self._check(absent, lambda k: (0, f"feature {where[k]}"))
-        return _filled(self.name, len(indptr) - 1, row, at, present, absent, self.columns)
+        self._check(present, lambda k: (first_row + row[k], f"feature {self.columns[at[k]] + 1}"))
+        return row, at, present
 
     def _check(self, scaled: np.ndarray, place) -> None:
         with np.errstate(over="ignore"):
@@ -88,42 +111,61 @@ class Scaling:
             )
 
 
-def _filled(name: str, n_samples: int, row, at, present, absent, columns) -> Rows:
-    """Rows with the value `present[k]` in row `row[k]` and column `columns[at[k]]`, and
-    `absent[j]` in column `columns[j]` of all rows without one there; `name` is the range file."""
-    used = absent != 0
-    used[at[present != 0]] = True
-    n_features = int(columns[used].max()) + 1 if used.any() else 0
-    kept = columns[at] < n_features
-    row, at = row[kept], at[kept]
-    present, absent = present[kept].astype(np.float32), absent.astype(np.float32)
-    n_absent = n_samples - np.bincount(at, minlength=len(columns))
-    n_values = np.count_nonzero(present) + int(n_absent[absent != 0].sum())
-    filled = np.flatnonzero(absent)
-    if better_dense(n_samples, n_features, n_values):
-        check_room(name, 4 * n_samples * n_features)
-        dense = np.zeros((n_samples, n_features), np.float32)
-        dense[:, columns[filled]] = absent[filled]
-        dense[row, columns[at]] = present + np.float32(0)  # no negative zeros
-        return Rows(n_samples, n_features, dense=dense)
-    check_room(name, FILLING_BYTES * n_values)
-    # a place is row * n_features + column
-    places = row * n_features + columns[at]
-    every = (np.arange(n_samples)[:, None] * n_features + columns[filled]).ravel()
-    rest = ~np.isin(every, places, assume_unique=True)
-    fill = np.broadcast_to(absent[filled], (n_samples, len(filled))).ravel()[rest]
-    stored = present != 0
-    places = np.concatenate((places[stored], every[rest]))
-    values = np.concatenate((present[stored], fill))
-    order = np.argsort(places, kind="stable")
-    rows, indices = np.divmod(places[order], n_features)
-    return Rows(
-        n_samples,
-        n_features,
-        indptr=np.searchsorted(rows, np.arange(n_samples + 1)).astype(np.int64),
-        indices=indices.astype(np.int32),
-        values=values[order],
-    )
+class _Block:
+    """`n_rows` rows with the value `present[k]` in row `row[k]` and column `columns[at[k]]`, and
+    `absent[j]` in column `columns[j]` of all rows without one there."""
+
+    def __init__(self, columns, n_features, absent, n_rows, row, at, present):
+        kept = columns[at] < n_features
+        self.n_rows, self.n_features = n_rows, n_features
+        self.row, self.column = row[kept], columns[at[kept]]
+        self.values = present[kept].astype(np.float32)
+        absent = absent.astype(np.float32)
+        self.filled, self.fill = columns[absent != 0], absent[absent != 0]
+
+    def write_dense(self, dense: np.ndarray) -> None:
+        dense[:] = 0
+        dense[:, self.filled] = self.fill
+        dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
+
+    def csr(self, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(number of values of each row, columns, values) of some of the rows."""
+        n_rows = some.stop - some.start
+        own = slice(*np.searchsorted(self.row, [some.start, some.stop]))
+        # a place is row * n_features + column
+        places = (self.row[own] - some.start) * self.n_features + self.column[own]
+        every = (np.arange(n_rows)[:, None] * self.n_features + self.filled).ravel()
+        rest = ~np.isin(every, places, assume_unique=True)
+        fill = np.broadcast_to(self.fill, (n_rows, len(self.filled))).ravel()[rest]
+        stored = self.values[own] != 0
+        places = np.concatenate((places[stored], every[rest]))
+        values = np.concatenate((self.values[own][stored], fill))
+        order = np.argsort(places, kind="stable")
+        rows, columns = np.divmod(places[order], max(self.n_features, 1))
+        return np.bincount(rows, minlength=n_rows), columns, values[order]
+
+
+def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, _n_values: int) -> Rows:
+    dense, first = np.empty((n_samples, n_features), np.float32), 0
+    for block in blocks:
+        block.write_dense(dense[first : first + block.n_rows])
+        first += block.n_rows
+    return Rows(n_samples, n_features, dense=dense)
+
+
+def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_values: int) -> Rows:
+    indptr = np.zeros(n_samples + 1, np.int64)
+    indices, values = np.empty(n_values, np.int32), np.empty(n_values, np.float32)
+    first = begin = 0
+    for block in blocks:
+        for some in slices(block.n_rows, AT_ONCE // (len(block.filled) + 1)):
+            lengths, columns, own = block.csr(some)
+            end = begin + len(own)
+            indices[begin:end], values[begin:end] = columns, own
+            indptr[first + some.start + 1 : first + some.stop + 1] = begin + np.cumsum(lengths)
+            begin = end
+        first += block.n_rows
+    return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
 
 
 def load_scaling(path: str | os.PathLike[str]) -> Scaling:

@@ -72,10 +72,10 @@ class Solving:
         self.plan = prepared.plan
         self.formulation = formulation = formulation or prepared.formulation
         self.problem = formulation.problem
-        self.cache_bytes = prepared.cache_mb * 1_000_000
+        self.solver_bytes = prepared.solver_bytes(formulation)
         progress.plan(prepared.describe())
         self.reach = self.locality.reach(coupled=formulation.has_sums)
-        self.group = np.zeros(len(self.values), np.int64)  # of rows, coupled by no sum
+        self.group = np.zeros(len(self.values), np.int32)  # of rows, coupled by no sum
         if not formulation.has_sums:
             self.group = self.locality.group
         n_groups = int(self.group[-1]) + 1
@@ -262,7 +262,7 @@ class Solving:
             state.iterate,
             tolerance,
             state.iterations_left,
-            self.cache_bytes,
+            self.solver_bytes,
             self.threads,
             _CoreProgress(self),
             self.reach,

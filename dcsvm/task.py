@@ -19,7 +19,7 @@ from dcsvm.formulation import (
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """`values` per row are classes int64 from 0 ("classification"), targets float64 ("regression")
+    """`values` per row are classes int32 from 0 ("classification"), targets float64 ("regression")
     or zeros ("one_class"); `labels` float64 (k,) are the classes' labels in LIBSVM's order.
 
     `formulate` takes values and copies of rows; `class_C` float64 is the bound of |alpha| of a row

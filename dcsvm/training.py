@@ -50,6 +50,7 @@ def train_rows(
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
+    consume: bool = False,
 ) -> tuple[Model, TrainReport]:
     """Train a model; returns it and a report.
 
@@ -57,8 +58,9 @@ def train_rows(
     `sample_weight` float64 (n,): as how many rows each counts, None is one.
     A `stop` ends training early: the model is what there is by then, and the report says so. A
     `checkpoint` is kept up to date, and where it asks for it training goes on from it. An
-    `init_model` of the same rows, or of the first of them, is where training begins. Raises
-    ValueError for anything that does not fit, and Stopped where there is nothing yet.
+    `init_model` of the same rows, or of the first of them, is where training begins. `consume` says
+    that nobody else needs the rows: they are reordered where they are, and shared with the model.
+    Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
     run = ready(
         rows,
@@ -69,6 +71,7 @@ def train_rows(
         stop=stop,
         checkpoint=checkpoint,
         init_model=init_model,
+        consume=consume,
     )
     return run.run()
 
@@ -83,6 +86,7 @@ def ready(
     stop: _core.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
+    consume: bool = False,
 ) -> Run:
     """The run that `train_rows` carries out, ready to begin or to go on."""
     if init_model is not None:
@@ -90,7 +94,7 @@ def ready(
     weights = checked_weights(sample_weight, len(labels))
     if checkpoint is not None:
         checkpoint.begin(rows, labels, weights, options, is_warm=init_model is not None)
-    prepared = prepare(rows, labels, options, weights)
+    prepared = prepare(rows, labels, options, weights, consume=consume)
     run = Run(prepared, progress or Progress(), stop=stop, checkpoint=checkpoint)
     if init_model is not None:
         run.begin_with(first_alpha(run, init_model))
@@ -103,7 +107,7 @@ class Run(Solving):
 
     def __init__(self, *what, **how):
         super().__init__(*what, **how)
-        self.division: tuple[int, Division] | None = None  # of the last level that was begun
+        self.division: tuple[int, Division] | None = None  # of the level in progress
 
     def resume(self) -> None:
         """Go on from the checkpoint, where that is wanted."""
@@ -259,7 +263,7 @@ class Run(Solving):
         if group is not None:
             place = cluster + partition.n_clusters * group
             n_places = partition.n_clusters * self.locality.n_groups
-        part = self.unit * n_places + place[self.problem.rows]
+        part = self.unit.astype(np.int64) * n_places + place[self.problem.rows]
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
         division = Division(partition, cluster, members, sizes)
@@ -290,7 +294,7 @@ class Run(Solving):
         self.report.converged = bool(self.converged.all())
         if self.plan.early_level is not None and level >= self.plan.early_level:
             self.keep_early(level, division)
-        state.rng, state.begun_with = rng, None
+        state.rng, state.begun_with, self.division = rng, None, None
 
     def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
         """Report a level, and keep what measuring it will need."""

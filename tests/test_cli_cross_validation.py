@@ -36,7 +36,7 @@ def training(wavy, write_libsvm):
 
 
 def predicting(monkeypatch, predicted):
-    monkeypatch.setattr(cross_validation, "cross_validate", lambda *_: np.array(predicted))
+    monkeypatch.setattr(cross_validation, "cross_validate", lambda *_, **__: np.array(predicted))
 
 
 @pytest.mark.parametrize("quiet", [[], ["-q"]])

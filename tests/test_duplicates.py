@@ -39,7 +39,8 @@ def test_few_duplicates_are_left_alone():
 
 
 def test_rows_with_the_same_hash_are_still_compared(monkeypatch):
-    monkeypatch.setattr(duplicates, "_hash", lambda dense: np.zeros(len(dense), np.uint64))
+    zeros = lambda rows, values: np.zeros(rows.n_samples, np.uint64)  # noqa: E731
+    monkeypatch.setattr(duplicates, "_hash", zeros)
     X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
     assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
 

@@ -86,7 +86,7 @@ def test_the_small_model_file_itself_can_be_read(tmp_path):
 
 
 def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("dcsvm.predict.FEATURES_AT_ONCE", 3 * 4000)
+    monkeypatch.setattr("dcsvm.predict.VALUES_AT_ONCE", 3 * 4004)
     path = tmp_path / "model"
     path.write_bytes(model_text("1 " + " ".join(f"{20 * k}:1" for k in range(1, 201)) + "\n"))
     model = load_model(path)
@@ -149,6 +149,6 @@ def test_rows_that_do_not_fit_the_memory_are_refused(small_machine):
 def test_scaling_may_not_fill_rows_beyond_the_memory(small_machine):
     ranges = "x\n-1 1\n" + "".join(f"{30 * k} 0 2\n" for k in range(1, 101))
     scaling = parse_scaling(ranges.encode(), "data.range")
-    text = b"1 30:1\n" * 1000
+    text = b"1 30:1\n" * 6000
     with pytest.raises(DataError, match="data.range: the rows take 5 MB"):
         parse_dataset(text, "rows", scaling=scaling)

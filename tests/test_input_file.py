@@ -3,12 +3,14 @@
 import bz2
 import gzip
 import lzma
+import mmap
 import os
 import subprocess
 import sys
 
 import pytest
 
+from dcsvm import input_file
 from dcsvm.dataset import read_dataset
 from dcsvm.input_file import DataError, read_text
 
@@ -47,6 +49,23 @@ def test_compressed_files_are_known_by_their_first_bytes(write, kind):
 def test_archives_one_after_the_other_are_one_text(write, kind):
     archive = COMPRESS[kind](TEXT[:700]) + COMPRESS[kind](TEXT[700:])
     assert read_text(write(archive)) == TEXT
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_large_text_goes_through_a_temporary_file(write, monkeypatch, kind):
+    monkeypatch.setattr(input_file, "HELD", len(TEXT) // 2)
+    monkeypatch.setattr(input_file, "PIECE", 1000)
+    text = read_text(write(COMPRESS[kind](TEXT)))
+    assert isinstance(text, mmap.mmap)
+    assert text[:] == TEXT
+
+
+def test_no_more_than_is_allowed_goes_through_a_temporary_file(write, monkeypatch):
+    monkeypatch.setattr(input_file, "HELD", len(TEXT) // 4)
+    monkeypatch.setattr(input_file, "PIECE", 1000)
+    monkeypatch.setattr(input_file, "available_memory", lambda: len(TEXT))
+    with pytest.raises(DataError, match="of text, half of the memory available"):
+        read_text(write(gzip.compress(TEXT)))
 
 
 @pytest.mark.parametrize("kind", COMPRESS)

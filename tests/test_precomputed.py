@@ -370,7 +370,11 @@ def test_a_damaged_model_of_svm_train_is_refused(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("kernel_type precomputed\nnr_class", "kernel_type linear\nnr_class", "feature indices"),
+        (
+            "kernel_type precomputed\nnr_class",
+            "kernel_type linear\nnr_class",
+            "rows serials is not",
+        ),
         ("center_kernel_type precomputed", "center_kernel_type linear", "centers cannot have"),
         ("center_squared_norms ", "center_squared_norms nan ", "numbers, not 4|has 5 numbers"),
         ("center_squared_norms ", "center_squared_norms 1 ", "numbers, not 4|has 5 numbers"),

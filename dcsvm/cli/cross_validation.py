@@ -24,7 +24,7 @@ def cross_validate_data(
         n_folds = n_rows
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        predicted = cross_validate(data.rows, data.labels, options, n_folds, progress)
+        predicted = cross_validate(data.rows, data.labels, options, n_folds, progress, consume=True)
     for warning in caught:
         say(f"warning: {warning.message}")
     if options.svm_type in REGRESSIONS:

@@ -84,8 +84,13 @@ def predict_file(
     threads,
 ) -> int:
     """Read, predict, write; returns the exit status."""
+    from dataclasses import replace
+
+    import numpy as np
+
     from dcsvm.model_file import load_model, write_beside
     from dcsvm.plan import default_threads
+    from dcsvm.predict import blocks
 
     threads = threads or default_threads()
     check_writable(output_file, test_file, model_file, scale_file)
@@ -94,6 +99,9 @@ def predict_file(
         raise ValueError(f"{model_file}: the model has no early level, which --{method} needs")
     if probability and model.probability is None:
         raise ValueError(f"{model_file}: the model has no probabilities, which -b 1 needs")
+    how = method or ("exact" if model.exact else "early")
+    warnings = warnings_of_worth(model) if method is None and model.exact else []
+    model = replace(model, **{"early" if how == "exact" else "exact": None})
     data = read_data(
         test_file,
         lenient=lenient,
@@ -101,22 +109,41 @@ def predict_file(
         threads=threads,
         serials="any" if model.kernel.is_precomputed else None,
     )
-    how = {"method": method, "threads": threads}
     if probability and model.is_classifier:
-        predicted, lines = with_probabilities(model, data.rows, how)
-    elif decision_values:
-        predicted, lines = with_decision_values(model, data.rows, how)
+        lines_of = with_probabilities
     else:
-        predicted = model.predict(data.rows, **how)
-        lines = shown(predicted)
-    write_beside(output_file, ["\n".join([*lines, ""]).encode()])
-    if method is None and model.exact is not None and not quiet:
-        warn_of_worth(model)
+        lines_of = with_decision_values if decision_values else predictions_alone
+    predicted = np.empty(data.rows.n_samples)
+    parts = text_parts(lines_of, model, blocks(model, data.rows, how, threads), predicted)
+    write_beside(output_file, parts)
+    for sentence in [] if quiet else warnings:
+        say(f"warning: {sentence}")
     if not quiet:
         tell = show_beside(output_file)
         for line in [*remarks(model, probability), *quality(model, predicted, data.labels)]:
             tell(line)
     return 0
+
+
+def text_parts(lines_of, model, blocks, predicted):
+    """The output, in parts, from the decision values of blocks of rows; fills `predicted`."""
+    for some, values in blocks:
+        predicted[some], lines = lines_of(model, values)
+        if some.start == 0:
+            yield header(lines_of, model)
+        yield "\n".join([*lines, ""]).encode()
+
+
+def header(lines_of, model) -> bytes:
+    """The first line, where there is one: the labels of probabilities, and which pairs decision
+    values are of where there is more than one."""
+    labels = shown(model.labels)
+    if lines_of is with_probabilities:
+        return f"{' '.join(['labels', *labels])}\n".encode()
+    if lines_of is with_decision_values and model.n_pairs > 1:
+        pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
+        return f"{' '.join(['pairs', *pairs])}\n".encode()
+    return b""
 
 
 def shown(predicted) -> list[str]:
@@ -130,42 +157,46 @@ def shown(predicted) -> list[str]:
     return [texts[k] for k in number.reshape(-1).tolist()]
 
 
-def with_probabilities(model, rows, how):
-    """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
-    values = model.predict_probability(rows, **how)
-    predicted = model.labels[values.argmax(axis=1)]
-    lines = [" ".join(["labels", *shown(model.labels)])]
-    for label, row in zip(shown(predicted), values.tolist(), strict=True):
-        lines.append(" ".join([label, *(f"{value:g}" for value in row)]))
-    return predicted, lines
-
-
-def with_decision_values(model, rows, how):
-    """(predictions, lines) with decision values; a first line says which pairs they are of where
-    there is more than one."""
+def predictions_alone(model, values):
+    """(predictions, lines)."""
     from dcsvm.predict import predicted_from
 
-    values = model.decision_function(rows, **how).reshape(rows.n_samples, model.n_pairs)
     predicted = predicted_from(model, values)
-    lines = []
-    if model.n_pairs > 1:
-        labels = shown(model.labels)
-        pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
-        lines = [" ".join(["pairs", *pairs])]
-    for label, row in zip(shown(predicted), values.tolist(), strict=True):
-        lines.append(" ".join([label, *map(repr, row)]))
+    return predicted, shown(predicted)
+
+
+def with_probabilities(model, values):
+    """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
+    from dcsvm.predict import probabilities_from
+
+    probabilities = probabilities_from(model, values)
+    predicted = model.labels[probabilities.argmax(axis=1)]
+    lines = [
+        " ".join([label, *(f"{value:g}" for value in row)])
+        for label, row in zip(shown(predicted), probabilities.tolist(), strict=True)
+    ]
     return predicted, lines
 
 
-def warn_of_worth(model) -> None:
-    """Say that an exact solution did not converge."""
+def with_decision_values(model, values):
+    """(predictions, lines) with decision values."""
+    predicted, labels = predictions_alone(model, values)
+    lines = [
+        " ".join([label, *map(repr, row)])
+        for label, row in zip(labels, values.tolist(), strict=True)
+    ]
+    return predicted, lines
+
+
+def warnings_of_worth(model) -> list[str]:
+    """That an exact solution did not converge."""
     worth = model.exact.worth
     if worth is None or worth.converged:
-        return
+        return []
     sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
     if model.early is not None:
         sentence += "; --early uses the clusters' models"
-    say(f"warning: {sentence}")
+    return [sentence]
 
 
 def remarks(model, probability) -> list[str]:

@@ -108,8 +108,13 @@ def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> No
 
 
 def peak_rss_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1e6 if sys.platform == "darwin" else 1e3), 1)
+    """Of this program: what getrusage says may be that of the process which started it."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
 
 
 def write_report(path: str, report: TrainReport, seconds: dict[str, float]) -> None:

@@ -165,8 +165,9 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     "cache_mb",
     type=Finite(0, 1e9, min_open=True),
     metavar="MB",
-    help="Memory for kernel values. Default: half of the memory this process may use, "
-    "at most 8000.",
+    help="Memory for caches, matrices and working copies of all threads together; the rows, 64 "
+    "bytes for each of them and 200 MB come on top. Default: half of the memory this process may "
+    "use, at most 8000, and no more than is left.",
 )
 @click.option(
     "-h",
@@ -316,7 +317,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     from dcsvm.model import SVM_TYPES
     from dcsvm.model_file import load_model
     from dcsvm.options import REGRESSIONS, TrainOptions
-    from dcsvm.plan import default_cache_mb, default_threads
+    from dcsvm.plan import default_threads
     from dcsvm.training import train_rows
 
     start = time.perf_counter()
@@ -330,7 +331,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
             kernel=NAMES[kernel_type],
             gamma=gamma or None,
             probability=bool(probability),
-            cache_mb=math.ceil(cache_mb) if cache_mb else default_cache_mb(),
+            cache_mb=math.ceil(cache_mb) if cache_mb else None,
             threads=threads or default_threads(),
             max_iterations=-1 if max_iterations is None else max_iterations,
             measure_levels=report_file is not None,
@@ -374,6 +375,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
                 stop=stop,
                 checkpoint=checkpoint,
                 init_model=init_model,
+                consume=True,
             )
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
