@@ -24,6 +24,7 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t kMostChunks = 1024;
+constexpr std::size_t kMappedTogether = std::size_t{1} << 21;
 
 inline const char* skip_blanks(const char* p) {
   while (is_blank(*p)) ++p;
@@ -32,11 +33,28 @@ inline const char* skip_blanks(const char* p) {
 
 // ----------------------------------------------------------------------------------- scanning
 
+// Lets pages of a mapped file go, which begins at `file`; whoever reads them again gets them from
+// there. Those before too, which the system may have mapped again together with some of these.
+void release(const char* file, const char* begin, const char* end) {
+#if defined(__linux__)
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  begin -= std::min(static_cast<std::size_t>(begin - file), kMappedTogether);
+  const auto from = reinterpret_cast<std::uintptr_t>(begin) / page * page;
+  madvise(reinterpret_cast<void*>(from), reinterpret_cast<std::uintptr_t>(end) - from,
+          MADV_DONTNEED);
+#else
+  static_cast<void>(file);
+  static_cast<void>(begin);
+  static_cast<void>(end);
+#endif
+}
+
 // Cuts lines into chunks; where it cuts depends on the text alone.
-void split(const char* begin, const char* end, std::size_t chunk_bytes,
+void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_mapped,
            std::vector<TextChunk>& chunks) {
   const auto size = static_cast<std::size_t>(end - begin);
   const std::size_t target = std::max(chunk_bytes, size / kMostChunks + 1);
+  const char *file = begin, *held = begin;
   while (begin != end) {
     const auto left = static_cast<std::size_t>(end - begin);
     const char* last = begin + std::min(target, left) - 1;
@@ -44,6 +62,9 @@ void split(const char* begin, const char* end, std::size_t chunk_bytes,
         static_cast<const char*>(std::memchr(last, '\n', static_cast<std::size_t>(end - last)));
     chunks.push_back({begin, newline + 1, 0, 0, 0, 0, 0});
     begin = newline + 1;
+    if (!is_mapped || static_cast<std::size_t>(begin - held) < kMappedTogether) continue;
+    release(file, held, begin);
+    held = begin;
   }
 }
 
@@ -272,26 +293,14 @@ void for_chunks(std::size_t n_chunks, int threads, Parse parse) {
   if (first_bad.load() != n_chunks) std::rethrow_exception(errors[first_bad.load()]);
 }
 
-// Lets the pages of a chunk of a mapped file go; whoever reads them again gets them from the file.
-void release(const Text& text, const TextChunk& chunk) {
-#if defined(__linux__)
-  if (!text.is_mapped || chunk.begin == text.last_lines.get()) return;
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(chunk.begin) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(chunk.end);
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-#else
-  static_cast<void>(text);
-  static_cast<void>(chunk);
-#endif
-}
-
 // for_chunks() of a text, whose chunks are released when they are done.
 template <class Parse>
 void for_chunks(const Text& text, int threads, Parse parse) {
   for_chunks(text.chunks.size(), threads, [&](std::size_t i) {
     parse(i);
-    release(text, text.chunks[i]);
+    const TextChunk& chunk = text.chunks[i];
+    if (text.is_mapped && chunk.begin != text.last_lines.get())
+      release(text.chunks.front().begin, chunk.begin, chunk.end);
   });
 }
 
@@ -338,7 +347,7 @@ Text scan_text(const char* begin, const char* end, int threads, std::size_t chun
   const char* known = end - std::min(size, kReadAhead);
   const char* last =
       std::find(std::make_reverse_iterator(known), std::make_reverse_iterator(begin), '\n').base();
-  split(begin, last, chunk_bytes, text.chunks);
+  split(begin, last, chunk_bytes, is_mapped, text.chunks);
   const auto n_last = static_cast<std::size_t>(end - last);
   if (n_last != 0) {
     text.last_lines = std::make_unique<char[]>(n_last + 1 + kReadAhead);

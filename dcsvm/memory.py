@@ -18,7 +18,7 @@ from dcsvm.plan import default_cache_mb, usable_memory
 MB = 1_000_000
 ROW = 64  # bytes for each row
 PROGRAM = 200 * MB
-ARRAYS = 80 * MB  # of the program's, for arrays of variables
+ARRAYS = 110 * MB  # of the program's, for arrays of variables
 BLOCKS = 50 * MB  # of the program's, for k-means
 VARIABLE = 100  # bytes of a variable outside of the solver
 SCRATCH_SHARE = 8  # part of what is left of the budget, for what threads have each
