@@ -136,7 +136,7 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
   const std::vector<double> zeros(data.n);
   Solution solution{zeros, zeros, zeros, std::vector<Known>(data.n, Known::nothing), {}};
   ClusterOptions options;
-  options.solve.cache_bytes = std::size_t{1} << 24;
+  options.memory_bytes = std::size_t{1} << 27;
   options.solve.n_threads = threads;
   options.solve.stop = stop;
   std::size_t n_calls = 0;
@@ -225,8 +225,8 @@ void check_locality() {
   Data data(4000, 3, 0, 30);
   for (std::size_t i = 0; i < data.n; ++i) data.dense[i * data.d] += 200.0f * (i % 5);
   const Points points = data.points();
-  const Groups one = find_groups(points, 2000, 10, 1);
-  const Groups several = find_groups(points, 2000, 10, n_threads);
+  const Groups one = find_groups(points, 2000, 10, 1 << 20, 1);
+  const Groups several = find_groups(points, 2000, 10, 1 << 20, n_threads);
   require(one.start.size() == 6, "groups");
   require(same(one.order, several.order) && same(one.start, several.start), "find_groups");
   const RowList ordered{&points, several.order.data(), several.order.size()};
