@@ -158,7 +158,7 @@ finally:
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     print("peak", peak * 1024 / 1e6)
 """
-PROGRAM = 120  # MB for the program and blocks of what is worked on; what is promised is 200
+PROGRAM = 200  # MB that are promised for the program and blocks of what is worked on
 
 
 def peak_of(command, *arguments):
@@ -198,6 +198,7 @@ def files(tmp_path_factory):
     return found
 
 
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="has its own memory")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", ["dense", "sparse"])
 def test_training_and_prediction_stay_within_what_is_promised(files, tmp_path, name):
