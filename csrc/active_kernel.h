@@ -44,6 +44,11 @@ class ActiveKernel {
   bool add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
            const Stop* stop = nullptr);
 
+  // The cached kernel row of the variable at a position, n_lanes() values until add(); or null.
+  const float* cached(std::int32_t position) {
+    return has_cache_ ? cache_.find(position) : nullptr;
+  }
+
   // Kernel values of the variable at a position with all active ones, n_lanes() of them.
   std::vector<float> values_of(std::int32_t position);
 

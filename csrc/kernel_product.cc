@@ -257,12 +257,14 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
   return count;
 }
 
+// Where rows are dear to pack, lanes are the fewer ones: a value is the same bits either way round.
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out) {
-  std::vector<std::int32_t> target_numbers, source_numbers;
-  const RowList target_rows = indexed(targets, target_numbers),
-                source_rows = indexed(sources, source_numbers);
-  const auto n_blocks = static_cast<std::int64_t>((sources.size + panel_rows - 1) / panel_rows);
+  const bool swapped = targets.size < sources.size && has_dear_rows(setup, *targets.points);
+  std::vector<std::int32_t> few_numbers, many_numbers;
+  const RowList few = indexed(swapped ? targets : sources, few_numbers),
+                many = indexed(swapped ? sources : targets, many_numbers);
+  const auto n_blocks = static_cast<std::int64_t>((few.size + panel_rows - 1) / panel_rows);
 #pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
   {
     TileScratch scratch;
@@ -270,12 +272,16 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
 #pragma omp for schedule(dynamic)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
       const std::size_t begin = static_cast<std::size_t>(b) * panel_rows;
-      const RowPanels lanes(setup, slice(source_rows, begin, begin + panel_rows));
+      const RowPanels lanes(setup, slice(few, begin, begin + panel_rows));
       scratch.select(setup, lanes, 0, 1);
-      for (std::size_t first = 0; first < targets.size; first += panel_rows) {
-        const std::size_t n = std::min(panel_rows, targets.size - first);
-        scratch.rows(*targets.points, target_rows.index + first, n, tile, panel_rows);
-        for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t first = 0; first < many.size; first += panel_rows) {
+        const std::size_t n = std::min(panel_rows, many.size - first);
+        scratch.rows(*many.points, many.index + first, n, tile, panel_rows);
+        for (std::size_t lane = 0; swapped && lane < lanes.size(); ++lane) {
+          float* to = out + (begin + lane) * sources.size + first;
+          for (std::size_t i = 0; i < n; ++i) to[i] = tile[i * panel_rows + lane];
+        }
+        for (std::size_t i = 0; !swapped && i < n; ++i) {
           std::copy_n(tile + i * panel_rows, lanes.size(),
                       out + (first + i) * sources.size + begin);
         }

@@ -15,6 +15,8 @@ namespace {
 constexpr double product_error = 6e-8;
 // Below this many features the difference form costs no more than the product form.
 constexpr std::size_t difference_features = 64;
+// Features whose part of a panel stays in the first-level cache while it is written.
+constexpr std::size_t packed_at_once = 64;
 // In lanes, so that it equals no query's no_code either.
 constexpr std::uint8_t no_lane_code = no_code - 1;
 
@@ -38,9 +40,14 @@ bool has_exact_products(const Points& points) {
 void pack_dense(const Points& points, const std::int32_t* rows, float* values,
                 std::uint8_t* codes) {
   const std::size_t d = points.n_features, n_codes = points.n_codes;
+  for (std::size_t begin = 0; begin < d; begin += packed_at_once) {
+    const std::size_t end = std::min(begin + packed_at_once, d);
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const float* x = points.dense + static_cast<std::size_t>(rows[lane]) * d;
+      for (std::size_t k = begin; k < end; ++k) values[k * panel_rows + lane] = x[k];
+    }
+  }
   for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-    const float* x = points.dense + static_cast<std::size_t>(rows[lane]) * d;
-    for (std::size_t k = 0; k < d; ++k) values[k * panel_rows + lane] = x[k];
     const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[lane]) * n_codes;
     for (std::size_t k = 0; k < n_codes; ++k)
       codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];

@@ -423,15 +423,18 @@ void Solver::balance() {
 
 void Solver::fill_working_kernel(const std::vector<std::int32_t>& previous) {
   Timer timer(report_.seconds_tiles);
-  std::vector<std::int32_t> rows(working_.size()), from(working_.size(), -1);
+  Members members;
+  members.lanes = working_;
+  std::vector<std::int32_t> from(working_.size(), -1);
   std::size_t k = 0;
   for (std::size_t w = 0; w < working_.size(); ++w) {
-    rows[w] = row_at(working_[w]);
+    members.rows.push_back(row_at(working_[w]));
+    members.cached.push_back(kernel_.cached(working_[w]));
     while (k < previous.size() && previous[k] < working_[w]) ++k;
     if (k < previous.size() && previous[k] == working_[w]) from[w] = static_cast<std::int32_t>(k);
   }
   report_.kernel_evaluations +=
-      working_kernel_.fill(setup_, points_, rows, from, options_.n_threads);
+      working_kernel_.fill(setup_, points_, members, from, options_.n_threads);
 }
 
 void Solver::solve_working_set() {

@@ -46,13 +46,15 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
   if (features.empty()) features.push_back(0);
   const std::size_t row_bytes = features.size() * sizeof(float) + codes.size() + sizeof(double);
   if (rows.size * row_bytes > most_bytes) return;
-  dense_.reserve(rows.size * features.size());
-  codes_.reserve(rows.size * codes.size());
+  dense_.resize(rows.size * features.size());
+  codes_.resize(rows.size * codes.size());
+  float* to = dense_.data();
+  std::uint8_t* code_to = codes_.data();
   for (std::size_t i = 0; i < rows.size; ++i) {
     const float* x = points.dense + rows[i] * points.n_features;
     const std::uint8_t* code = points.codes + rows[i] * points.n_codes;
-    for (const std::size_t k : features) dense_.push_back(x[k]);
-    for (const std::size_t k : codes) codes_.push_back(code[k]);
+    for (const std::size_t k : features) *to++ = x[k];
+    for (const std::size_t k : codes) *code_to++ = code[k];
   }
   half_norms_.resize(rows.size);
   points_ = {};

@@ -6,7 +6,7 @@ that matter: free variables, those nearest to violating, and a random sample of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,9 @@ from dcsvm.formulation import BoxProblem
 from dcsvm.kernels import KernelRows
 from dcsvm.locality import Locality
 
-RANDOM_ROWS = 10_000
+RANDOM_ROWS = 10_000  # of all problems together
 NEAREST_ROWS = 1_000
+FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
 OBJECTIVE_ERROR = 2e-7  # relative; above it all support vectors are checked
 SAFETY = 4.0  # times the error seen: rows nearer than that to violating are checked too
 
@@ -62,22 +63,48 @@ class Certificate:
         return self.gap / max(abs(self.objective), float(np.finfo(float).tiny))
 
 
+@dataclass(eq=False)
+class Checked:
+    """How far a check is: `is_exact` uint8, which entries of the gradient are float64 by now, and
+    `difference` float64, what that changed in them."""
+
+    is_exact: np.ndarray
+    difference: np.ndarray
+
+    @staticmethod
+    def nothing(size: int) -> Checked:
+        return Checked(np.zeros(size, np.uint8), np.zeros(size))
+
+    def part(self, own: slice) -> Checked:
+        """Views of the entries of one problem."""
+        return Checked(self.is_exact[own], self.difference[own])
+
+    def replace(self, gradient: np.ndarray, some: np.ndarray, exact: np.ndarray) -> None:
+        self.difference[some] = exact - gradient[some]
+        gradient[some] = exact
+        self.is_exact[some] = 1
+
+
 def check(
     problem: BoxProblem,
     parts: list[slice],
     alpha: np.ndarray,
     gradient: np.ndarray,
-    gradient_of: Callable[[np.ndarray], np.ndarray],
+    checked: Checked,
+    exact_gradients: Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
     data: KernelRows,
     locality: Locality,
     *,
     neglected: float,
     every_row: bool,
+    n_problems: int,
     seed: int,
 ) -> list[Certificate]:
     """Replace the checked entries of `gradient` by their float64 values, those of some variables
-    (ascending) that `gradient_of` computes, and state the optimality of each problem in `parts`,
-    none of them empty. `neglected` bounds what the solver left out of any entry.
+    (ascending) that `exact_gradients` gives bit by bit, and state the optimality of each problem in
+    `parts`, none of them empty. `checked` is where the check begins, and kept up to date.
+    `neglected` bounds what the solver left out of any entry, `n_problems` share the number of rows
+    to sample.
 
     After it no row that could violate rests on float32 kernel values, nor does the objective where
     they would show in it, as far as the error seen on the random rows holds for the others. The gap
@@ -85,15 +112,19 @@ def check(
     """
     # rows that come first are drawn in all problems, so that they are computed once for all
     draw = np.random.default_rng(seed).permutation(data.rows.n_samples)
-    checks = [_Check(problem.part(own), alpha[own], gradient[own], draw) for own in parts]
-    wanted = [np.arange(one.size) if every_row else one.first_variables() for one in checks]
+    checks = [
+        _Check(problem.part(own), alpha[own], gradient[own], checked.part(own)) for own in parts
+    ]
+    wanted = [
+        np.arange(one.size) if every_row else one.first_variables(draw, n_problems)
+        for one in checks
+    ]
     while any(len(some) for some in wanted):
-        exact = gradient_of(
-            np.concatenate([own.start + some for own, some in zip(parts, wanted, strict=True)])
+        variables = np.concatenate(
+            [own.start + some for own, some in zip(parts, wanted, strict=True)]
         )
-        ends = np.cumsum([len(some) for some in wanted])[:-1]
-        for one, some, values in zip(checks, wanted, np.split(exact, ends), strict=True):
-            one.replace(some, values)
+        for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
+            checked.replace(gradient, some, exact)
         wanted = [
             one.doubtful(neglected) if len(some) else some
             for one, some in zip(checks, wanted, strict=True)
@@ -106,37 +137,37 @@ class _Check:
     """One problem of which more and more entries of the gradient are float64, in place."""
 
     def __init__(
-        self, problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray, draw: np.ndarray
+        self, problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray, checked: Checked
     ):
-        self.problem, self.alpha, self.gradient, self.draw = problem, alpha, gradient, draw
+        self.problem, self.alpha, self.gradient, self.checked = problem, alpha, gradient, checked
         self.size = problem.size
-        self.remaining = np.ones(self.size, bool)
-        self.difference = np.zeros(self.size)
+
+    @property
+    def remaining(self) -> np.ndarray:
+        return self.checked.is_exact == 0
 
     @property
     def error(self) -> float:
-        return float(np.max(np.abs(self.difference)))
+        return float(np.max(np.abs(self.checked.difference)))
 
-    def first_variables(self) -> np.ndarray:
+    def first_variables(self, draw: np.ndarray, n_problems: int) -> np.ndarray:
+        n_random, n_nearest = (
+            max(n // n_problems, FEWEST_ROWS) for n in (RANDOM_ROWS, NEAREST_ROWS)
+        )
         gradient = _reduced(self.problem, self.alpha, self.gradient)
         free = (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
         checked = free.copy()
         bounded = np.flatnonzero(~free)
-        if len(bounded) > NEAREST_ROWS:
-            near = np.argpartition(np.abs(gradient[bounded]), NEAREST_ROWS)[:NEAREST_ROWS]
+        if len(bounded) > n_nearest:
+            near = np.argpartition(np.abs(gradient[bounded]), n_nearest)[:n_nearest]
             bounded = bounded[near]
         checked[bounded] = True
         others = np.flatnonzero(~checked)
-        if len(others) > RANDOM_ROWS:
-            drawn = self.draw[self.problem.rows[others]]
-            others = others[np.argpartition(drawn, RANDOM_ROWS)[:RANDOM_ROWS]]
+        if len(others) > n_random:
+            drawn = draw[self.problem.rows[others]]
+            others = others[np.argpartition(drawn, n_random)[:n_random]]
         checked[others] = True
         return np.flatnonzero(checked)
-
-    def replace(self, checked: np.ndarray, exact: np.ndarray) -> None:
-        self.difference[checked] = exact - self.gradient[checked]
-        self.gradient[checked] = exact
-        self.remaining[checked] = False
 
     def doubtful(self, neglected: float) -> np.ndarray:
         """Variables that might violate, or show in the objective, and were not checked yet."""
@@ -149,12 +180,12 @@ class _Check:
     def _objective_error(self) -> float:
         """Relative error of the objective from the support vectors that were not checked, estimated
         from those that were."""
-        weight = np.abs(self.alpha)
-        unchecked = weight[self.remaining].sum()
+        weight, remaining = np.abs(self.alpha), self.remaining
+        unchecked = weight[remaining].sum()
         if unchecked == 0:
             return 0.0
-        checked = max(weight[~self.remaining].sum(), 1e-300)
-        seen = abs(np.dot(self.alpha, self.difference)) / checked
+        checked = max(weight[~remaining].sum(), 1e-300)
+        seen = abs(np.dot(self.alpha, self.checked.difference)) / checked
         objective = abs(np.dot(self.alpha, self.gradient - self.problem.linear))
         return float(seen * unchecked / max(objective, 1e-300))
 
@@ -170,7 +201,7 @@ class _Check:
             violation + neglected * (1 if problem.group is None else 2),
             gap if is_convex else None,
             kernel_error=0.0 if every_row else self.error,
-            n_checked=int(np.count_nonzero(~self.remaining)),
+            n_checked=int(np.count_nonzero(self.checked.is_exact)),
             multipliers=tuple(multipliers),
         )
 

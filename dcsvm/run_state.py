@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from dcsvm.certificate import Checked
 from dcsvm.formulation import BoxProblem
 from dcsvm.iterate import Iterate
 from dcsvm.level_measure import LevelState
@@ -25,7 +26,8 @@ class RunState:
     `begun_with` int32: what the step in progress began with (the rows that a level's clusters are
     sampled from, with `rng` as it was then; the variables of refine); None between steps.
     `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
-    the model of the early level, or of the last level before it. `neglected` bounds what the solver
+    the model of the early level, or of the last level before it. `checked`: how far the float64
+    check of alpha is, where that goes on. `neglected` bounds what the solver
     left out of any entry of the gradient, `seconds_before` are those of earlier processes."""
 
     iterate: Iterate
@@ -39,6 +41,7 @@ class RunState:
     is_global: bool = True
     seconds_before: float = 0.0
     early: EarlyModel | None = None
+    checked: Checked | None = None
     levels: list[LevelState | None] = field(default_factory=list)
 
     def to_plain(self) -> tuple[dict, dict[str, np.ndarray]]:
@@ -63,6 +66,9 @@ class RunState:
         }
         if self.begun_with is not None:
             arrays["begun_with"] = self.begun_with
+        if self.checked is not None:
+            arrays["is_exact"] = self.checked.is_exact
+            arrays["difference"] = self.checked.difference
         for number, support in enumerate(report.support_by_level):
             arrays[f"support_{number}"] = support
         for number, level in enumerate(self.levels):
@@ -77,6 +83,9 @@ class RunState:
         Raises ValueError, KeyError or TypeError for what is not of a run of this problem."""
         iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
         _check_iterate(iterate, problem)
+        if "is_exact" in arrays:
+            self.checked = Checked(arrays["is_exact"], arrays["difference"])
+            _check_checked(self.checked, problem)
         if arrays["whole_tolerance"].shape != self.whole_tolerance.shape:
             raise ValueError("whole_tolerance")
         self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
@@ -109,6 +118,15 @@ def _check_numbers(numbers: np.ndarray, end: int) -> None:
         raise ValueError("numbers do not ascend")
     if len(numbers) and not 0 <= numbers[0] <= numbers[-1] < end:
         raise ValueError("numbers out of range")
+
+
+def _check_checked(checked: Checked, problem: BoxProblem) -> None:
+    if checked.is_exact.shape != (problem.size,) or checked.is_exact.dtype != np.uint8:
+        raise ValueError("what is checked")
+    if checked.difference.shape != (problem.size,) or checked.difference.dtype != np.float64:
+        raise ValueError("what the check changed")
+    if not np.all(np.isfinite(checked.difference)):
+        raise ValueError("what the check changed")
 
 
 def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:

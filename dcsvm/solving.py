@@ -5,11 +5,12 @@ the whole problem solved to the tolerance and checked (conquer, the last step of
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.certificate import Certificate, check
+from dcsvm.certificate import Certificate, Checked, check
 from dcsvm.checkpoint import Checkpoint
 from dcsvm.formulation import Formulation
 from dcsvm.iterate import Iterate
@@ -23,7 +24,7 @@ from dcsvm.run_state import RunState
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
-VALUES_AT_ONCE = 10**9  # kernel values of a gradient between two chances of a checkpoint
+VALUES_AT_ONCE = 3 * 10**8  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 
 
@@ -118,6 +119,12 @@ class Solving:
     def report(self) -> TrainReport:
         return self.state.report
 
+    @property
+    def unit_in_groups(self) -> np.ndarray:
+        """Of every variable the unit in whose sums it is: groups apart, coupled by a sum or not."""
+        n_groups = self.locality.n_groups
+        return self.formulation.number * n_groups + self.locality.group[self.problem.rows]
+
     def sizes_of(self, variables: np.ndarray) -> np.ndarray:
         """How many of these variables, ascending, are in each unit."""
         return np.diff(np.searchsorted(variables, self.units))
@@ -142,18 +149,12 @@ class Solving:
         support vectors or none."""
         start, state = time.perf_counter(), self.state
         others = np.flatnonzero(~self.iterate.is_known)
-        n_sv = max(int(np.count_nonzero(self.alpha)), 1)
-        n_values = 0
-        for some in np.array_split(others, len(others) * n_sv // VALUES_AT_ONCE + 1):
-            gradient, n = self.gradient_of(some, self.reach, float64=False, stop=self.stop)
+        for some, gradient, n_values in self.gradients_of(others, self.reach, float64=False):
             self.iterate.learn(some, gradient)
-            n_values += n
-            if self.checkpoint is not None and self.checkpoint.is_due:
-                self.save()
+            self.report.counts["kernel_evaluations"] += n_values
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
-        self.report.counts["kernel_evaluations"] += n_values
 
     def gradient_of(
         self,
@@ -166,9 +167,9 @@ class Solving:
         """Gradient of some variables, from float64 or from float32 kernel values, those between
         groups and out of reach left out; and the number of kernel values. Raises Stopped."""
         support = np.flatnonzero(self.alpha)
-        formulation, n_groups = self.formulation, self.locality.n_groups
-        unit = formulation.number * n_groups + self.locality.group[self.problem.rows]
-        terms = Terms(self.problem.rows, unit, unit % (formulation.n_problems_of_fold * n_groups))
+        unit = self.unit_in_groups
+        n_families = self.formulation.n_problems_of_fold * self.locality.n_groups
+        terms = Terms(self.problem.rows, unit, unit % n_families)
         sums, n_values = sums_of_units(
             self.data,
             terms.take(variables),
@@ -181,9 +182,27 @@ class Solving:
         )
         return sums - self.problem.linear[variables], n_values
 
-    def exact_gradient_of(self, variables: np.ndarray) -> np.ndarray:
-        reach = self.locality.between
-        return self.gradient_of(variables, reach, float64=True, stop=self.stop)[0]
+    def gradients_of(
+        self, variables: np.ndarray, reach: Reach, *, float64: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """(some of the variables, their gradient, the number of kernel values) until all have one;
+        in between checkpoints are stored, where they are kept. Raises Stopped."""
+        n_blocks = 1
+        if self.checkpoint is not None:
+            unit = self.unit_in_groups
+            n_sources = np.bincount(unit[self.alpha != 0], minlength=unit.max() + 1)
+            n_blocks += int(n_sources[unit[variables]].sum() / VALUES_AT_ONCE)
+        # in the order of rows, whose kernel values problems share
+        by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
+        for block in np.array_split(by_row, n_blocks):
+            some = np.sort(block)
+            yield some, *self.gradient_of(some, reach, float64=float64, stop=self.stop)
+            if self.checkpoint is not None and self.checkpoint.is_due:
+                self.save()
+
+    def exact_gradients(self, variables: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for some, gradient, _ in self.gradients_of(variables, self.locality.between, float64=True):
+            yield some, gradient
 
     def conquer(self) -> None:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
@@ -202,9 +221,10 @@ class Solving:
         for attempt in range(LARGEST_REFINEMENTS):
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
-            self.solve(
-                members, self.sizes_of(members), max(SOLVER_TOLERANCE * tolerance, attainable)
-            )
+            if state.checked is None:
+                self.solve(
+                    members, self.sizes_of(members), max(SOLVER_TOLERANCE * tolerance, attainable)
+                )
             certificates |= self.verify(folds, attempt)
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0 or tolerance < attainable:
@@ -228,6 +248,8 @@ class Solving:
     def verify(self, folds: list[int], attempt: int) -> dict[int, Certificate]:
         """The certificates of some folds; every attempt draws other random rows."""
         start = time.perf_counter()
+        if self.state.checked is None:
+            self.state.checked = Checked.nothing(self.problem.size)
         parts = [self.formulation.parts_of_fold(k) for k in folds]
         found = iter(
             check(
@@ -235,14 +257,17 @@ class Solving:
                 [part for own in parts for part in own],
                 self.alpha,
                 self.gradient,
-                self.exact_gradient_of,
+                self.state.checked,
+                self.exact_gradients,
                 self.data,
                 self.locality,
                 neglected=self.state.neglected,
                 every_row=self.options.certify,
+                n_problems=self.formulation.n_problems,
                 seed=self.options.seed + attempt,
             )
         )
+        self.state.checked = None
         self.report.seconds_verify += time.perf_counter() - start
         return {
             k: Certificate.of_all([next(found) for _ in own])

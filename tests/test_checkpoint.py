@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from reference import labelled_rows
 
-from dcsvm import _core, checkpoint
+from dcsvm import _core, checkpoint, solving
 from dcsvm.checkpoint import Checkpoint, CheckpointError
 from dcsvm.dataset import Rows
 from dcsvm.model_file import load_model
 from dcsvm.report import Progress
+from dcsvm.solving import Solving
 from dcsvm.training import TrainOptions, train_rows
 
 LEVELS = {"levels": 3, "branching": 2, "early_level": 2}
@@ -115,6 +116,34 @@ def test_a_stopped_run_has_the_last_level_as_its_early_model(data, tmp_path):
     assert np.mean(model.predict(data[0], method="early") == data[1]) > 0.6
 
 
+def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    monkeypatch.setattr(solving, "VALUES_AT_ONCE", 100_000)
+    gradient_of, sizes = Solving.gradient_of, []
+
+    def counted(self, variables, *rest, float64, **more):
+        if float64:
+            sizes.append(len(variables))
+            if len(sizes) == n_before_kill:
+                raise KeyboardInterrupt
+        return gradient_of(self, variables, *rest, float64=float64, **more)
+
+    monkeypatch.setattr(Solving, "gradient_of", counted)
+    n_before_kill = None
+    model, report = train(data, tmp_path / "whole", **LEVELS)
+    n_checked = sum(sizes)
+    n_before_kill, sizes[:] = len(sizes) // 2, []
+    with pytest.raises(KeyboardInterrupt):
+        train(data, tmp_path / "c", **LEVELS)
+    n_done, n_before_kill, sizes[:] = sum(sizes[:-1]), None, []
+    resumed, again = train(data, tmp_path / "c", resume=True, **LEVELS)
+    assert 0 < sum(sizes) == n_checked - n_done
+    assert again.kernel_error == report.kernel_error
+    assert again.n_checked == report.n_checked
+    assert resumed.exact.coef.tobytes() == model.exact.coef.tobytes()
+
+
 def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypatch):
     """Every state that was ever stored is one to go on from."""
     monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
@@ -206,6 +235,14 @@ def test_checkpoints_that_lie_are_refused(data, tmp_path, number):
         train(data, tmp_path / "c", resume=True, **LEVELS)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def hears_sigint():
+    """Shells start commands in the background with SIGINT ignored, and those that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def command(*arguments):
     code = "from dcsvm.cli.train import main; main()"
     return [sys.executable, "-c", code, "-q", *map(str, arguments)]
@@ -213,8 +250,8 @@ def command(*arguments):
 
 @pytest.fixture(scope="module")
 def slow_file(tmp_path_factory):
-    """A file that trains for seconds: large C on noise."""
-    X, y = labelled_rows(6000, 6, seed=7, noise=0.4)
+    """A file that trains for long, on a fast machine too: large C on noise."""
+    X, y = labelled_rows(20_000, 6, seed=7, noise=0.4)
     path = tmp_path_factory.mktemp("slow") / "slow.tr"
     with open(path, "w", encoding="ascii") as file:
         for label, row in zip(y, X, strict=True):

@@ -51,7 +51,7 @@ MODULES = {
     "held_out": {"extraction", "folds", "formulation", "kernel_sums", "model", "preparation",
                  "probability"},
     "iterate": set(),
-    "run_state": {"formulation", "iterate", "level_measure", "model", "report"},
+    "run_state": {"certificate", "formulation", "iterate", "level_measure", "model", "report"},
     "checkpoint": {"dataset", "model", "model_file", "options"},
     "stopped": {"certificate", "_core"},
     "warm_start": {"dataset", "formulation", "model", "options"},

@@ -5,6 +5,7 @@ import pytest
 from reference import (
     certificate,
     dense_rows,
+    grid_rows,
     kernel_values,
     labelled_rows,
     objective,
@@ -651,11 +652,14 @@ def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
 # --------------------------------------------------------------- larger than the working set (2048)
 
 
-@pytest.fixture(scope="module")
-def large():
-    """A problem of more variables than one working set, with enough features to be cached."""
+@pytest.fixture(scope="module", params=[0, 100], ids=["computed", "cached"])
+def large(request):
+    """A problem of more variables than one working set; with 100 more features, which hardly change
+    it, kernel rows are dear enough to be cached."""
     X, y = labelled_rows(3000, 40, seed=31, noise=0.05)
-    return X, np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0) * np.where(y > 9, -1, 1)
+    more = grid_rows(3000, request.param, seed=32) / 100
+    signs = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)
+    return np.hstack([X, more]), signs * np.where(y > 9, -1, 1)
 
 
 LARGE_KERNEL = ("rbf", 0.05, 0.0, 0)
@@ -707,6 +711,24 @@ def test_the_size_of_the_cache_does_not_change_the_optimum(large):
         assert report["converged"]
         objectives.append(report["objective"])
     assert np.ptp(objectives) <= 1e-6 * abs(objectives[0])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_cached_kernel_value_is_the_same_bits_and_not_computed_for_the_working_set(large, bias):
+    X, y = large
+    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    (alpha, gradient, (read,)), (other, other_gradient, (computed,)) = (
+        solve(X, LARGE_KERNEL, problem, tolerance=1e-3, cache_bytes=cache_bytes, threads=2)
+        for cache_bytes in (100_000_000, 0)
+    )
+    assert alpha.tobytes() == other.tobytes()
+    assert gradient.tobytes() == other_gradient.tobytes()
+    in_rows = read["rows_reused"] * len(y)
+    if X.shape[1] > 40:
+        assert read["rows_reused"] > 0
+        assert computed["kernel_evaluations"] - read["kernel_evaluations"] > 1.02 * in_rows
+    else:
+        assert computed["kernel_evaluations"] == read["kernel_evaluations"]
 
 
 def test_threads_do_not_change_a_bit_of_a_large_problem(large):

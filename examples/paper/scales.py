@@ -1,7 +1,7 @@
 """How much is measured: small in minutes, medium in hours, full as in the paper where it can be.
 
-Rows are the most that are used of a data set, None is all. Where LIBSVM would need days on the
-whole of it (convergence, grids, the polynomial kernel) full is a sample too.
+Rows are the most that are used of a data set, None is all. Full is a sample too where one run is
+many (convergence, the polynomial kernel, grids), for which LIBSVM would need days.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ SCALES = {
             prediction_rows=100_000,
             level_rows=100_000,
             support_rows=50_000,
-            convergence_rows=20_000,
-            polynomial_rows=10_000,
-            grid_rows=5_000,
-            grid_test_rows=20_000,
+            convergence_rows=10_000,
+            polynomial_rows=5_000,
+            grid_rows=3_000,
+            grid_test_rows=10_000,
             timeout=1_800,
         ),
         Scale(
@@ -79,10 +79,10 @@ SCALES = {
             prediction_rows=None,
             level_rows=None,
             support_rows=None,
-            convergence_rows=50_000,
-            polynomial_rows=50_000,
-            grid_rows=20_000,
-            grid_test_rows=None,
+            convergence_rows=20_000,
+            polynomial_rows=20_000,
+            grid_rows=5_000,
+            grid_test_rows=20_000,
             timeout=4 * 3_600,
             subsets=(("covtype", 50_000),),
         ),
