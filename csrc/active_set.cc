@@ -31,6 +31,23 @@ void ActiveSet::load(const BoxQp& qp, const std::vector<std::int32_t>& variables
   }
 }
 
+void ActiveSet::write_back(double* alpha_of) const {
+  for (std::size_t p = 0; p < size(); ++p) alpha_of[index[p]] = alpha[p];
+}
+
+std::vector<std::int32_t> ActiveSet::others(std::size_t n_variables) const {
+  std::vector<std::int32_t> variables;
+  std::size_t p = 0;
+  for (std::size_t i = 0; i < n_variables; ++i) {
+    if (p < size() && static_cast<std::size_t>(index[p]) == i) {
+      ++p;
+    } else {
+      variables.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  return variables;
+}
+
 double ActiveSet::measure(int n_groups) {
   std::vector<GroupRange> ranges(static_cast<std::size_t>(n_groups));
   for (std::size_t p = 0; p < group.size(); ++p) {

@@ -34,6 +34,8 @@ struct ActiveSet {
 
   void load(const BoxQp& qp, const std::vector<std::int32_t>& variables, const double* alpha_of,
             const double* gradient_of, std::size_t n_lanes);
+  void write_back(double* alpha_of) const;
+  std::vector<std::int32_t> others(std::size_t n_variables) const;  // ascending
   // Computes violations, violators and multipliers; returns the largest violation.
   double measure(int n_groups);
   // Counts another outer step; returns how many variables have been quiet for long enough to be

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace dcsvm {
@@ -26,6 +27,18 @@ struct BoxQp {
 
   std::size_t row_of(std::size_t i) const { return row ? static_cast<std::size_t>(row[i]) : i; }
   int group_of(std::size_t i) const { return group ? group[i] : -1; }
+  std::vector<std::int32_t> everything() const {
+    std::vector<std::int32_t> variables(size);
+    std::iota(variables.begin(), variables.end(), 0);
+    return variables;
+  }
+  std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& variables) const {
+    if (!row) return variables;
+    std::vector<std::int32_t> rows;
+    rows.reserve(variables.size());
+    for (const std::int32_t i : variables) rows.push_back(row[i]);
+    return rows;
+  }
 };
 
 // Amount by which moving alpha inside its bounds can still follow the negative gradient.

@@ -1,7 +1,6 @@
 #include "smo.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -9,8 +8,9 @@
 
 #include "active_kernel.h"
 #include "active_set.h"
-#include "kernel_product.h"
 #include "selection.h"
+#include "timer.h"
+#include "whole_gradient.h"
 #include "working_kernel.h"
 #include "working_set.h"
 
@@ -32,26 +32,12 @@ constexpr double inner_share = 0.3;         // of the tolerance: no need to be b
 // computed from nothing before convergence is declared.
 constexpr double largest_neglected = 0.1;
 constexpr double largest_shrink_margin = 0.2;
-// Variables, and kernel values, of a block of a product that is stopped between blocks.
-constexpr std::size_t smallest_block = 4096, values_of_block = 1000000000;
 // Of a working set: float32 values as they are, as they were and as they are computed, and a
 // float64 factor. Of a variable: counted from the arrays below, those of a kernel product, and the
 // iterate.
 constexpr std::size_t bytes_per_pair = 3 * sizeof(float) + sizeof(double);
 constexpr std::size_t bytes_per_variable = 135;
 constexpr int most_stalls = 6;  // each asks ten times more of the working set
-
-class Timer {
- public:
-  explicit Timer(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
-  ~Timer() {
-    total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double& total_;
-  std::chrono::steady_clock::time_point start_;
-};
 
 class Solver {
  public:
@@ -60,11 +46,9 @@ class Solver {
       : setup_(setup),
         points_(points),
         qp_(qp),
-        alpha_(iterate.alpha),
-        gradient_(iterate.gradient),
-        base_(iterate.base),
-        known_(iterate.known),
+        iterate_(iterate),
         options_(options),
+        whole_(setup, points, qp, iterate, options, report_),
         kernel_(setup, points, options.reach, options.cache_bytes, options.lane_bytes,
                 options.n_threads) {}
 
@@ -79,13 +63,7 @@ class Solver {
   bool rebuild();
   bool add_everything_cached();
   bool add_change(const std::vector<std::int32_t>& variables);
-  void begin_from_zero();
-  bool settle();
-  void neglect(const std::vector<double>& weights);
   void activate();
-  void write_back();
-  void publish();
-  double everywhere_violation() const;
 
   // one outer step on the active variables
   double measure();
@@ -103,27 +81,19 @@ class Solver {
   bool is_stopped() const { return options_.stop && options_.stop->is_requested(); }
 
   std::size_t n_active() const { return active_.size(); }
-  std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& variables) const {
-    std::vector<std::int32_t> rows;
-    rows.reserve(variables.size());
-    for (const std::int32_t i : variables)
-      rows.push_back(static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(i))));
-    return rows;
-  }
   std::int32_t row_at(std::int32_t position) const {
     return static_cast<std::int32_t>(
         qp_.row_of(static_cast<std::size_t>(active_.index[static_cast<std::size_t>(position)])));
   }
+
   const KernelSetup& setup_;
   const Points& points_;
   const BoxQp& qp_;
-  double* alpha_;
-  double* gradient_;
-  double* base_;
-  Known* known_;
+  const Iterate& iterate_;
   const SolveOptions& options_;
   SolveReport report_;
 
+  WholeGradient whole_;
   ActiveSet active_;
   ActiveKernel kernel_;
   std::int64_t rows_since_rebuild_ = 0;
@@ -145,9 +115,8 @@ SolveReport Solver::run() {
   report_.pairs_skipped += count.skipped;
   report_.rows_computed = count.rows_computed;
   report_.rows_reused = count.rows_reused;
-  const auto is_known = [](Known known) { return known == Known::at_alpha; };
-  if (std::all_of(known_, known_ + qp_.size, is_known)) {
-    const Optimality result = optimality(qp_, alpha_, gradient_);
+  if (!whole_.has(Known::nothing) && !whole_.has(Known::at_base)) {
+    const Optimality result = whole_.optimality();
     report_.violation = result.violation;
     report_.objective = result.objective;
     report_.gap = result.gap;
@@ -162,11 +131,11 @@ void Solver::descend() {
     if (violation <= options_.tolerance) {
       if (!synchronise()) return;
       if (report_.neglected > largest_neglected * options_.tolerance && !rebuild()) return;
-      if (everywhere_violation() <= options_.tolerance || !may_go_on()) return;
+      if (whole_.optimality().violation <= options_.tolerance || !may_go_on()) return;
       if (n_active() < qp_.size) {
         activate();
       } else {
-        std::copy_n(gradient_, qp_.size, active_.gradient.begin());
+        std::copy_n(iterate_.gradient, qp_.size, active_.gradient.begin());
       }
       continue;
     }
@@ -185,85 +154,52 @@ void Solver::descend() {
 // The initial gradient. Where rows are cached and dear, all variables are active and their rows are
 // computed once for the gradient and for the steps to come.
 bool Solver::start() {
-  if (std::find(known_, known_ + qp_.size, Known::nothing) == known_ + qp_.size) {
+  if (!whole_.has(Known::nothing)) {
     report_.neglected = options_.gradient_error;
-    std::vector<std::int32_t> stale;
-    for (std::size_t i = 0; i < qp_.size; ++i) {
-      if (known_[i] == Known::at_base) stale.push_back(static_cast<std::int32_t>(i));
-    }
-    if (!add_change(stale)) return false;
-    settle();
+    if (!add_change(whole_.at_base())) return false;
+    whole_.settle();
     activate();
     return true;
   }
   const auto n_support = static_cast<std::size_t>(
-      std::count_if(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; }));
+      std::count_if(iterate_.alpha, iterate_.alpha + qp_.size, [](double a) { return a != 0.0; }));
   const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
   const bool keep_rows = fits && has_dear_rows(setup_, points_);
   if (n_support == 0 || keep_rows) {
-    begin_from_zero();
-    std::vector<std::int32_t> everything(qp_.size);
-    std::iota(everything.begin(), everything.end(), 0);
-    load(everything);
-    return n_support > 0 ? rebuild() : settle();
+    whole_.set_to_zero();
+    if (n_support == 0) whole_.settle();
+    load(qp_.everything());
+    return n_support == 0 || rebuild();
   }
   if (!rebuild()) return false;
   activate();
   return true;
 }
 
-// The gradient is that of zero.
-void Solver::begin_from_zero() {
-  for (std::size_t i = 0; i < qp_.size; ++i) gradient_[i] = -qp_.linear[i];
-  std::fill_n(base_, qp_.size, 0.0);
-  std::fill_n(known_, qp_.size, Known::at_base);
-}
-
-// The gradient is that of alpha.
-bool Solver::settle() {
-  std::copy_n(alpha_, qp_.size, base_);
-  std::fill_n(known_, qp_.size, Known::at_alpha);
-  return true;
-}
-
-// Brings alpha_ and gradient_ up to date for all variables: those that were shrunk away get what
-// changed since.
+// Brings the iterate up to date for all variables: those that were shrunk away get what changed
+// since.
 bool Solver::synchronise() {
-  publish();
-  if (n_active() < qp_.size) {
-    std::vector<std::int32_t> inactive;
-    std::size_t p = 0;
-    for (std::size_t i = 0; i < qp_.size; ++i) {
-      if (p < n_active() && static_cast<std::size_t>(active_.index[p]) == i) {
-        ++p;
-      } else {
-        inactive.push_back(static_cast<std::int32_t>(i));
-      }
-    }
-    if (!add_change(inactive)) return false;
-  }
+  whole_.take(active_);
+  if (n_active() < qp_.size && !add_change(active_.others(qp_.size))) return false;
   rows_since_rebuild_ = 0;
-  return settle();
+  whole_.settle();
+  return true;
 }
 
 // The gradient of all variables from nothing; where all of them are active, with the rows that are
 // cached.
 bool Solver::rebuild() {
   report_.neglected = 0;
-  begin_from_zero();
-  if (kernel_.has_cache() && n_active() == qp_.size) {
-    if (!add_everything_cached()) return false;
-  } else {
-    std::vector<std::int32_t> everything(qp_.size);
-    std::iota(everything.begin(), everything.end(), 0);
-    if (!add_change(everything)) return false;
-  }
-  return settle();
+  whole_.set_to_zero();
+  const bool is_cached = kernel_.has_cache() && n_active() == qp_.size;
+  if (!(is_cached ? add_everything_cached() : add_change(qp_.everything()))) return false;
+  whole_.settle();
+  return true;
 }
 
 bool Solver::add_everything_cached() {
   Timer timer(report_.seconds_rebuild);
-  std::copy_n(gradient_, qp_.size, active_.gradient.begin());
+  std::copy_n(iterate_.gradient, qp_.size, active_.gradient.begin());
   std::vector<std::int32_t> support;
   std::vector<double> weights;
   for (std::size_t p = 0; p < n_active(); ++p) {
@@ -273,53 +209,15 @@ bool Solver::add_everything_cached() {
   }
   kernel_.add(support, weights, active_.gradient.data(), options_.stop);
   if (is_stopped()) return false;
-  std::copy_n(active_.gradient.begin(), qp_.size, gradient_);
+  std::copy_n(active_.gradient.begin(), qp_.size, iterate_.gradient);
   ++report_.rebuilds;
   return true;
 }
 
-// gradient_ of some variables, which is that of base_, += K (alpha_ - base_). It goes block by
-// block, so that what is done is not lost when it is stopped.
 bool Solver::add_change(const std::vector<std::int32_t>& variables) {
-  Timer timer(report_.seconds_rebuild);
-  std::vector<std::int32_t> sources;
-  std::vector<double> weights;
-  sources.reserve(qp_.size);
-  weights.reserve(qp_.size);
-  for (std::size_t i = 0; i < qp_.size; ++i) {
-    if (alpha_[i] == base_[i]) continue;
-    sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
-    weights.push_back(alpha_[i] - base_[i]);
-  }
-  if (sources.empty() || variables.empty()) return true;
-  const std::vector<std::int32_t> targets = rows_of(variables);
-  const std::size_t block = std::max(smallest_block, values_of_block / sources.size());
-  std::vector<double> sums(std::min(block, targets.size()));
-  ProductCount count;
-  for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {
-    const std::size_t n = std::min(block, targets.size() - begin);
-    const ProductCount done = kernel_product(
-        setup_, {&points_, targets.data() + begin, n}, {&points_, sources.data(), sources.size()},
-        {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, options_.reach,
-        options_.n_threads, sums.data(), options_.stop);
-    count.add(done);
-    for (std::size_t k = 0; done.complete && k < n; ++k) {
-      const std::int32_t i = variables[begin + k];
-      gradient_[i] += sums[k];
-      known_[i] = Known::at_alpha;
-    }
-    if (begin + n < targets.size() && is_asked()) options_.published();
-  }
-  report_.kernel_evaluations += count.evaluated;
-  report_.pairs_skipped += count.skipped;
-  if (count.skipped > 0) neglect(weights);
-  ++report_.rebuilds;
-  return count.complete;
-}
-
-// Kernel values out of reach were left out of a product with these weights.
-void Solver::neglect(const std::vector<double>& weights) {
-  for (const double w : weights) report_.neglected += options_.reach.value * std::fabs(w);
+  return whole_.add_change(variables, [this] {
+    if (is_asked()) options_.published();
+  });
 }
 
 // Returns whether the iterate is to be brought up to date, and `published` to be called.
@@ -332,51 +230,35 @@ bool Solver::may_go_on() {
   if (stalls_ >= most_stalls) return false;
   if (options_.max_iterations >= 0 && report_.iterations >= options_.max_iterations) return false;
   if (is_asked()) {
-    // those that are shrunk away later need their gradient at base_
-    const std::vector<double> at_base(gradient_, gradient_ + qp_.size);
-    publish();
+    // those that are shrunk away later need their gradient at base
+    const std::vector<double> at_base(iterate_.gradient, iterate_.gradient + qp_.size);
+    whole_.take(active_);
     options_.published();
-    std::copy(at_base.begin(), at_base.end(), gradient_);
+    std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
   }
   return !is_stopped();
 }
 
-double Solver::everywhere_violation() const { return optimality(qp_, alpha_, gradient_).violation; }
-
-void Solver::write_back() {
-  for (std::size_t p = 0; p < n_active(); ++p) alpha_[active_.index[p]] = active_.alpha[p];
-}
-
-// Makes the iterate what the active variables are now; the others' gradient is that of base_.
-void Solver::publish() {
-  write_back();
-  std::fill_n(known_, qp_.size, Known::at_base);
-  for (std::size_t p = 0; p < n_active(); ++p) {
-    gradient_[active_.index[p]] = active_.gradient[p];
-    known_[active_.index[p]] = Known::at_alpha;
-  }
-}
-
 // Chooses the active variables after a rebuild: all but those far inside their bound's side.
 void Solver::activate() {
-  const Optimality now = optimality(qp_, alpha_, gradient_);
-  const double margin = largest_shrink_margin;
-  const bool started = std::any_of(alpha_, alpha_ + qp_.size, [](double a) { return a != 0.0; });
+  const Optimality now = whole_.optimality();
+  const double* alpha = iterate_.alpha;
+  const bool started = std::any_of(alpha, alpha + qp_.size, [](double a) { return a != 0.0; });
   std::vector<std::int32_t> variables;
   for (std::size_t i = 0; i < qp_.size; ++i) {
     const int group = qp_.group_of(i);
     const double g =
-        gradient_[i] + (group < 0 ? 0.0 : now.multipliers[static_cast<std::size_t>(group)]);
-    const bool quiet = projected_gradient(alpha_[i], qp_.lower[i], qp_.upper[i], g) == 0.0 &&
-                       std::fabs(g) > margin;
+        iterate_.gradient[i] + (group < 0 ? 0.0 : now.multipliers[static_cast<std::size_t>(group)]);
+    const bool quiet = projected_gradient(alpha[i], qp_.lower[i], qp_.upper[i], g) == 0.0 &&
+                       std::fabs(g) > largest_shrink_margin;
     if (!started || !quiet) variables.push_back(static_cast<std::int32_t>(i));
   }
   load(variables);
 }
 
 void Solver::load(const std::vector<std::int32_t>& variables) {
-  kernel_.load(rows_of(variables));
-  active_.load(qp_, variables, alpha_, gradient_, kernel_.n_lanes());
+  kernel_.load(qp_.rows_of(variables));
+  active_.load(qp_, variables, iterate_.alpha, iterate_.gradient, kernel_.n_lanes());
   working_.clear();
 }
 
@@ -497,7 +379,7 @@ void Solver::update_gradient(const std::vector<std::int32_t>& changed,
                              const std::vector<double>& step) {
   Timer timer(report_.seconds_tiles);
   rows_since_rebuild_ += static_cast<std::int64_t>(changed.size());
-  if (kernel_.add(changed, step, active_.gradient.data())) neglect(step);
+  if (kernel_.add(changed, step, active_.gradient.data())) whole_.neglect(step);
 }
 
 // Drops variables that have been at a bound, pointing outwards, for some outer steps (the rule of
@@ -520,10 +402,10 @@ void Solver::shrink() {
 }
 
 void Solver::compact(const std::vector<std::int32_t>& kept) {
-  write_back();
+  active_.write_back(iterate_.alpha);
   std::vector<std::int32_t> variables;
   for (const std::int32_t p : kept) variables.push_back(active_.index[static_cast<std::size_t>(p)]);
-  kernel_.compact(kept, rows_of(variables));
+  kernel_.compact(kept, qp_.rows_of(variables));
   const std::vector<std::int32_t> position = active_.keep(kept, kernel_.n_lanes());
   // members of the working set that stay are carried over with their kernel values
   std::vector<std::int32_t> carried, from;

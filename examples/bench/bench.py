@@ -27,7 +27,8 @@ from verification import verification_seconds
 
 def main() -> int:
     options = parse_arguments()
-    solvers = [Dcsvm()] + [Dcsvm("direct", ("-l", "0"))] * options.direct
+    solvers = [Dcsvm(bias=options.bias)]
+    solvers += [Dcsvm("direct", ("-l", "0"), bias=options.bias)] * options.direct
     solvers += [PEERS[name] for name in options.peers]
     about = machine.describe(options.dcsvm_train)
     results: list[Result] = []
@@ -181,6 +182,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--timeout", type=float, default=1200, metavar="S", help="for a single run")
     add("--peers", type=names, default=",".join(PEERS), metavar="LIST", help="of these")
     add("--direct", action="store_true", help="run ours with -l 0 too")
+    add("--bias", action="store_true", help="train ours with --bias, as its peers are")
     add("--accuracy", action="store_true", help="predict the test files too")
     add("--json", type=Path, metavar="FILE", help="all raw numbers, rewritten after every case")
     add("--count", type=int, default=20, help="how many random cases")

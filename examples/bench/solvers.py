@@ -110,10 +110,11 @@ class Run:
 class Dcsvm:
     """This project. Exit code 3 is a usable model that did not converge: the check will tell."""
 
-    bias, slack, change = False, 1e-9, staticmethod(row.as_float32)
+    slack, change = 1e-9, staticmethod(row.as_float32)
 
-    def __init__(self, name: str = "dcsvm", options: tuple[str, ...] = ()):
-        self.name, self.options = name, options
+    def __init__(self, name: str = "dcsvm", options: tuple[str, ...] = (), *, bias: bool = False):
+        self.name, self.bias = name, bias
+        self.options = (*options, "--bias") if bias else options
 
     def program(self, setup: Setup) -> str:
         return setup.dcsvm_train
