@@ -213,7 +213,8 @@ double WorkingSetSolver::descend_one_sum(double tolerance, std::int64_t max_upda
 }
 
 // Moves alpha_i up and alpha_j down by the same, as far as the objective falls and the bounds
-// allow; false where that is below the resolution of alpha.
+// allow; false where that is below the resolution of alpha. One of them that is by less than that
+// from its bound is put there, or it would be in the way for ever.
 bool WorkingSetSolver::move_pair(std::size_t i, std::size_t j, double curvature, double* step_i,
                                  double* step_j, double* gain) {
   const double room = std::min(set_.upper[i] - set_.alpha[i], set_.alpha[j] - set_.lower[j]);
@@ -221,7 +222,7 @@ bool WorkingSetSolver::move_pair(std::size_t i, std::size_t j, double curvature,
   const double t = std::min(slope / curvature, room);
   const double new_i = t == set_.upper[i] - set_.alpha[i] ? set_.upper[i] : set_.alpha[i] + t;
   const double new_j = t == set_.alpha[j] - set_.lower[j] ? set_.lower[j] : set_.alpha[j] - t;
-  if (new_i == set_.alpha[i] || new_j == set_.alpha[j]) return false;
+  if (t < room && (new_i == set_.alpha[i] || new_j == set_.alpha[j])) return false;
   *gain += t * (slope - 0.5 * curvature * t);
   *step_i = new_i - set_.alpha[i];
   *step_j = new_j - set_.alpha[j];

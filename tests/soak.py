@@ -66,7 +66,7 @@ def random_options(rng, X):
         "branching": int(rng.integers(2, 5)),
         "clustering": str(rng.choice(["kernel", "kmeans"])),
         "tolerance": float(rng.choice([1e-2, 1e-3, 1e-4])),
-        "cache_mb": int(rng.choice([20, 100])),
+        "cache_mb": int(rng.choice([25, 100])),
         "threads": 2,
         "seed": int(rng.integers(1000)),
     }

@@ -306,6 +306,18 @@ def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
     assert f - at_best <= 1e-5 * (1 + abs(at_best))
 
 
+@pytest.mark.parametrize(("C", "sides"), [(1024.0, (-1, 1)), (32768.0, (-1,))])
+def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
+    """With a sum they can move by less than others resolve, and would stop the descent."""
+    X, y = labelled_rows(300, 4, seed=12, noise=0.1)
+    problem, kernel = with_bias(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
+    best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
+    start = np.where((best == 0) & np.isin(y, sides), y * 1.4e-17 * C, best)
+    alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=1e-3)
+    check_solution(X, kernel, problem, alpha, gradient, report, 1e-3)
+    assert abs(alpha.sum() - start.sum()) <= 1e-12 * C
+
+
 @pytest.mark.parametrize("others", [0, 40], ids=["two-groups", "two-groups-and-some-alone"])
 def test_two_sums_are_kept_and_their_optimum_found(others):
     X, y = labelled_rows(120, 4, seed=12)

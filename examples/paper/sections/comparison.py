@@ -38,7 +38,7 @@ def one(page: Page, chosen: dict) -> str:
             [
                 TITLES[method],
                 page.seconds(cells[method]),
-                ratio(results["libsvm"], result),
+                ratio(results["libsvm"], page.results.timeout(cells["libsvm"]), result),
                 percent(result and result["accuracy"]),
                 size(result),
                 number(peak),
@@ -52,9 +52,13 @@ def one(page: Page, chosen: dict) -> str:
     return f"**{title(name)}**{rows}, C={C:g}, gamma={gamma:.3g}\n\n{table(HEADING, lines)}"
 
 
-def ratio(libsvm: dict | None, result: dict | None) -> str:
-    known = libsvm and result and result["seconds"]
-    return number(libsvm["seconds"] / result["seconds"]) if known else "-"
+def ratio(libsvm: dict | None, limit: float | None, result: dict | None) -> str:
+    """LIBSVM's seconds, or the limit that it exceeded, over those of the result."""
+    if not result or not result["seconds"] or not (libsvm or limit):
+        return "-"
+    if libsvm:
+        return number(libsvm["seconds"] / result["seconds"])
+    return f">{number(limit / result['seconds'])}"
 
 
 def size(result: dict | None) -> str:
