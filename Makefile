@@ -21,7 +21,7 @@ STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
 READER = csrc/decimal.cc $(wildcard csrc/svmlight_*.cc)
 FUZZ_TARGETS = data model_rows decimal
-FUZZ_PYTHON = model range
+FUZZ_PYTHON = model range checkpoint
 SANITIZED = $(CURDIR)/build/asan/site
 preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-name=$(name).so))
 
@@ -83,7 +83,7 @@ fuzz-python: $(VENV)/ready
 	@if $(BIN)/python -c "import atheris" 2> /dev/null; then \
 		for target in $(FUZZ_PYTHON); do \
 			mkdir -p build/fuzz/corpus/$$target; \
-			$(BIN)/python tests/fuzz/parsers.py $$target -max_total_time=$(FUZZ) -max_len=600 \
+			$(BIN)/python tests/fuzz/parsers.py $$target -max_total_time=$(FUZZ) -max_len=2000 \
 				-dict=tests/fuzz/model.dict -artifact_prefix=build/fuzz/ -verbosity=0 \
 				build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
 		done; \

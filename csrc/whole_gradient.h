@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "active_set.h"
-#include "smo.h"
+#include "box_qp.h"
+#include "iterate.h"
+#include "kernel_tile.h"
+#include "solve_options.h"
 
 namespace dcsvm {
 

@@ -92,24 +92,30 @@ class Checkpoint:
         end = time.monotonic()
         self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
 
-    def load(self, state, problem, ends: list[int]) -> None:
-        """Make `state` what was stored; what a step has begun with is below its entry of `ends`.
-        Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
-        names the difference."""
+    def load(self, state, problem, n_rows: int, ends: list[int]) -> None:
+        """Make `state` what was stored. Raises CheckpointError, and as `restore`."""
         with open(self.path, "rb") as file:
             text = file.read()
+        if self.restore(text, state, problem, n_rows, ends):
+            state.early = self.early = load_model(self.early_path).early
+
+    def restore(self, text: bytes, state, problem, n_rows: int, ends: list[int]) -> bool:
+        """Make `state` what the text of a checkpoint says, of a problem over `n_rows` rows; what a
+        step has begun with is below its entry of `ends`. Returns whether there is an early model.
+        Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
+        names the difference."""
         try:
             header, arrays = _parsed(text)
             stored, values = header["run"], header["state"]
             difference = _difference(stored, self.run)
             if difference is None:
-                state.take_plain(values, arrays, problem, ends)
+                state.take_plain(values, arrays, problem, n_rows, ends)
+            has_early = bool(values["has_early"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise CheckpointError(f"{self.path}: the checkpoint is damaged") from None
         if difference is not None:
             raise CheckpointError(f"{self.folder}: the checkpoint is of {difference}")
-        if values["has_early"]:
-            state.early = self.early = load_model(self.early_path).early
+        return has_early
 
     def remove(self) -> None:
         """The run is done and its model is written."""

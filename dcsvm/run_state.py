@@ -5,6 +5,7 @@ anywhere. A run moves through the steps of its plan; `steps_done` of them are do
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 
 import numpy as np
 
@@ -77,20 +78,25 @@ class RunState:
         return values, arrays
 
     def take_plain(
-        self, values: dict, arrays: dict[str, np.ndarray], problem: BoxProblem, ends: list[int]
+        self,
+        values: dict,
+        arrays: dict[str, np.ndarray],
+        problem: BoxProblem,
+        n_rows: int,
+        ends: list[int],
     ) -> None:
         """Become what `to_plain` gave; what a step has begun with is below its entry of `ends`.
-        Raises ValueError, KeyError or TypeError for what is not of a run of this problem."""
+        Raises ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a
+        run of this problem over `n_rows` rows."""
         iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
         _check_iterate(iterate, problem)
         if "is_exact" in arrays:
             self.checked = Checked(arrays["is_exact"], arrays["difference"])
             _check_checked(self.checked, problem)
-        if arrays["whole_tolerance"].shape != self.whole_tolerance.shape:
-            raise ValueError("whole_tolerance")
+        _check_floats(arrays["whole_tolerance"], len(self.whole_tolerance), infinite=True)
         self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
         self.steps_done = int(values["steps_done"])
-        self.neglected = float(values["neglected"])
+        self.neglected = _number(values["neglected"])
         self.is_global = bool(values["is_global"])
         self.iterations_left = int(values["iterations_left"])
         self.rng.bit_generator.state = values["rng"]
@@ -100,17 +106,56 @@ class RunState:
         if self.begun_with is not None:
             _check_numbers(self.begun_with, ends[self.steps_done])
         for name in REPORTED:
-            setattr(self.report, name, values["report"][name])
+            setattr(self.report, name, _as(getattr(self.report, name), values["report"][name]))
         self.seconds_before = self.report.seconds_train
-        self.report.levels = [LevelReport(**level) for level in values["levels"]]
+        self.report.levels = [
+            LevelReport(**{name: _number(value, unknown=True) for name, value in level.items()})
+            for level in values["levels"]
+        ]
         n_levels = range(len(self.report.levels))
         self.report.support_by_level = [arrays[f"support_{number}"] for number in n_levels]
-        self.levels = [
-            None
-            if objective is None
-            else LevelState(*(arrays[f"level_{number}_{name}"] for name in MEASURED), objective)
-            for number, objective in enumerate(values["objectives"])
-        ]
+        self.levels = []
+        for number, objective in enumerate(values["objectives"]):
+            level = None
+            if objective is not None:
+                measured = (arrays[f"level_{number}_{name}"] for name in MEASURED)
+                level = LevelState(*measured, _number(objective))
+                _check_level(level, n_rows)
+            self.levels.append(level)
+
+
+def _number(value, *, unknown: bool = False):
+    """The value, if it is a finite number, or None where that is `unknown`."""
+    if value is None and unknown:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise ValueError("not a number")
+    return value
+
+
+def _as(known, value):
+    """The value, if it is a number, or a dict of numbers with the keys of what is known."""
+    if not isinstance(known, dict):
+        return _number(value)
+    if value.keys() != known.keys():
+        raise ValueError("keys")
+    return {key: _number(one) for key, one in value.items()}
+
+
+def _check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> None:
+    if values.shape != (size,) or values.dtype != np.float64:
+        raise ValueError("size")
+    if np.any(np.isnan(values) if infinite else ~np.isfinite(values)):
+        raise ValueError("values")
+
+
+def _check_level(level: LevelState, n_rows: int) -> None:
+    if level.cluster.shape != (n_rows,) or level.cluster.dtype.kind != "i":
+        raise ValueError("clusters")
+    if level.support.dtype.kind != "i" or np.any((level.support < 0) | (level.support >= n_rows)):
+        raise ValueError("support vectors")
+    for values in (level.alpha, level.linear):
+        _check_floats(values, len(level.support))
 
 
 def _check_numbers(numbers: np.ndarray, end: int) -> None:
@@ -123,18 +168,12 @@ def _check_numbers(numbers: np.ndarray, end: int) -> None:
 def _check_checked(checked: Checked, problem: BoxProblem) -> None:
     if checked.is_exact.shape != (problem.size,) or checked.is_exact.dtype != np.uint8:
         raise ValueError("what is checked")
-    if checked.difference.shape != (problem.size,) or checked.difference.dtype != np.float64:
-        raise ValueError("what the check changed")
-    if not np.all(np.isfinite(checked.difference)):
-        raise ValueError("what the check changed")
+    _check_floats(checked.difference, problem.size)
 
 
 def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:
     for values in (iterate.alpha, iterate.gradient, iterate.base):
-        if values.shape != (problem.size,) or values.dtype != np.float64:
-            raise ValueError("size of the iterate")
-        if not np.all(np.isfinite(values)):
-            raise ValueError("values of the iterate")
+        _check_floats(values, problem.size)
     for alpha in (iterate.alpha, iterate.base):
         if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
             raise ValueError("alpha out of its bounds")

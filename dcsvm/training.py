@@ -116,7 +116,7 @@ class Run(Solving):
         names = [name for name, _ in self.steps()]
         variables, rows = self.problem.size, self.data.rows.n_samples
         ends = [rows if name.startswith("level") else variables for name in names]
-        self.checkpoint.load(self.state, self.problem, ends)
+        self.checkpoint.load(self.state, self.problem, rows, ends)
         self.progress.resume(names[self.state.steps_done])
 
     @property

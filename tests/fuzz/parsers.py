@@ -1,13 +1,16 @@
-"""libFuzzer on the parsers in Python, by atheris: `parsers.py model|range [its options]`."""
+"""libFuzzer on the parsers in Python, by atheris: `parsers.py model|range|checkpoint [its
+options]`."""
 
 import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["dcsvm.model_reader", "dcsvm.scaling"]):
-    from sound import check_model, check_range
+PARSERS = ["dcsvm.model_reader", "dcsvm.scaling", "dcsvm.checkpoint", "dcsvm.run_state"]
 
-CHECKS = {"model": check_model, "range": check_range}
+with atheris.instrument_imports(include=PARSERS):
+    from sound import check_checkpoint, check_model, check_range
+
+CHECKS = {"model": check_model, "range": check_range, "checkpoint": check_checkpoint}
 
 
 def check_one(text):

@@ -1,10 +1,18 @@
 """What a parser in Python may do with any bytes: say in one sentence why not, or make something
 sound of them. Shared by Hypothesis (test_parsers.py) and atheris (parsers.py)."""
 
+import json
+import zlib
+
 import numpy as np
 
+from dcsvm.checkpoint import MAGIC, Checkpoint, CheckpointError
 from dcsvm.dataset import DataError
+from dcsvm.formulation import c_svc
+from dcsvm.iterate import Iterate
 from dcsvm.model_reader import ModelError, ModelReader
+from dcsvm.report import TrainReport, report_dict
+from dcsvm.run_state import RunState
 from dcsvm.scaling import parse_scaling
 
 LONGEST_SENTENCE = 500
@@ -45,3 +53,34 @@ def check_range(text):
         assert "too large" in str(error)
         return
     assert np.isfinite(rows.dense if rows.is_dense else rows.values).all()
+
+
+def small_run():
+    """(problem, state) of a run over six rows that has not begun."""
+    problem = c_svc(np.array([1.0, -1, 1, -1, 1, -1]), 4.0)
+    iterate = Iterate.of(np.zeros(6))
+    return problem, RunState(
+        iterate, np.full(2, np.inf), np.random.default_rng(0), -1, TrainReport()
+    )
+
+
+def check_checkpoint(text):
+    """The text is that of a checkpoint between its first line and its check, which would hide all
+    damage but itself."""
+    problem, state = small_run()
+    checkpoint = object.__new__(Checkpoint)
+    checkpoint.folder = checkpoint.path = "folder"
+    checkpoint.run = {"options": {}, "data": {}}
+    whole = MAGIC + bytes(text)
+    whole += b"%08x" % zlib.crc32(whole)
+    try:
+        checkpoint.restore(whole, state, problem, 6, [6, 6, 6])
+    except CheckpointError as error:
+        require_sentence(error)
+        return None
+    assert (problem.lower <= state.iterate.alpha).all()
+    assert (state.iterate.alpha <= problem.upper).all()
+    assert 0 <= state.steps_done < 3
+    json.dumps([report_dict(state.report), state.iterations_left, state.neglected])
+    state.rng.random()
+    return state

@@ -1,4 +1,5 @@
-"""Random damage to model files and range files, random arguments: one sentence says what is wrong.
+"""Random damage to models, checkpoints and range files, random arguments: one sentence says what is
+wrong.
 
 FUZZ_EXAMPLES is the number of examples of each test.
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from sound import check_model, check_range
+from sound import check_checkpoint, check_model, check_range
 
 from dcsvm.cli import train
 from dcsvm.dataset import Rows
@@ -23,7 +24,9 @@ from hypothesis import strategies as st  # noqa: E402
 
 often = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", 100)), deadline=None)
 
-SEEDS = sorted(Path(__file__).with_name("corpus").joinpath("model").iterdir())
+CORPUS = Path(__file__).with_name("corpus")
+SEEDS = sorted(CORPUS.joinpath("model").iterdir())
+CHECKPOINTS = sorted(CORPUS.joinpath("checkpoint").iterdir())
 
 WORDS = [b"nan", b"inf", b"-1", b"0", b"1000000000000", b"2147483646", b"1e999", b"SV", b"x", b"y"]
 WORDS += [
@@ -139,6 +142,25 @@ def test_every_header_value_may_be_anything(models, which):
 @given(text=st.binary(max_size=200))
 def test_other_bytes_are_no_model(text):
     assert check_small(text) is None
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
+def test_the_checkpoints_that_fuzzing_begins_with_are_restored(path):
+    assert check_checkpoint(path.read_bytes()) is not None
+
+
+@often
+@given(path=st.sampled_from(CHECKPOINTS), changes=edits)
+def test_damaged_checkpoints_are_restored_or_refused(path, changes):
+    check_checkpoint(damaged(path.read_bytes(), changes))
+
+
+@often
+@given(path=st.sampled_from(CHECKPOINTS), at=st.floats(0, 1, exclude_max=True), byte=st.binary())
+def test_a_checkpoint_with_other_bytes_is_restored_or_refused(path, at, byte):
+    text = path.read_bytes()
+    k = int(at * len(text))
+    check_checkpoint(text[:k] + byte + text[k + len(byte) :])
 
 
 RANGES = (b"x\n-1 1\n1 0 10\n3 -2.5 1e3\n", b"y\n0 1\n-5 5\nx\n0 1\n1 0 1\n2147483646 0 1\n")
