@@ -20,7 +20,7 @@ import numpy as np
 
 from dcsvm.dataset import Rows
 from dcsvm.model import EarlyModel
-from dcsvm.model_file import load_model, save_model, write_beside
+from dcsvm.model_file import UNFINISHED, load_model, save_model, write_beside
 from dcsvm.options import TrainOptions
 
 MAGIC = b"dcsvm checkpoint 1\n"
@@ -57,6 +57,9 @@ class Checkpoint:
                 f"{self.folder}: there is a checkpoint already: resume it, or remove the folder"
             )
         os.makedirs(self.folder, exist_ok=True)
+        for name in os.listdir(self.folder):
+            if name.startswith(UNFINISHED):  # of a process that was killed
+                os.unlink(os.path.join(self.folder, name))
         self.due = time.monotonic() + SHORTEST_PAUSE
 
     @staticmethod

@@ -17,9 +17,18 @@ from dcsvm.model import Model
 from dcsvm.model_reader import ModelError, ModelReader
 from dcsvm.model_writer import model_text
 
-__all__ = ["ModelError", "load_model", "remove_unfinished", "save_model", "write_beside"]
+__all__ = [
+    "UNFINISHED",
+    "ModelError",
+    "load_model",
+    "remove_unfinished",
+    "save_model",
+    "write_beside",
+]
 
-unfinished: set[str] = set()  # files that are being written beside others
+UNFINISHED = ".dcsvm-"  # how the names of files begin that are being written beside others
+
+unfinished: set[str] = set()
 
 
 def save_model(model: Model, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
@@ -49,7 +58,7 @@ def write_beside(path: str | os.PathLike[str], parts) -> None:
 def _write_and_rename(path: str, parts) -> None:
     path = os.path.realpath(path)
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(prefix=".dcsvm-", dir=os.path.dirname(path))
+    handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     unfinished.add(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -52,12 +52,13 @@ def random_labels(rng, X, svm_type):
 
 def random_options(rng, X):
     svm_type = str(rng.choice(SUMS, p=[0.6, 0.1, 0.1, 0.1, 0.1]))
+    kernel = str(rng.choice(["rbf", "rbf", "rbf", "linear", "polynomial"]))
     spread = max(float(np.mean(np.var(X.astype(np.float64), axis=0)) * X.shape[1]), 1e-6)
     return {
         "svm_type": svm_type,
         "C": float(2.0 ** rng.uniform(-8, 8)),
-        "gamma": float(2.0 ** rng.uniform(-6, 6) / spread),
-        "kernel": str(rng.choice(["rbf", "rbf", "rbf", "linear", "polynomial"])),
+        "gamma": float(2.0 ** rng.uniform(-6, 6 if kernel == "rbf" else 0) / spread),
+        "kernel": kernel,
         "coef0": 1.0,
         "degree": int(rng.integers(1, 4)),
         "nu": float(rng.uniform(0.05, 0.6)),

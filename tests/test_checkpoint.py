@@ -164,6 +164,15 @@ def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypa
         assert report.objective == pytest.approx(whole.objective, rel=1e-6)
 
 
+def test_what_a_killed_process_was_writing_is_removed(data, tmp_path):
+    train(data, tmp_path / "c", progress=StopAt(level=3), **LEVELS)
+    (tmp_path / "c" / ".dcsvm-abc").write_text("half of a checkpoint")
+    kept = Checkpoint(tmp_path / "c", resume=True)
+    assert sorted(os.listdir(tmp_path / "c")) == ["early.model", "state"]
+    kept.remove()
+    assert not (tmp_path / "c").exists()
+
+
 def test_checkpoints_of_other_data_or_options_are_refused(data, tmp_path):
     rows, y = data
     stopped_or_nothing(data, tmp_path / "c", progress=StopAt(call=20), levels=0)
