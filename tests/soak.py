@@ -56,7 +56,7 @@ def random_options(rng, X):
     spread = max(float(np.mean(np.var(X.astype(np.float64), axis=0)) * X.shape[1]), 1e-6)
     return {
         "svm_type": svm_type,
-        "C": float(2.0 ** rng.uniform(-8, 8)),
+        "C": float(2.0 ** rng.uniform(-8, 8) / (max(spread, 1.0) if kernel == "linear" else 1.0)),
         "gamma": float(2.0 ** rng.uniform(-6, 6 if kernel == "rbf" else 0) / spread),
         "kernel": kernel,
         "coef0": 1.0,
