@@ -16,10 +16,10 @@ SUITE = small
 BENCH =
 
 BIN = $(CURDIR)/$(VENV)/bin
-NATIVE = setup.py pyproject.toml $(wildcard csrc/*.cc csrc/*.h dcsvm/*.pyx dcsvm/*.pxd)
+NATIVE = setup.py pyproject.toml $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.pxd)
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
-READER = csrc/decimal.cc $(wildcard csrc/svmlight_*.cc)
+READER = $(wildcard csrc/text/*.cc)
 FUZZ_TARGETS = data model_rows decimal
 FUZZ_PYTHON = model range checkpoint
 SANITIZED = $(CURDIR)/build/asan/site
@@ -45,12 +45,12 @@ $(VENV)/ready: $(NATIVE)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.cc csrc/*.h $(NATIVE_TESTS)
+	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 
 format: $(VENV)/ready
 	$(BIN)/ruff check -q --fix-only .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.cc csrc/*.h $(NATIVE_TESTS)
+	$(BIN)/clang-format -i csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 
 # The tests once more, with the extensions built under gcc's sanitizers (in build/asan).
 asan: $(VENV)/ready
@@ -64,9 +64,9 @@ tsan: $(if $(TSAN_CLANG),build/tsan/threads)
 	$(if $(TSAN_CLANG),TSAN_OPTIONS=ignore_noninstrumented_modules=1 $<,\
 		@echo "tsan: no clang++ with libomp and its libarcher.so, threads are not checked")
 
-build/tsan/threads: tests/sanitize/threads.cc $(wildcard csrc/*.cc csrc/*.h) Makefile
+build/tsan/threads: tests/sanitize/threads.cc $(wildcard csrc/*/*.cc csrc/*/*.h) Makefile
 	@mkdir -p $(@D)
-	$(TSAN_CLANG) -std=c++17 -O1 -g -fsanitize=thread -fopenmp -Icsrc $< csrc/*.cc -o $@
+	$(TSAN_CLANG) -std=c++17 -O1 -g -fsanitize=thread -fopenmp -Icsrc $< csrc/*/*.cc -o $@
 
 # Damaged input: the reader under libFuzzer (with what it finds in build/fuzz), then the parsers in
 # Python. CLANG is a clang++ that has libFuzzer; for Python atheris has it.
@@ -89,7 +89,7 @@ fuzz-python: $(VENV)/ready
 		done; \
 	else echo "fuzz: no atheris (pip install atheris), the parsers in Python meet Hypothesis only"; fi
 
-build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*.h) Makefile
+build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.h) Makefile
 	@mkdir -p $(@D)
 	$(CLANG) -std=c++17 -O1 -g -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -Icsrc $< $(READER) -o $@
@@ -108,11 +108,11 @@ $(VENV)/bench: $(VENV)/ready
 check: lint warnings fuzz tsan dist
 	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
 
-warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*.cc))
+warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*/*.cc))
 
-build/warnings/%.o: csrc/%.cc $(wildcard csrc/*.h) Makefile
+build/warnings/%.o: csrc/%.cc $(wildcard csrc/*/*.h) Makefile
 	@mkdir -p $(@D)
-	$(CXX) $(STRICT) -c $< -o $@
+	$(CXX) $(STRICT) -Icsrc -c $< -o $@
 
 # The sdist, the wheel built from it, and the commands of the wheel in an environment of its own.
 dist: $(VENV)/ready

@@ -63,15 +63,15 @@ def extension(name: str, sources: list[str]) -> Extension:
         f"dcsvm.{name}",
         [f"dcsvm/{name}.pyx", *sources],
         include_dirs=["csrc"],
-        depends=["setup.py", *glob("csrc/*.h"), *glob("dcsvm/*.p[xy][dx]")],
+        depends=["setup.py", *glob("csrc/*/*.h"), *glob("dcsvm/*.p[xy][dx]")],
         extra_compile_args=FLAGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
         extra_link_args=SANITIZERS if SANITIZE else [],
         language="c++",
     )
 
 
-text_sources = ["csrc/decimal.cc", *sorted(glob("csrc/svmlight_*.cc"))]
-core_sources = sorted(set(glob("csrc/*.cc")) - set(text_sources))
+text_sources = sorted(glob("csrc/text/*.cc"))
+core_sources = sorted(set(glob("csrc/*/*.cc")) - set(text_sources))
 
 setup(
     cmdclass={"build_ext": BuildExtensions},

@@ -34,7 +34,7 @@ __version__ = "0.1.0"
 __all__ = ["Checkpoint", "Model", "Stop", "Stopped", "load_model", "train"]
 
 if TYPE_CHECKING:
-    from dcsvm.model import Model
+    from dcsvm.model.model import Model
 
 
 def train(
@@ -56,9 +56,9 @@ def train(
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
     kernel values with the training rows. `sample_weight` (n,), at least 0, counts each row as that
     many copies of it: its C is C times the weight, and a row of weight 0 is left out. `options` are
-    the fields of `dcsvm.training.TrainOptions` (kernel, levels, tolerance, early, threads, seed,
-    ...). The model's attribute `report` holds the TrainReport. Raises ValueError for input that
-    does not fit, and warns when the solution did not converge.
+    the fields of `dcsvm.problem.options.TrainOptions` (kernel, levels, tolerance, early, threads,
+    seed, ...). The model's attribute `report` holds the TrainReport. Raises ValueError for input
+    that does not fit, and warns when the solution did not converge.
 
     A `Stop` ends training early, after some seconds or when another thread (or `progress`) requests
     it; the model is what there is by then, and Stopped is raised where that is nothing. A
@@ -69,8 +69,9 @@ def train(
 
     import numpy as np
 
-    from dcsvm.dataset import Rows
-    from dcsvm.training import TrainOptions, train_rows
+    from dcsvm.data.rows import Rows
+    from dcsvm.problem.options import TrainOptions
+    from dcsvm.training.algorithm import train_rows
 
     options = TrainOptions(C=C, gamma=gamma, **options)
     model, report = train_rows(
@@ -90,11 +91,11 @@ def train(
 
 def __getattr__(name):
     if name == "Model":
-        from dcsvm.model import Model
+        from dcsvm.model.model import Model
 
         return Model
     if name == "Checkpoint":
-        from dcsvm.checkpoint import Checkpoint
+        from dcsvm.solving.checkpoint import Checkpoint
 
         return Checkpoint
     if name in ("Stop", "Stopped"):
@@ -102,7 +103,7 @@ def __getattr__(name):
 
         return getattr(_core, name)
     if name == "load_model":
-        from dcsvm.model_file import load_model
+        from dcsvm.model.file import load_model
 
         return load_model
     raise AttributeError(f"module 'dcsvm' has no attribute {name!r}")

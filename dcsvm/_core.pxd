@@ -5,7 +5,7 @@ from libcpp.functional cimport function
 from libcpp.vector cimport vector
 
 
-cdef extern from "kernel.h" namespace "dcsvm" nogil:
+cdef extern from "simd/kernel.h" namespace "dcsvm" nogil:
     cpdef enum class KernelType(int):
         linear
         polynomial
@@ -27,7 +27,7 @@ cdef extern from "kernel.h" namespace "dcsvm" nogil:
         int degree
 
 
-cdef extern from "points.h" namespace "dcsvm" nogil:
+cdef extern from "rows/points.h" namespace "dcsvm" nogil:
     cdef cppclass CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
@@ -49,13 +49,13 @@ cdef extern from "points.h" namespace "dcsvm" nogil:
         size_t size
 
 
-cdef extern from "isa.h" namespace "dcsvm" nogil:
+cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
     cdef struct Isa:
         const char* name
     const Isa& isa()
 
 
-cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
+cdef extern from "kernel/kernel_tile.h" namespace "dcsvm" nogil:
     cdef struct KernelSetup:
         CKernel kernel
         Form form
@@ -66,7 +66,7 @@ cdef extern from "kernel_tile.h" namespace "dcsvm" nogil:
     void compute_half_norms(const CPoints&, Form, int, double*) except +
 
 
-cdef extern from "codes.h" namespace "dcsvm" nogil:
+cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     cdef cppclass CodedColumns:
         vector[int32_t] numeric
         vector[vector[int32_t]] groups
@@ -79,11 +79,11 @@ cdef extern from "codes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
-cdef extern from "row_order.h" namespace "dcsvm" nogil:
+cdef extern from "rows/row_order.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(float*, size_t, const int32_t*, size_t) except +
 
 
-cdef extern from "locality.h" namespace "dcsvm" nogil:
+cdef extern from "rows/locality.h" namespace "dcsvm" nogil:
     cdef cppclass Groups:
         vector[int32_t] order
         vector[int64_t] start
@@ -91,7 +91,7 @@ cdef extern from "locality.h" namespace "dcsvm" nogil:
     Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, size_t, int) except +
 
 
-cdef extern from "reach.h" namespace "dcsvm" nogil:
+cdef extern from "rows/reach.h" namespace "dcsvm" nogil:
     cdef cppclass CReach "dcsvm::Reach":
         double squared_distance
         double value
@@ -99,14 +99,14 @@ cdef extern from "reach.h" namespace "dcsvm" nogil:
     double c_share_apart "dcsvm::share_apart"(const RowList&, double, size_t, int) except +
 
 
-cdef extern from "stop.h" namespace "dcsvm" nogil:
+cdef extern from "kernel/stop.h" namespace "dcsvm" nogil:
     cdef cppclass CStop "dcsvm::Stop":
         void request()
         void set_deadline(double)
         cbool is_requested() const
 
 
-cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
+cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
     cdef struct SourceWeights:
         size_t n_columns
         const int64_t* indptr
@@ -127,7 +127,7 @@ cdef extern from "kernel_product.h" namespace "dcsvm" nogil:
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +
 
 
-cdef extern from "box_qp.h" namespace "dcsvm" nogil:
+cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
     cdef struct BoxQp:
         size_t size
         const int32_t* row
@@ -146,7 +146,7 @@ cdef extern from "box_qp.h" namespace "dcsvm" nogil:
     Optimality c_optimality "dcsvm::optimality"(const BoxQp&, const double*, const double*) except +
 
 
-cdef extern from "smo.h" namespace "dcsvm" nogil:
+cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
     cdef struct SolveProgress:
         double violation
         size_t n_active
@@ -193,7 +193,7 @@ cdef extern from "smo.h" namespace "dcsvm" nogil:
         double seconds_rebuild
 
 
-cdef extern from "cluster_solver.h" namespace "dcsvm" nogil:
+cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
     cdef struct Clusters:
         size_t n_clusters
         const int64_t* start

@@ -13,7 +13,7 @@ import mmap
 import numpy as np
 
 
-cdef extern from "svmlight_reader.h" namespace "dcsvm" nogil:
+cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
     cdef cppclass CText "dcsvm::Text":
         size_t n_rows
         size_t n_pairs
@@ -41,7 +41,7 @@ cdef extern from "svmlight_reader.h" namespace "dcsvm" nogil:
     CText scan_text(const char*, const char*, int, size_t, cbool) except +
 
 
-cdef extern from "svmlight_writer.h" namespace "dcsvm" nogil:
+cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
     cdef struct TextDense:
         const float* values
         size_t n_rows
@@ -67,7 +67,7 @@ cdef extern from "svmlight_writer.h" namespace "dcsvm" nogil:
 
 cdef extern from *:
     """
-    #include "svmlight_errors.h"
+    #include "text/svmlight_errors.h"
 
     // A C++ exception with fields does not pass Cython's "except +"; a struct does.
     struct ParseOutcome {

@@ -8,8 +8,9 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from reference import labelled_rows  # noqa: E402
 
-from dcsvm.dataset import Rows  # noqa: E402
-from dcsvm.training import TrainOptions, train_rows  # noqa: E402
+from dcsvm.data.rows import Rows  # noqa: E402
+from dcsvm.problem.options import TrainOptions  # noqa: E402
+from dcsvm.training.algorithm import train_rows  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,10 @@ from itertools import combinations
 import numpy as np
 from reference import dense_rows
 
-from dcsvm.kernels import Kernel
-from dcsvm.model import EarlyModel, ExactModel, Model, Probability
-from dcsvm.partition import Partition
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.partition import Partition
+from dcsvm.model.model import Model
+from dcsvm.model.parts import EarlyModel, ExactModel, Probability
 
 
 def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):

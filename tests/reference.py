@@ -7,8 +7,8 @@ import numpy as np
 import scipy.linalg
 
 from dcsvm import _core
-from dcsvm.dataset import Rows
-from dcsvm.kernels import NAMES
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import NAMES
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
 

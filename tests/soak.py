@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 from reference import certificate, csr_rows, dense_rows, kernel_values
 
-from dcsvm import _core, training
-from dcsvm.checkpoint import Checkpoint
-from dcsvm.model_file import load_model
-from dcsvm.options import TrainOptions
-from dcsvm.report import Progress
+from dcsvm import _core
+from dcsvm.model.file import load_model
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.report import Progress
+from dcsvm.training import algorithm as training
 
 SUMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 

@@ -9,9 +9,10 @@ import numpy as np
 from dcsvm.cli.options import NOT_CONVERGED
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.cli.streams import say, show
-from dcsvm.cross_validation import cross_validate
-from dcsvm.dataset import Dataset
-from dcsvm.options import REGRESSIONS, TrainOptions
+from dcsvm.data.dataset import Dataset
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import REGRESSIONS
+from dcsvm.training.cross_validation import cross_validate
 
 
 def cross_validate_data(

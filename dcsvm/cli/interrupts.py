@@ -68,7 +68,7 @@ def name_of(number: int) -> str:
 
 def end_at_once(number: int) -> None:
     """End the process with what it has written so far, and nothing half-written."""
-    from dcsvm.model_file import remove_unfinished
+    from dcsvm.data.output_file import remove_unfinished
 
     remove_unfinished()
     say("interrupted")

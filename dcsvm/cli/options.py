@@ -18,7 +18,7 @@ import click
 import dcsvm
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.streams import occupy_closed, reason_of, say
-from dcsvm.plan import MOST_THREADS
+from dcsvm.machine import MOST_THREADS
 
 FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 
@@ -83,8 +83,8 @@ def guarded(command: Callable[[], int]) -> None:
 
 def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int, serials=None):
     """The data set that the options describe; `serials` as in `parse_dataset`."""
-    from dcsvm.dataset import read_dataset
-    from dcsvm.scaling import load_scaling
+    from dcsvm.data.dataset import read_dataset
+    from dcsvm.data.scaling import load_scaling
 
     scaling = None if scale_file is None else load_scaling(scale_file)
     return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling, serials=serials)

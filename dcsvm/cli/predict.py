@@ -88,9 +88,10 @@ def predict_file(
 
     import numpy as np
 
-    from dcsvm.model_file import load_model, write_beside
-    from dcsvm.plan import default_threads
-    from dcsvm.predict import blocks
+    from dcsvm.data.output_file import write_beside
+    from dcsvm.machine import default_threads
+    from dcsvm.model.file import load_model
+    from dcsvm.model.predict import blocks
 
     threads = threads or default_threads()
     check_writable(output_file, test_file, model_file, scale_file)
@@ -150,7 +151,7 @@ def shown(predicted) -> list[str]:
     """Predictions as text."""
     import numpy as np
 
-    from dcsvm.model_writer import plain
+    from dcsvm.model.writer import plain
 
     distinct, number = np.unique(predicted, return_inverse=True)
     texts = [plain(label) for label in distinct]
@@ -159,7 +160,7 @@ def shown(predicted) -> list[str]:
 
 def predictions_alone(model, values):
     """(predictions, lines)."""
-    from dcsvm.predict import predicted_from
+    from dcsvm.model.predict import predicted_from
 
     predicted = predicted_from(model, values)
     return predicted, shown(predicted)
@@ -167,7 +168,7 @@ def predictions_alone(model, values):
 
 def with_probabilities(model, values):
     """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
-    from dcsvm.predict import probabilities_from
+    from dcsvm.model.predict import probabilities_from
 
     probabilities = probabilities_from(model, values)
     predicted = model.labels[probabilities.argmax(axis=1)]

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 
 from dcsvm.cli.streams import say
-from dcsvm.model_file import write_beside
-from dcsvm.report import LevelReport, Progress, TrainReport, report_dict
+from dcsvm.data.output_file import write_beside
+from dcsvm.solving.report import LevelReport, Progress, TrainReport, report_dict
 
 
 class TerminalProgress(Progress):

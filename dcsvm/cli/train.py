@@ -303,7 +303,6 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
                **options) -> int:  # fmt: skip
     """Read, train, write and report, or cross validate; returns the exit status."""
     from dcsvm._core import Stop, Stopped
-    from dcsvm.advice import advice
     from dcsvm.cli.cross_validation import cross_validate_data
     from dcsvm.cli.interrupts import Interrupts
     from dcsvm.cli.report import (
@@ -313,12 +312,13 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
         say_stopped,
         write_report,
     )
-    from dcsvm.kernels import NAMES
-    from dcsvm.model import SVM_TYPES
-    from dcsvm.model_file import load_model
-    from dcsvm.options import REGRESSIONS, TrainOptions
-    from dcsvm.plan import default_threads
-    from dcsvm.training import train_rows
+    from dcsvm.data.advice import advice
+    from dcsvm.kernel.kernels import NAMES
+    from dcsvm.machine import default_threads
+    from dcsvm.model.file import load_model
+    from dcsvm.problem.options import TrainOptions
+    from dcsvm.problem.svm_types import REGRESSIONS, SVM_TYPES
+    from dcsvm.training.algorithm import train_rows
 
     start = time.perf_counter()
     if model_format == "libsvm" and options["early"]:
@@ -402,7 +402,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
 def checkpoint_of(checkpoint_folder: str | None, resume_folder: str | None):
     """The Checkpoint that the options ask for, or None; both may name one folder, which goes on
     where there is something to go on from."""
-    from dcsvm.checkpoint import Checkpoint
+    from dcsvm.solving.checkpoint import Checkpoint
 
     if checkpoint_folder is None and resume_folder is None:
         return None

@@ -17,8 +17,9 @@ def verification_seconds(
     Both are float32 and C-contiguous with the same number of columns. None: no dcsvm to import.
     """
     try:
-        from dcsvm import _core, kernels
-        from dcsvm.dataset import Rows
+        from dcsvm import _core
+        from dcsvm.data.rows import Rows
+        from dcsvm.kernel import kernels
     except ImportError:
         return None
     ours = kernels.Kernel(kernels.NAMES[kernel.type], kernel.gamma, kernel.coef0, kernel.degree)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dcsvm.dataset import Rows
-from dcsvm.kernels import Kernel
-from dcsvm.model import EarlyModel, ExactModel, Model
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.model import Model
+from dcsvm.model.parts import EarlyModel, ExactModel
 
 ROWS_AT_ONCE = 4096
 LABELS = np.array([1.0, -1.0])

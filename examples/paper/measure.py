@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dcsvm.kernels import Kernel
+from dcsvm.kernel.kernels import Kernel
 from paper import problems
 from paper.baselines import fitter
 

@@ -13,7 +13,8 @@ import numpy as np
 from make_data import checkerboard
 from scipy.sparse import csr_array
 
-from dcsvm.dataset import Rows, read_dataset
+from dcsvm.data.dataset import read_dataset
+from dcsvm.data.rows import Rows
 
 GENERATED_ROWS, GENERATED_NOISE = 20_000, 0.02
 

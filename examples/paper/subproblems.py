@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.dataset import Rows
-from dcsvm.formulation import c_svc
-from dcsvm.iterate import Iterate
-from dcsvm.kernels import Kernel, KernelRows
-from dcsvm.plan import default_cache_mb
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.machine import default_cache_mb
+from dcsvm.problem.formulation import c_svc
+from dcsvm.solving.iterate import Iterate
 
 NO_LIMIT = -1
 

@@ -1,5 +1,5 @@
 // Any bytes as a number: what is scanned has the value that strtod finds, as double and as float.
-#include "decimal.h"
+#include "text/decimal.h"
 
 #include <cstdlib>
 #include <string>

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "svmlight_errors.h"
-#include "svmlight_reader.h"
-#include "svmlight_writer.h"
+#include "text/svmlight_errors.h"
+#include "text/svmlight_reader.h"
+#include "text/svmlight_writer.h"
 
 inline void require(bool condition) {
   if (!condition) std::abort();

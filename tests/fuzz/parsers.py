@@ -5,7 +5,12 @@ import sys
 
 import atheris
 
-PARSERS = ["dcsvm.model_reader", "dcsvm.scaling", "dcsvm.checkpoint", "dcsvm.run_state"]
+PARSERS = [
+    "dcsvm.model.reader",
+    "dcsvm.data.scaling",
+    "dcsvm.solving.checkpoint",
+    "dcsvm.solving.run_state",
+]
 
 with atheris.instrument_imports(include=PARSERS):
     from sound import check_checkpoint, check_model, check_range

@@ -6,14 +6,14 @@ import zlib
 
 import numpy as np
 
-from dcsvm.checkpoint import MAGIC, Checkpoint, CheckpointError
-from dcsvm.dataset import DataError
-from dcsvm.formulation import c_svc
-from dcsvm.iterate import Iterate
-from dcsvm.model_reader import ModelError, ModelReader
-from dcsvm.report import TrainReport, report_dict
-from dcsvm.run_state import RunState
-from dcsvm.scaling import parse_scaling
+from dcsvm.data.dataset import DataError
+from dcsvm.data.scaling import parse_scaling
+from dcsvm.model.reader import ModelError, ModelReader
+from dcsvm.problem.formulation import c_svc
+from dcsvm.solving.checkpoint import MAGIC, Checkpoint, CheckpointError
+from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.report import TrainReport, report_dict
+from dcsvm.solving.run_state import RunState
 
 LONGEST_SENTENCE = 500
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from sound import check_checkpoint, check_model, check_range
 
 from dcsvm.cli import train
-from dcsvm.dataset import Rows
-from dcsvm.model_file import save_model
-from dcsvm.training import TrainOptions, train_rows
+from dcsvm.data.rows import Rows
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.algorithm import train_rows
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -99,7 +99,7 @@ def models(tmp_path_factory):
         options = TrainOptions(
             C=4.0, gamma=2.0, levels=1, branching=2, threads=1, cache_mb=20, **more
         )
-        save_model(train_rows(Rows.from_array(rows), y, options)[0], path)
+        train_rows(Rows.from_array(rows), y, options)[0].save(path)
         texts.append(path.read_bytes())
     return texts
 

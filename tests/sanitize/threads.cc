@@ -10,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "cluster_solver.h"
-#include "codes.h"
-#include "kernel_product.h"
-#include "locality.h"
-#include "svmlight_errors.h"
-#include "svmlight_reader.h"
-#include "svmlight_writer.h"
+#include "kernel/kernel_product.h"
+#include "rows/codes.h"
+#include "rows/locality.h"
+#include "solver/cluster_solver.h"
+#include "text/svmlight_errors.h"
+#include "text/svmlight_reader.h"
+#include "text/svmlight_writer.h"
 
 using namespace dcsvm;
 

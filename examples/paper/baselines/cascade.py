@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm.kernels import Kernel
+from dcsvm.kernel.kernels import Kernel
 from paper.fitted import Fitted, Watch, expansion, objective
 from paper.subproblems import Subproblems
 

@@ -10,8 +10,8 @@ import time
 import numpy as np
 
 import dcsvm
-from dcsvm.kernels import Kernel
-from dcsvm.report import LevelReport, Progress
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.solving.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 
 LEVELS, BRANCHING = 4, 4  # the paper's: 256, 64, 16, 4 clusters, then all rows
@@ -48,7 +48,7 @@ def fit(
     branching: int = BRANCHING,
     **options,
 ) -> Fitted:
-    """DC-SVM, Algorithm 1; `options` are further fields of `dcsvm.training.TrainOptions`.
+    """DC-SVM, Algorithm 1; `options` are further fields of `dcsvm.training.algorithm.TrainOptions`.
 
     The history has no accuracies: models on the way are those of fit_early at other levels.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm.kernels import Kernel
+from dcsvm.kernel.kernels import Kernel
 from paper.fitted import Fitted, Watch, expansion, kernel_matrix, objective
 from paper.subproblems import Subproblems
 

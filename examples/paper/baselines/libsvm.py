@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dcsvm import load_model
-from dcsvm.kernels import NAMES, Kernel
-from dcsvm.plan import default_cache_mb
+from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.machine import default_cache_mb
 from paper.fitted import Fitted
 
 STOP_AT_ONCE = "1e9"  # a tolerance that svm-train meets before its first iteration

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dcsvm.dataset import Rows
-from dcsvm.kernels import Kernel
-from dcsvm.partition import two_step_kernel_kmeans
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.partition import two_step_kernel_kmeans
 from paper.cells import Cell
 from paper.experiments import problem, rbf
 from paper.fitted import expansion, objective

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from dcsvm.kernels import Kernel
+from dcsvm.kernel.kernels import Kernel
 from paper.baselines.dc_svm import fit
 from paper.cells import Cell
 from paper.experiments import fit_cell, problem

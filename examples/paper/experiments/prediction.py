@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from dcsvm.kernels import Kernel
+from dcsvm.kernel.kernels import Kernel
 from paper.baselines.dc_svm import fit_early
 from paper.cells import Cell
 from paper.experiments import problem, rbf

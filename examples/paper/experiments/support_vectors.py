@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dcsvm.kernels import Kernel
+from dcsvm.kernel.kernels import Kernel
 from paper.baselines import cascade, dc_svm
 from paper.cells import Cell
 from paper.experiments import fit_cell, polynomial, problem, rbf

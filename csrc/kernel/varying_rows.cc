@@ -1,0 +1,70 @@
+#include "kernel/varying_rows.h"
+
+#include "kernel/kernel_tile.h"
+
+namespace dcsvm {
+
+namespace {
+
+// Columns of a row-major matrix that are not the same in all rows.
+template <class Value>
+std::vector<std::size_t> varying(const Value* values, std::size_t n_columns, const RowList& rows) {
+  std::vector<std::size_t> open(n_columns), found;
+  for (std::size_t k = 0; k < n_columns; ++k) open[k] = k;
+  const Value* first = values + rows[0] * n_columns;
+  for (std::size_t i = 0; i < rows.size; ++i) {
+    const Value* x = values + rows[i] * n_columns;
+    std::size_t kept = 0;
+    for (const std::size_t k : open) {
+      if (x[k] == first[k]) {
+        open[kept++] = k;
+      } else {
+        found.push_back(k);
+      }
+    }
+    open.resize(kept);
+    if (open.empty()) break;
+  }
+  std::vector<std::uint8_t> is_found(n_columns, 0);
+  for (const std::size_t k : found) is_found[k] = 1;
+  found.clear();
+  for (std::size_t k = 0; k < n_columns; ++k) {
+    if (is_found[k]) found.push_back(k);
+  }
+  return found;
+}
+
+}  // namespace
+
+VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
+    : points_(*rows.points) {
+  if (form != Form::difference || rows.size == 0) return;
+  const Points& points = *rows.points;
+  std::vector<std::size_t> features = varying(points.dense, points.n_features, rows);
+  const std::vector<std::size_t> codes = varying(points.codes, points.n_codes, rows);
+  if (features.size() == points.n_features && codes.size() == points.n_codes) return;
+  if (features.empty()) features.push_back(0);
+  const std::size_t row_bytes = features.size() * sizeof(float) + codes.size() + sizeof(double);
+  if (rows.size * row_bytes > most_bytes) return;
+  dense_.resize(rows.size * features.size());
+  codes_.resize(rows.size * codes.size());
+  float* to = dense_.data();
+  std::uint8_t* code_to = codes_.data();
+  for (std::size_t i = 0; i < rows.size; ++i) {
+    const float* x = points.dense + rows[i] * points.n_features;
+    const std::uint8_t* code = points.codes + rows[i] * points.n_codes;
+    for (const std::size_t k : features) *to++ = x[k];
+    for (const std::size_t k : codes) *code_to++ = code[k];
+  }
+  half_norms_.resize(rows.size);
+  points_ = {};
+  points_.n_samples = rows.size;
+  points_.n_features = features.size();
+  points_.dense = dense_.data();
+  points_.n_codes = codes.size();
+  points_.codes = codes_.data();
+  points_.half_norms = half_norms_.data();
+  compute_half_norms(points_, form, 1, half_norms_.data());
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,183 @@
+#include "rows/codes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "simd/byte_dots.h"
+
+namespace dcsvm {
+
+namespace {
+
+constexpr std::size_t most_columns = 4096;
+constexpr std::size_t largest_group = 254;  // codes 0 to 253
+constexpr double most_comparisons = 1e9;    // pairs of ones looked at, over all rows
+constexpr std::size_t fewest_byte_features = 16, most_byte_features = 8192;  // sums below 2^30
+
+enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
+
+// Calls visit(thread's accumulator, row) over all rows, an accumulator for each fixed part of them.
+template <class Accumulator, class Visit>
+std::vector<Accumulator> over_rows(const Points& points, int n_threads, const Accumulator& empty,
+                                   Visit visit) {
+  constexpr std::int64_t n_parts = 16;
+  std::vector<Accumulator> parts(n_parts, empty);
+#pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
+  for (std::int64_t part = 0; part < n_parts; ++part) {
+    const std::size_t p = static_cast<std::size_t>(part);
+    const std::size_t begin = points.n_samples * p / n_parts,
+                      end = points.n_samples * (p + 1) / n_parts;
+    for (std::size_t i = begin; i < end; ++i) visit(parts[p], points.dense + i * points.n_features);
+  }
+  return parts;
+}
+
+struct Columns {
+  std::vector<std::uint8_t> kind;
+  double comparisons = 0;
+};
+
+Columns classify(const Points& points, int n_threads) {
+  const std::size_t d = points.n_features;
+  const auto parts = over_rows(
+      points, n_threads, Columns{std::vector<std::uint8_t>(d, zero), 0},
+      [d](Columns& seen, const float* row) {
+        double ones = 0;
+        for (std::size_t k = 0; k < d; ++k) {
+          const std::uint8_t kind = row[k] == 0.0f ? zero : row[k] == 1.0f ? binary : other;
+          seen.kind[k] = std::max(seen.kind[k], kind);
+          ones += kind == binary;
+        }
+        seen.comparisons += 0.5 * ones * ones;
+      });
+  Columns all{std::vector<std::uint8_t>(d, zero), 0};
+  for (const Columns& part : parts) {
+    for (std::size_t k = 0; k < d; ++k) all.kind[k] = std::max(all.kind[k], part.kind[k]);
+    all.comparisons += part.comparisons;
+  }
+  return all;
+}
+
+// together[a * n + b], a < b: some row has both columns set. One table for all threads, which only
+// ever set entries: it may be large.
+std::vector<std::atomic<bool>> set_together(const Points& points,
+                                            const std::vector<std::int32_t>& columns,
+                                            int n_threads) {
+  const std::size_t n = columns.size();
+  std::vector<std::atomic<bool>> together(n * n);
+  over_rows(points, n_threads, nullptr, [&columns, &together, n](std::nullptr_t, const float* row) {
+    std::vector<std::size_t> ones;
+    for (std::size_t b = 0; b < n; ++b) {
+      if (row[columns[b]] == 0.0f) continue;
+      for (const std::size_t a : ones) {
+        std::atomic<bool>& entry = together[a * n + b];
+        if (!entry.load(std::memory_order_relaxed)) entry.store(true, std::memory_order_relaxed);
+      }
+      ones.push_back(b);
+    }
+  });
+  return together;
+}
+
+}  // namespace
+
+CodedColumns find_codes(const Points& points, int n_threads) {
+  CodedColumns result;
+  const Columns columns = classify(points, n_threads);
+  std::vector<std::int32_t> candidates;
+  for (std::size_t k = 0; k < points.n_features; ++k) {
+    if (columns.kind[k] == binary) candidates.push_back(static_cast<std::int32_t>(k));
+    if (columns.kind[k] == other) result.numeric.push_back(static_cast<std::int32_t>(k));
+  }
+  if (candidates.size() > most_columns || columns.comparisons > most_comparisons) {
+    result.numeric.insert(result.numeric.end(), candidates.begin(), candidates.end());
+  } else {
+    const std::size_t n = candidates.size();
+    const std::vector<std::atomic<bool>> together = set_together(points, candidates, n_threads);
+    std::vector<std::vector<std::size_t>> groups;
+    for (std::size_t b = 0; b < n; ++b) {
+      const auto fits = [&together, n, b](const std::vector<std::size_t>& group) {
+        return group.size() < largest_group &&
+               std::none_of(
+                   group.begin(), group.end(),
+                   [&](std::size_t a) {
+                     return together[a * n + b].load(std::memory_order_relaxed);
+                   });
+      };
+      // neighbouring columns usually belong together: the latest group first
+      const auto found = std::find_if(groups.rbegin(), groups.rend(), fits);
+      if (found == groups.rend()) {
+        groups.push_back({b});
+      } else {
+        found->push_back(b);
+      }
+    }
+    for (const std::vector<std::size_t>& group : groups) {
+      if (group.size() == 1) {
+        result.numeric.push_back(candidates[group[0]]);
+        continue;
+      }
+      result.groups.emplace_back();
+      for (const std::size_t a : group) result.groups.back().push_back(candidates[a]);
+    }
+  }
+  std::sort(result.numeric.begin(), result.numeric.end());
+  return result;
+}
+
+void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
+            std::uint8_t* codes) {
+  const std::size_t n_numeric = columns.numeric.size(), n_groups = columns.groups.size();
+  const auto n = static_cast<std::int64_t>(points.n_samples);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const float* row = points.dense + at * points.n_features;
+    for (std::size_t k = 0; k < n_numeric; ++k)
+      numeric[at * n_numeric + k] = row[columns.numeric[k]];
+    for (std::size_t g = 0; g < n_groups; ++g) {
+      const std::vector<std::int32_t>& group = columns.groups[g];
+      std::uint8_t code = no_code;
+      for (std::size_t k = 0; k < group.size(); ++k) {
+        if (row[group[k]] != 0.0f) code = static_cast<std::uint8_t>(k);
+      }
+      codes[at * n_groups + g] = code;
+    }
+  }
+}
+
+bool are_bytes(const Points& points, int n_threads) {
+  if (!byte_dots() || points.n_features < fewest_byte_features ||
+      points.n_features > most_byte_features)
+    return false;
+  const std::size_t d = points.n_features;
+  const auto parts =
+      over_rows(points, n_threads, std::uint8_t{1}, [d](std::uint8_t& all, const float* row) {
+        for (std::size_t k = 0; all && k < d; ++k) {
+          // outside the range the conversion would be undefined
+          all = row[k] >= 0.0f && row[k] <= 255.0f &&
+                row[k] == static_cast<float>(static_cast<std::int32_t>(row[k]));
+        }
+      });
+  return std::find(parts.begin(), parts.end(), 0) == parts.end();
+}
+
+void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
+  const std::size_t d = points.n_features, stride = points.byte_row_size();
+  const auto n = static_cast<std::int64_t>(points.n_samples);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* row = points.dense + static_cast<std::size_t>(i) * d;
+    std::uint8_t* to = out + static_cast<std::size_t>(i) * stride;
+    std::int32_t sum = 0;
+    for (std::size_t k = 0; k < d; ++k) {
+      to[k] = static_cast<std::uint8_t>(row[k]);
+      sum += to[k];
+    }
+    std::fill(to + d, to + stride, std::uint8_t{0});
+    sums[i] = sum;
+  }
+}
+
+}  // namespace dcsvm

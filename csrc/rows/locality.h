@@ -1,0 +1,27 @@
+// Which rows are provably far from each other: a box tree over dense points.
+//
+// A node is a box around some rows; the distance of two boxes is a lower bound of the distance of
+// their rows. Rows of different groups are further apart than a given distance, so that an RBF
+// kernel value between them is below a known bound and need never be computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rows/points.h"
+
+namespace dcsvm {
+
+struct Groups {
+  std::vector<std::int32_t> order;  // rows, group by group, neighbours in the tree together
+  std::vector<std::int64_t> start;  // of each group in `order`, and the end
+};
+
+// Groups of dense points such that |x - z|^2 >= squared_distance for rows of different groups.
+// Groups of fewer than smallest_group rows are put together. One group when nothing is that far.
+// The tree takes at most memory_bytes: with fewer boxes than it would have, less is found.
+Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
+                   std::size_t memory_bytes, int n_threads);
+
+}  // namespace dcsvm

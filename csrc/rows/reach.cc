@@ -1,0 +1,118 @@
+#include "rows/reach.h"
+
+#include <algorithm>
+
+#include "rows/codes.h"
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+namespace {
+
+// Keeps a computed distance below (above) the true one: far more than the rounding of its sum.
+constexpr double outward = 1e-9;
+constexpr std::int16_t mixed = -1;
+
+// Squared distance of two codes of one group of columns.
+double code_distance(std::int16_t a, std::int16_t b) {
+  if (a == b) return 0;
+  return a == no_code || b == no_code ? 1 : 2;
+}
+
+}  // namespace
+
+Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std::size_t block_rows)
+    : d_(points.n_features), n_codes_(points.n_codes) {
+  const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
+  extents_.resize(n_blocks * 2 * d_);
+  codes_.resize(n_blocks * n_codes_);
+  for (std::size_t b = 0; b < n_blocks; ++b) {
+    float *lowest = extents_.data() + b * 2 * d_, *highest = lowest + d_;
+    for (std::size_t i = b * block_rows; i < std::min(n, (b + 1) * block_rows); ++i) {
+      const float* x = points.dense + static_cast<std::size_t>(rows[i]) * d_;
+      const bool is_first = i == b * block_rows;
+      for (std::size_t k = 0; k < d_; ++k) {
+        lowest[k] = is_first ? x[k] : std::min(lowest[k], x[k]);
+        highest[k] = is_first ? x[k] : std::max(highest[k], x[k]);
+      }
+      const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[i]) * n_codes_;
+      std::int16_t* common = codes_.data() + b * n_codes_;
+      for (std::size_t k = 0; k < n_codes_; ++k)
+        common[k] = is_first || common[k] == code[k] ? code[k] : mixed;
+    }
+  }
+}
+
+bool Boxes::are_apart(std::size_t block, const Boxes& other, std::size_t other_block,
+                      double squared_distance) const {
+  const float *low_a = low(block), *high_a = high(block);
+  const float *low_b = other.low(other_block), *high_b = other.high(other_block);
+  double sum = 0;
+  for (std::size_t k = 0; k < d_; ++k) {
+    const double gap = std::max({static_cast<double>(low_a[k]) - high_b[k],
+                                 static_cast<double>(low_b[k]) - high_a[k], 0.0});
+    sum += gap * gap;
+  }
+  for (std::size_t k = 0; k < n_codes_; ++k) {
+    const std::int16_t a = codes_[block * n_codes_ + k],
+                       b = other.codes_[other_block * n_codes_ + k];
+    if (a != mixed && b != mixed) sum += code_distance(a, b);
+  }
+  return sum * (1 - outward) >= squared_distance;
+}
+
+bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,
+                     double squared_distance) const {
+  const float* row = points.dense + place * d_;
+  const float *lowest = low(block), *highest = high(block);
+  double sum = 0;
+  for (std::size_t k = 0; k < d_; ++k) {
+    const double gap = std::max(
+        {static_cast<double>(lowest[k]) - row[k], static_cast<double>(row[k]) - highest[k], 0.0});
+    sum += gap * gap;
+  }
+  for (std::size_t k = 0; k < n_codes_; ++k) {
+    const std::int16_t common = codes_[block * n_codes_ + k];
+    if (common != mixed) sum += code_distance(common, points.codes[place * n_codes_ + k]);
+  }
+  return sum * (1 - outward) >= squared_distance;
+}
+
+bool Boxes::are_near(std::size_t block, const Boxes& other, std::size_t other_block,
+                     double squared_distance) const {
+  const float *low_a = low(block), *high_a = high(block);
+  const float *low_b = other.low(other_block), *high_b = other.high(other_block);
+  double sum = 0;
+  for (std::size_t k = 0; k < d_; ++k) {
+    const double span = std::max(static_cast<double>(high_a[k]) - low_b[k],
+                                 static_cast<double>(high_b[k]) - low_a[k]);
+    sum += span * span;
+  }
+  for (std::size_t k = 0; k < n_codes_; ++k) {
+    const std::int16_t a = codes_[block * n_codes_ + k],
+                       b = other.codes_[other_block * n_codes_ + k];
+    sum += a == mixed || b == mixed ? 2 : code_distance(a, b);
+  }
+  return sum * (1 + outward) < squared_distance;
+}
+
+double share_apart(const RowList& list, double squared_distance, std::size_t n_tried,
+                   int n_threads) {
+  constexpr std::size_t block_rows = 4 * panel_rows;
+  const Points& points = *list.points;
+  const std::size_t n = list.size, stride = (n + n_tried - 1) / n_tried;
+  const auto n_blocks = static_cast<std::int64_t>((n + block_rows - 1) / block_rows);
+  std::int64_t apart = 0, tried = 0;
+#pragma omp parallel for num_threads(n_threads) reduction(+ : apart, tried) if (n_threads > 1)
+  for (std::int64_t b = 0; b < n_blocks; ++b) {
+    const std::size_t first = static_cast<std::size_t>(b) * block_rows;
+    const Boxes box(points, list.index + first, std::min(block_rows, n - first), block_rows);
+    for (std::size_t i = 0; i < n; i += stride) {
+      apart += box.is_apart(0, points, list[i], squared_distance);
+      ++tried;
+    }
+  }
+  return static_cast<double>(apart) / static_cast<double>(std::max<std::int64_t>(tried, 1));
+}
+
+}  // namespace dcsvm

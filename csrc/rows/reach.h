@@ -1,0 +1,56 @@
+// Which rows are provably out of each other's reach, by boxes around consecutive rows.
+//
+// Where rows are ordered so that neighbours are near (locality.h), most pairs of boxes are far
+// apart when an RBF kernel is narrow, and their kernel values need not be computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "rows/points.h"
+
+namespace dcsvm {
+
+// Kernel values of rows with |x - z|^2 >= squared_distance are at most `value`, and may be left
+// out. The default leaves out none.
+struct Reach {
+  double squared_distance = std::numeric_limits<double>::infinity();
+  double value = 0;
+
+  bool is_finite() const { return squared_distance < std::numeric_limits<double>::infinity(); }
+};
+
+// Boxes around blocks of `block_rows` consecutive rows of a list of dense points; a code counts
+// where all rows of a block have the same. Distances are rounded outwards.
+class Boxes {
+ public:
+  Boxes() = default;
+  Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std::size_t block_rows);
+
+  bool empty() const { return extents_.empty(); }
+
+  bool are_apart(std::size_t block, const Boxes& other, std::size_t other_block,
+                 double squared_distance) const;
+  bool is_apart(std::size_t block, const Points& points, std::size_t row,
+                double squared_distance) const;
+  // Whether no row of one block is as far as that from a row of the other.
+  bool are_near(std::size_t block, const Boxes& other, std::size_t other_block,
+                double squared_distance) const;
+
+ private:
+  const float* low(std::size_t block) const { return extents_.data() + block * 2 * d_; }
+  const float* high(std::size_t block) const { return low(block) + d_; }
+
+  std::size_t d_ = 0, n_codes_ = 0;
+  std::vector<float> extents_;       // lowest and highest of each feature, block by block
+  std::vector<std::int16_t> codes_;  // of each block, or `mixed`
+};
+
+// Part of the pairs of some rows (at most n_tried, evenly spaced) and blocks of rows, both in the
+// given order, that are at least that far apart by the blocks' boxes.
+double share_apart(const RowList& rows, double squared_distance, std::size_t n_tried,
+                   int n_threads);
+
+}  // namespace dcsvm

@@ -1,0 +1,81 @@
+// Run-time dispatch: see isa.h.
+#include "simd/isa.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#define DCSVM_ISA baseline
+#define DCSVM_ISA_NAME "baseline"
+#define DCSVM_VECTOR_BYTES 16
+#include "simd/isa_impl.h"
+#undef DCSVM_ISA
+#undef DCSVM_ISA_NAME
+#undef DCSVM_VECTOR_BYTES
+
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define DCSVM_ISA avx2
+#define DCSVM_ISA_NAME "avx2"
+#define DCSVM_VECTOR_BYTES 32
+#include "simd/isa_impl.h"
+#undef DCSVM_ISA
+#undef DCSVM_ISA_NAME
+#undef DCSVM_VECTOR_BYTES
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push( \
+    __attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq")
+#endif
+#define DCSVM_ISA avx512
+#define DCSVM_ISA_NAME "avx512"
+#define DCSVM_VECTOR_BYTES 64
+#include "simd/isa_impl.h"
+#undef DCSVM_ISA
+#undef DCSVM_ISA_NAME
+#undef DCSVM_VECTOR_BYTES
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif  // __x86_64__
+
+namespace dcsvm {
+
+// The widest body this processor runs, or the one that the environment variable DCSVM_ISA names.
+static const Isa& choose() {
+  const char* name = std::getenv("DCSVM_ISA");
+  const auto wanted = [name](const Isa& body) {
+    return !name || !*name || std::strcmp(name, body.name) == 0;
+  };
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  if (has_avx512 && wanted(avx512::functions)) return avx512::functions;
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (has_avx2 && wanted(avx2::functions)) return avx2::functions;
+#else
+  static_cast<void>(wanted);
+#endif
+  return baseline::functions;
+}
+
+const Isa& isa() {
+  static const Isa& chosen = choose();
+  return chosen;
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,111 @@
+// The loops that are compiled once per instruction set, and their run-time dispatch.
+//
+// One body (isa_impl.h) in GCC/Clang vector extensions is compiled for the baseline of the target
+// and, on x86-64, for AVX2 and AVX-512; isa() picks the widest one the processor runs,
+// or the one the environment variable DCSVM_ISA names. Every
+// kernel value of a run comes from the same body, so a value is the same bits wherever it is
+// computed, and K(x, z) is the same bits as K(z, x).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "simd/kernel.h"
+
+namespace dcsvm {
+
+// Rows of one side of a tile lie in panels of this many rows, feature by feature, so that a
+// vector holds the same feature of neighbouring rows.
+constexpr std::size_t panel_rows = 32;
+
+// Features summed before the sum is added to the total.
+constexpr std::size_t chain_length = 256;
+
+struct DenseTile {
+  const Kernel* kernel;
+  Form form;            // difference or product
+  bool exact_products;  // float32 sums of products over a chain are exact
+  std::size_t n_features, n_codes;
+  const float* const* queries;     // n_queries pointers to dense rows
+  const double* query_half_norms;  // n_queries
+  std::size_t n_queries;
+  const float* panel;                      // n_features x panel_rows
+  const std::uint8_t* const* query_codes;  // n_queries pointers to n_codes codes
+  const std::uint8_t* panel_codes;         // n_codes x panel_rows
+  const double* lane_half_norms;           // panel_rows
+  std::size_t out_stride;                  // out[query * out_stride + lane]
+};
+
+// Arguments of the kernel as integers: a multiple of a dot product plus a term of each row.
+struct ByteTile {
+  const Kernel* kernel;
+  const std::int32_t* dots;         // n_queries x panel_rows
+  std::int32_t factor;              // of the dots
+  const std::int32_t* query_terms;  // n_queries
+  const std::int32_t* lane_terms;   // panel_rows
+  std::size_t n_queries;
+  std::size_t out_stride;
+};
+
+struct SparseTile {
+  const Kernel* kernel;
+  const std::int64_t* indptr;  // of all points
+  const std::int32_t* indices;
+  const float* values;
+  const std::int32_t* queries;     // row numbers, n_queries
+  const double* query_half_norms;  // n_queries
+  std::size_t n_queries;
+  const std::int32_t* slot;       // column -> row of `packed`, 0 for a column no lane has
+  const float* packed;            // n_slots x panel_rows, row 0 all zero
+  const double* lane_half_norms;  // panel_rows
+  std::size_t out_stride;
+};
+
+constexpr double smallest_pair_curvature = 1e-12;
+constexpr double smallest_share = 1e-6;  // of K_ii: curvature that another variable leaves
+
+// State of coordinate descent on a working set, arrays padded to a multiple of panel_rows.
+struct CoordinateState {
+  std::size_t size;  // padded
+  double* gradient;
+  const double* side;   // 1 where alpha may only grow, -1 only shrink, 0 both, NaN neither
+  const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
+};
+
+struct Isa {
+  const char* name;
+  void (*dense_f32)(const DenseTile&, float* out);
+  void (*dense_f64)(const DenseTile&, double* out);
+  void (*bytes_f32)(const ByteTile&, float* out);
+  void (*bytes_f64)(const ByteTile&, double* out);
+  void (*sparse_f32)(const SparseTile&, float* out);
+  void (*sparse_f64)(const SparseTile&, double* out);
+  // sum[i] += weight[j] * rows[j][i] for i < lanes (a multiple of panel_rows), in the order of j
+  void (*weighted_sum_f32)(const float* const* rows, const double* weight, std::size_t n,
+                           std::size_t lanes, double* sum);
+  void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
+                           std::size_t lanes, double* sum);
+  // gradient += the steps times the rows; returns the index of the largest scaled violation
+  std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
+                         const float* second_row, double second_step, double* largest);
+  // the variable that lowers the objective most when it moves together with `place`: gain is twice
+  // what that is more than `place` alone
+  std::size_t (*best_companion)(const CoordinateState&, const double* diagonal, const float* row,
+                                std::size_t place, double* gain);
+  // gradient += the steps times the rows; returns the variable that may grow with the largest
+  // -gradient (`grow`); `shrink` is the smallest -gradient of those that may shrink
+  std::size_t (*descend_pair)(const CoordinateState&, const float* first_row, double first_step,
+                              const float* second_row, double second_step, double* grow,
+                              double* shrink);
+  // the variable that may shrink with which `place` lowers the objective most: gain is twice that,
+  // not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
+  std::size_t (*best_partner)(const CoordinateState&, const double* diagonal, const float* row,
+                              std::size_t place, double* gain);
+  // C -= A B' for tiles of a Cholesky factorisation; see newton.cc
+  void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
+                           std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
+};
+
+const Isa& isa();
+
+}  // namespace dcsvm

@@ -1,0 +1,74 @@
+// Kernel rows against the active variables of a solve: packed lanes, the cache of whole rows where
+// they are dear, and the gradient updates made of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/kernel_product.h"
+#include "kernel/kernel_tile.h"
+#include "kernel/stop.h"
+#include "rows/reach.h"
+#include "solver/row_cache.h"
+
+namespace dcsvm {
+
+class ActiveKernel {
+ public:
+  // Lanes are packed once where that takes at most lane_bytes; which way changes no bit.
+  ActiveKernel(const KernelSetup& setup, const Points& points, const Reach& reach,
+               std::size_t cache_bytes, std::size_t lane_bytes, int n_threads);
+
+  struct Count {
+    std::int64_t evaluated = 0;
+    std::int64_t skipped = 0;        // out of reach
+    std::int64_t rows_computed = 0;  // of add()
+    std::int64_t rows_reused = 0;
+  };
+
+  bool has_cache() const { return has_cache_; }
+  double row_cost() const { return row_cost_; }  // nanoseconds a kernel value, by a fixed model
+  const Count& count() const { return count_; }
+
+  // Makes these the rows of the active variables; rows cached before are gone.
+  void load(const std::vector<std::int32_t>& rows);
+  // Keeps the active variables at these positions, ascending, whose rows these are.
+  void compact(const std::vector<std::int32_t>& kept, const std::vector<std::int32_t>& rows);
+
+  std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
+
+  // sums += K(active, changed) step for `changed` positions; sums has n_lanes() entries. Returns
+  // whether kernel values out of reach were left out. After it was stopped, the sums and the cache
+  // are of no use.
+  bool add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
+           const Stop* stop = nullptr);
+
+  // The cached kernel row of the variable at a position, n_lanes() values until add(); or null.
+  const float* cached(std::int32_t position) {
+    return has_cache_ ? cache_.find(position) : nullptr;
+  }
+
+  // Kernel values of the variable at a position with all active ones, n_lanes() of them.
+  std::vector<float> values_of(std::int32_t position);
+
+ private:
+  void pack(const std::vector<std::int32_t>& rows);
+  void add_cached(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
+                  double* sums, const Stop* stop);
+
+  const KernelSetup& setup_;
+  const Points& points_;
+  Reach reach_;
+  std::size_t cache_bytes_, lane_bytes_;
+  int n_threads_;
+  double row_cost_;
+  bool has_cache_;
+  std::vector<std::int32_t> rows_;
+  RowPanels lanes_;
+  Boxes boxes_;
+  RowCache cache_;
+  Count count_;
+};
+
+}  // namespace dcsvm

@@ -1,0 +1,54 @@
+// The active variables of a solve: those that are not shrunk away, in ascending order, one lane
+// each, with what the outer loop needs of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "solver/box_qp.h"
+#include "solver/selection.h"
+
+namespace dcsvm {
+
+struct ActiveSet {
+  std::vector<std::int32_t> index;  // variables of the problem
+  // padded to whole panels of lanes
+  std::vector<double> alpha, gradient, lower, upper, violation;
+  std::vector<std::int8_t> group;  // empty: there are no sums
+  std::vector<std::uint8_t> grows;
+  std::vector<std::int32_t> violators;  // positions, ascending
+  std::vector<double> multipliers;      // of the groups
+  double largest_violation = 0;
+
+  std::size_t size() const { return index.size(); }
+  double reduced_gradient(std::size_t p) const {
+    return group.empty() || group[p] < 0
+               ? gradient[p]
+               : gradient[p] + multipliers[static_cast<std::size_t>(group[p])];
+  }
+  SelectionView view() const {
+    return {violators,    size(),       violation.data(), grows.data(),
+            alpha.data(), lower.data(), upper.data(),     index.data()};
+  }
+
+  void load(const BoxQp& qp, const std::vector<std::int32_t>& variables, const double* alpha_of,
+            const double* gradient_of, std::size_t n_lanes);
+  void write_back(double* alpha_of) const;
+  std::vector<std::int32_t> others(std::size_t n_variables) const;  // ascending
+  // Computes violations, violators and multipliers; returns the largest violation.
+  double measure(int n_groups);
+  // Counts another outer step; returns how many variables have been quiet for long enough to be
+  // shrunk: at a bound and pointing outwards by more than the largest violation, or `most`.
+  std::size_t count_quiet(double most);
+  std::vector<std::int32_t> not_quiet() const;  // positions
+  // Keeps these positions, ascending; returns where each is now, or -1.
+  std::vector<std::int32_t> keep(const std::vector<std::int32_t>& kept, std::size_t n_lanes);
+
+ private:
+  double largest_projected_gradient();
+
+  std::vector<std::uint8_t> quiet_;
+};
+
+}  // namespace dcsvm

@@ -1,0 +1,44 @@
+// The OpenMP loop over the clusters of one level: one independent box QP per cluster.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "solver/smo.h"
+
+namespace dcsvm {
+
+struct Clusters {
+  std::size_t n_clusters = 0;
+  const std::int64_t* start = nullptr;  // n_clusters + 1
+  const std::int32_t* members =
+      nullptr;  // variables of cluster c: members[start[c] .. start[c + 1])
+};
+
+struct ClusterProgress {
+  std::size_t clusters_done = 0;
+  std::size_t variables_done = 0;
+  SolveProgress current;
+};
+
+struct ClusterOptions {
+  SolveOptions solve;  // n_threads are those of all clusters together, memory is shared out
+  // For caches, matrices and copies of all clusters at work together. What a cluster needs at least
+  // (matrix_bytes(), array_bytes()) it takes anyway.
+  std::size_t memory_bytes = 0;
+  // Called by one thread at a time, while nobody writes to the iterate. Where it returns true,
+  // every cluster brings its part of the iterate up to date when it comes to its next outer step.
+  std::function<bool(const ClusterProgress&)> progress;
+};
+
+// Solves every cluster from its part of the iterate, whose gradients are those inside the clusters.
+// Those not begun when it is stopped are left as they were. The largest clusters are solved with
+// all threads until the others keep all of them busy side by side, with one thread each, and there
+// is memory for them together; which way does not change a bit of the result.
+std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
+                                        const BoxQp& qp, const Clusters& clusters,
+                                        const Iterate& iterate, const ClusterOptions& options);
+
+}  // namespace dcsvm

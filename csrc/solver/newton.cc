@@ -1,0 +1,119 @@
+#include "solver/newton.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+namespace {
+constexpr std::size_t block = 32;
+}
+
+void Cholesky::reset(std::size_t n) {
+  size_ = n;
+  stride_ = (n + block - 1) / block * block;
+  matrix_.assign(stride_ * stride_, 0.0);
+  for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
+}
+
+// Factors the diagonal block at k in place and writes the transposed inverse of its factor. Row by
+// row of the transposed factor, then of the inverse: the innermost loops run along memory.
+bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
+  double upper[block][block], inverse[block][block];
+  for (std::size_t i = 0; i < block; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) upper[j][i] = at(k + i, k + j);
+  }
+  for (std::size_t j = 0; j < block; ++j) {
+    if (!(upper[j][j] > 0)) return false;
+    const double scale = 1.0 / std::sqrt(upper[j][j]);
+    for (std::size_t i = j; i < block; ++i) upper[j][i] *= scale;
+    for (std::size_t l = j + 1; l < block; ++l) {
+      const double factor = upper[j][l];
+      for (std::size_t i = l; i < block; ++i) upper[l][i] -= factor * upper[j][i];
+    }
+  }
+  for (std::size_t i = 0; i < block; ++i) {
+    std::fill_n(inverse[i], block, 0.0);
+    inverse[i][i] = 1.0;
+    for (std::size_t l = 0; l < i; ++l) {
+      const double factor = upper[l][i];
+      for (std::size_t c = 0; c <= l; ++c) inverse[i][c] -= factor * inverse[l][c];
+    }
+    const double scale = 1.0 / upper[i][i];
+    for (std::size_t c = 0; c <= i; ++c) inverse[i][c] *= scale;
+  }
+  for (std::size_t i = 0; i < block; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) at(k + i, k + j) = upper[j][i];
+    for (std::size_t c = 0; c < block; ++c) inverse_transposed[c * block + i] = inverse[i][c];
+  }
+  return true;
+}
+
+bool Cholesky::factor(int n_threads) {
+  const std::size_t n_blocks = stride_ / block;
+  panel_.resize(stride_ * block);
+  panel_transposed_.resize(stride_ * block);
+  inverse_.resize(block * block);
+  for (std::size_t kb = 0; kb < n_blocks; ++kb) {
+    const std::size_t k = kb * block;
+    if (!factor_diagonal(k, inverse_.data())) return false;
+    const auto rest = static_cast<std::int64_t>(n_blocks - kb - 1);
+    const bool parallel = n_threads > 1 && rest >= 24;
+#pragma omp parallel num_threads(n_threads) if (parallel)
+    {
+#pragma omp for schedule(static)
+      for (std::int64_t r = 0; r < rest; ++r) {
+        const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
+        double* rows = panel_.data() + i * block;
+        double* transposed = panel_transposed_.data() + i * block;
+        for (std::size_t a = 0; a < block; ++a) {
+          for (std::size_t b = 0; b < block; ++b) {
+            rows[a * block + b] = -at(i + a, k + b);
+            at(i + a, k + b) = 0.0;
+          }
+        }
+        isa().subtract_product(rows, inverse_.data(), block, block, block, &at(i, k), stride_);
+        for (std::size_t a = 0; a < block; ++a) {
+          for (std::size_t b = 0; b < block; ++b) {
+            rows[a * block + b] = at(i + a, k + b);
+            transposed[b * block + a] = at(i + a, k + b);
+          }
+        }
+      }
+#pragma omp for schedule(dynamic)
+      for (std::int64_t r = rest - 1; r >= 0; --r) {
+        const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
+        for (std::size_t j = k + block; j <= i; j += block) {
+          isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block,
+                                 block, block, block, &at(i, j), stride_);
+        }
+      }
+    }
+  }
+  return true;
+}
+
+void Cholesky::solve(double* b) const {
+  std::size_t first = 0;
+  while (first < size_ && b[first] == 0.0) ++first;
+  for (std::size_t i = first; i < size_; ++i) {
+    const double* row = matrix_.data() + i * stride_;
+    double sum[4] = {};
+    std::size_t j = first;
+    for (; j + 4 <= i; j += 4) {
+      for (std::size_t v = 0; v < 4; ++v) sum[v] += row[j + v] * b[j + v];
+    }
+    for (; j < i; ++j) sum[0] += row[j] * b[j];
+    b[i] = (b[i] - ((sum[0] + sum[1]) + (sum[2] + sum[3]))) / row[i];
+  }
+  for (std::size_t i = size_; i-- > 0;) {
+    const double* row = matrix_.data() + i * stride_;
+    b[i] /= row[i];
+    const double x = b[i];
+    for (std::size_t j = 0; j < i; ++j) b[j] -= row[j] * x;
+  }
+}
+
+}  // namespace dcsvm

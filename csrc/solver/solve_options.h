@@ -1,0 +1,55 @@
+// What a solve is asked for and what it says, on the way and at its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "kernel/stop.h"
+#include "rows/reach.h"
+
+namespace dcsvm {
+
+struct SolveProgress {
+  double violation = 0;
+  std::size_t n_active = 0;
+  std::int64_t outer_steps = 0;
+};
+
+struct SolveOptions {
+  double tolerance = 1e-3;
+  std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
+  std::size_t cache_bytes = 0;       // of kernel rows
+  std::size_t lane_bytes = 0;        // of packed rows of the active variables; changes no bit
+  int n_threads = 1;
+  double gradient_error = 0;  // bound of what was left out of a gradient that is known on entry
+  Reach reach;                // kernel values that may be left out
+  Stop* stop = nullptr;
+  // Told between outer steps; where it returns true the iterate is brought up to date, and
+  // `published` is called.
+  std::function<bool(const SolveProgress&)> progress;
+  std::function<void()> published;
+};
+
+struct SolveReport {
+  bool converged = false;
+  double violation = 0;
+  double objective = 0;
+  double gap = 0;
+  double neglected = 0;         // what was left out changes no entry of the gradient by more
+  std::int64_t iterations = 0;  // coordinate updates
+  std::int64_t outer_steps = 0;
+  std::int64_t newton_steps = 0;
+  std::int64_t rebuilds = 0;
+  std::int64_t kernel_evaluations = 0;
+  std::int64_t pairs_skipped = 0;  // kernel values out of reach
+  std::int64_t rows_computed = 0;
+  std::int64_t rows_reused = 0;
+  double seconds_tiles = 0;  // rows and gradient updates
+  double seconds_inner = 0;  // working sets, Newton included
+  double seconds_newton = 0;
+  double seconds_selection = 0;  // selection and shrinking
+  double seconds_rebuild = 0;    // kernel products: initial gradient, rebuilt gradients
+};
+
+}  // namespace dcsvm

@@ -1,0 +1,97 @@
+#include "solver/whole_gradient.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/kernel_product.h"
+#include "solver/timer.h"
+
+namespace dcsvm {
+
+namespace {
+
+// Variables, and kernel values, of a block.
+constexpr std::size_t smallest_block = 4096, values_of_block = 1000000000;
+
+}  // namespace
+
+bool WholeGradient::has(Known known) const {
+  const Known *begin = iterate_.known, *end = begin + qp_.size;
+  return std::find(begin, end, known) != end;
+}
+
+std::vector<std::int32_t> WholeGradient::at_base() const {
+  std::vector<std::int32_t> variables;
+  for (std::size_t i = 0; i < qp_.size; ++i) {
+    if (iterate_.known[i] == Known::at_base) variables.push_back(static_cast<std::int32_t>(i));
+  }
+  return variables;
+}
+
+void WholeGradient::set_to_zero() {
+  for (std::size_t i = 0; i < qp_.size; ++i) iterate_.gradient[i] = -qp_.linear[i];
+  std::fill_n(iterate_.base, qp_.size, 0.0);
+  std::fill_n(iterate_.known, qp_.size, Known::at_base);
+}
+
+void WholeGradient::settle() {
+  std::copy_n(iterate_.alpha, qp_.size, iterate_.base);
+  std::fill_n(iterate_.known, qp_.size, Known::at_alpha);
+}
+
+void WholeGradient::take(const ActiveSet& active) {
+  active.write_back(iterate_.alpha);
+  std::fill_n(iterate_.known, qp_.size, Known::at_base);
+  for (std::size_t p = 0; p < active.size(); ++p) {
+    iterate_.gradient[active.index[p]] = active.gradient[p];
+    iterate_.known[active.index[p]] = Known::at_alpha;
+  }
+}
+
+bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
+                               const std::function<void()>& between) {
+  Timer timer(report_.seconds_rebuild);
+  std::vector<std::int32_t> sources;
+  std::vector<double> weights;
+  sources.reserve(qp_.size);
+  weights.reserve(qp_.size);
+  for (std::size_t i = 0; i < qp_.size; ++i) {
+    if (iterate_.alpha[i] == iterate_.base[i]) continue;
+    sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
+    weights.push_back(iterate_.alpha[i] - iterate_.base[i]);
+  }
+  if (sources.empty() || variables.empty()) return true;
+  const std::vector<std::int32_t> targets = qp_.rows_of(variables);
+  const std::size_t block = std::max(smallest_block, values_of_block / sources.size());
+  std::vector<double> sums(std::min(block, targets.size()));
+  ProductCount count;
+  for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {
+    const std::size_t n = std::min(block, targets.size() - begin);
+    const ProductCount done = kernel_product(
+        setup_, {&points_, targets.data() + begin, n}, {&points_, sources.data(), sources.size()},
+        {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, options_.reach,
+        options_.n_threads, sums.data(), options_.stop);
+    count.add(done);
+    for (std::size_t k = 0; done.complete && k < n; ++k) {
+      const std::int32_t i = variables[begin + k];
+      iterate_.gradient[i] += sums[k];
+      iterate_.known[i] = Known::at_alpha;
+    }
+    if (begin + n < targets.size()) between();
+  }
+  report_.kernel_evaluations += count.evaluated;
+  report_.pairs_skipped += count.skipped;
+  if (count.skipped > 0) neglect(weights);
+  ++report_.rebuilds;
+  return count.complete;
+}
+
+void WholeGradient::neglect(const std::vector<double>& weights) {
+  for (const double w : weights) report_.neglected += options_.reach.value * std::fabs(w);
+}
+
+Optimality WholeGradient::optimality() const {
+  return dcsvm::optimality(qp_, iterate_.alpha, iterate_.gradient);
+}
+
+}  // namespace dcsvm

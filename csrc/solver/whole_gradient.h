@@ -1,0 +1,54 @@
+// The gradient of all variables of a solve, shrunk away or not: what is known of it, and how it is
+// brought to the present alpha, by a kernel product in blocks, so that what is done is not lost
+// when it is stopped.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "kernel/kernel_tile.h"
+#include "solver/active_set.h"
+#include "solver/box_qp.h"
+#include "solver/iterate.h"
+#include "solver/solve_options.h"
+
+namespace dcsvm {
+
+class WholeGradient {
+ public:
+  WholeGradient(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                const Iterate& iterate, const SolveOptions& options, SolveReport& report)
+      : setup_(setup),
+        points_(points),
+        qp_(qp),
+        iterate_(iterate),
+        options_(options),
+        report_(report) {}
+
+  bool has(Known known) const;
+  std::vector<std::int32_t> at_base() const;  // variables
+
+  // It is that of zero, or that of alpha.
+  void set_to_zero();
+  void settle();
+  // Makes alpha and its gradient what the active variables have; the others' is that of base.
+  void take(const ActiveSet& active);
+  // Adds K (alpha - base) to the entries of some variables, which are those of base. `between` is
+  // called between blocks. Returns false where it was stopped.
+  bool add_change(const std::vector<std::int32_t>& variables, const std::function<void()>& between);
+  // Kernel values out of reach were left out of a product with these weights.
+  void neglect(const std::vector<double>& weights);
+
+  Optimality optimality() const;
+
+ private:
+  const KernelSetup& setup_;
+  const Points& points_;
+  const BoxQp& qp_;
+  const Iterate& iterate_;
+  const SolveOptions& options_;
+  SolveReport& report_;
+};
+
+}  // namespace dcsvm

@@ -1,0 +1,46 @@
+// The kernel matrix of the working set, kept from one outer step to the next: values between
+// members that stay are copied, those of new members are read from cached kernel rows, and only
+// what is in none of them is computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/kernel_tile.h"
+
+namespace dcsvm {
+
+// The members of a working set: their rows, where their kernel rows have each other's values, and
+// those kernel rows that are cached, null for the others.
+struct Members {
+  std::vector<std::int32_t> rows, lanes;
+  std::vector<const float*> cached;
+};
+
+class WorkingKernel {
+ public:
+  std::size_t stride() const { return stride_; }  // a multiple of panel_rows; padding is zero
+  const float* data() const { return kernel_.data(); }
+
+  // Makes this the matrix of the members; from[w] is the place of member w in the matrix so far, -1
+  // for a new one. Returns the number of kernel values computed.
+  std::int64_t fill(const KernelSetup& setup, const Points& points, const Members& members,
+                    const std::vector<std::int32_t>& from, int n_threads);
+
+  // Keeps the members at these places, ascending.
+  void keep(const std::vector<std::int32_t>& places);
+
+ private:
+  std::int64_t compute(const KernelSetup& setup, const Points& points, const Members& members,
+                       int n_threads);
+  void fill_new_row(const Members& members, std::size_t k);
+
+  std::vector<float> kernel_, previous_;
+  std::vector<std::int32_t> new_, old_, uncached_;  // places: new members, others; without a row
+  std::vector<float> computed_;           // values of new members with all that have no cached row,
+  std::vector<std::size_t> computed_at_;  // and where those of each new one begin
+  std::size_t size_ = 0, stride_ = 0;
+};
+
+}  // namespace dcsvm

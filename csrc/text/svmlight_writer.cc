@@ -1,0 +1,107 @@
+#include "text/svmlight_writer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+namespace dcsvm {
+namespace {
+
+template <class Number>
+void append_number(std::string& out, Number value) {
+  char text[32];
+  out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+void append_feature(std::string& out, std::size_t column, float value) {
+  append_number(out, column + 1);
+  out += ':';
+  append_number(out, value);
+  out += ' ';
+}
+
+// Whether the row lies inside the arrays, as indptr says.
+bool has_sound_extent(const TextCsr& rows, std::size_t row) {
+  const std::int64_t begin = rows.indptr[row], end = rows.indptr[row + 1];
+  return 0 <= begin && begin <= end && static_cast<std::uint64_t>(end) <= rows.n_values;
+}
+
+[[noreturn]] void fail_row(std::size_t row, const char* what) {
+  throw std::invalid_argument("row " + std::to_string(row) + " " + what);
+}
+
+void append_features(std::string& out, const TextDense& rows, std::size_t row) {
+  const float* values = rows.values + row * rows.n_features;
+  for (std::size_t j = 0; j < rows.n_features; ++j) {
+    if (!std::isfinite(values[j])) fail_row(row, "holds a value that is not finite");
+    if (values[j] != 0) append_feature(out, j, values[j]);
+  }
+}
+
+void append_features(std::string& out, const TextCsr& rows, std::size_t row) {
+  if (!has_sound_extent(rows, row)) fail_row(row, "does not lie inside the CSR arrays");
+  std::int64_t previous = -1;
+  for (auto k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
+    if (rows.indices[k] <= previous) fail_row(row, "has columns that do not ascend from 0");
+    if (!std::isfinite(rows.values[k])) fail_row(row, "holds a value that is not finite");
+    previous = rows.indices[k];
+    if (rows.values[k] == 0) continue;
+    append_feature(out, static_cast<std::size_t>(previous), rows.values[k]);
+  }
+}
+
+template <class Rows>
+void append_lines(std::string& out, const TextLines& lines, const Rows& rows) {
+  for (std::size_t line = 0; line < lines.n_lines; ++line) {
+    const auto row = lines.row_numbers ? static_cast<std::size_t>(lines.row_numbers[line]) : line;
+    if (row >= rows.n_rows) {
+      throw std::out_of_range("line " + std::to_string(line) +
+                              " asks for a row that is not one of " + std::to_string(rows.n_rows));
+    }
+    for (std::size_t k = 0; k < lines.n_prefix; ++k) {
+      const double number = lines.prefix[line * lines.n_prefix + k];
+      if (!std::isfinite(number)) fail_row(row, "has a prefix that is not finite");
+      append_number(out, number);
+      out += ' ';
+    }
+    append_features(out, rows, row);
+    out += '\n';
+  }
+}
+
+}  // namespace
+
+void densify(const TextCsr& rows, std::size_t n_features, float* out, int threads) {
+  std::size_t first_bad = rows.n_rows;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads(std::max(threads, 1)) \
+    reduction(min : first_bad)
+#else
+  static_cast<void>(threads);
+#endif
+  for (std::size_t row = 0; row < rows.n_rows; ++row) {
+    bool sound = has_sound_extent(rows, row);
+    const auto end = sound ? rows.indptr[row + 1] : 0;
+    for (auto k = sound ? rows.indptr[row] : 0; k < end; ++k) {
+      const auto column = static_cast<std::size_t>(rows.indices[k]);
+      if (column < n_features) {
+        out[row * n_features + column] = rows.values[k];
+      } else {
+        sound = false;
+      }
+    }
+    if (!sound) first_bad = std::min(first_bad, row);
+  }
+  if (first_bad != rows.n_rows) fail_row(first_bad, "does not fit the matrix");
+}
+
+void write_rows(std::string& out, const TextLines& lines, const TextDense& rows) {
+  append_lines(out, lines, rows);
+}
+
+void write_rows(std::string& out, const TextLines& lines, const TextCsr& rows) {
+  append_lines(out, lines, rows);
+}
+
+}  // namespace dcsvm

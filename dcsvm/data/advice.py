@@ -1,0 +1,91 @@
+"""What looks wrong with training data before anything is trained, in sentences.
+
+One pass over the rows. Silent for one-hot columns and images: their columns have one scale, and
+their constant columns hold zero or the smallest or largest value there is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcsvm.data.rows import Rows
+
+FEWEST_ROWS = 20  # fewer say nothing
+DIFFERENT_SCALES = 1000  # largest span of a feature over the lower quartile of the spans
+DISTINCT_LABELS = 0.9  # of the rows
+BLOCK = 2**18  # numbers looked at together, to stay in the cache
+
+
+def advice(rows: Rows, labels: np.ndarray | None) -> list[str]:
+    """A sentence for each thing that looks wrong; `labels` are the classes, float64 (n_samples,),
+    or None where there are none."""
+    if rows.n_samples < FEWEST_ROWS:
+        return []
+    about_labels = [] if labels is None else _about_labels(labels)
+    if rows.columns is not None:
+        return about_labels
+    return [*about_labels, *_about_features(*_extremes(rows))]
+
+
+def _about_labels(labels: np.ndarray):
+    n_distinct = len(np.unique(labels))
+    if n_distinct > DISTINCT_LABELS * len(labels):
+        yield (
+            f"{n_distinct} of {len(labels)} rows have labels of their own: these look like "
+            "targets of a regression, or the first column is not the label"
+        )
+
+
+def _about_features(features: np.ndarray, smallest: np.ndarray, largest: np.ndarray):
+    """`features` are the columns, from 0, that have values, with their extreme values."""
+    if len(features) == 0:
+        return
+    span = largest.astype(np.float64) - smallest
+    varying = np.flatnonzero(span)
+    if len(varying) > 1:
+        order = varying[np.argsort(span[varying], kind="stable")]
+        low, high = order[(len(order) - 1) // 4], order[-1]
+        if span[high] > DIFFERENT_SCALES * span[low]:
+            yield (
+                f"feature {features[high] + 1} spans {span[high]:.3g} but feature "
+                f"{features[low] + 1} only {span[low]:.3g}, and a quarter of the features no more: "
+                "the kernel will hardly see these; scale the data, as svm-scale and --scale do"
+            )
+    ordinary = (0, min(0, smallest.min()), max(0, largest.max()))
+    constant = np.flatnonzero((span == 0) & ~np.isin(smallest, ordinary))
+    if len(constant) == 1:
+        yield (
+            f"feature {features[constant[0]] + 1} is {smallest[constant[0]]:g} in all rows "
+            "and tells nothing"
+        )
+    elif len(constant) > 1:
+        yield (
+            f"{len(constant)} features have one value in all rows and tell nothing, the first of "
+            f"them feature {features[constant[0]] + 1}"
+        )
+
+
+def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns, and the smallest and the largest value in each; of CSR rows only columns that have
+    values."""
+    if rows.is_dense:
+        return np.arange(rows.n_features), *_dense_extremes(rows.dense)
+    if rows.n_features > len(rows.indices):
+        columns, at = np.unique(rows.indices, return_inverse=True)
+    else:
+        columns, at = np.arange(rows.n_features), rows.indices
+    smallest = np.where(np.bincount(at, minlength=len(columns)) < rows.n_samples, 0, np.inf)
+    largest = -smallest
+    np.minimum.at(smallest, at, rows.values)
+    np.maximum.at(largest, at, rows.values)
+    return columns, smallest, largest
+
+
+def _dense_extremes(dense: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    smallest, largest = dense[0].copy(), dense[0].copy()
+    step = max(1, BLOCK // max(1, dense.shape[1]))
+    for begin in range(0, len(dense), step):
+        block = dense[begin : begin + step]
+        np.minimum(smallest, block.min(axis=0), out=smallest)
+        np.maximum(largest, block.max(axis=0), out=largest)
+    return smallest, largest

@@ -1,0 +1,118 @@
+"""Labels and rows read from LIBSVM text.
+
+Labels are float64. Text is parsed in csrc/text. This module does not scale, split or weigh the
+data, and does not say what a label means.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _svmlight
+from dcsvm.data.input_file import DataError, check_room, read_text
+from dcsvm.data.rows import Rows, better_dense
+
+PART_BYTES = 2**23  # of text that is scaled together
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows and their labels, float64 (n_samples,)."""
+
+    rows: Rows
+    labels: np.ndarray
+
+
+def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
+    """Read a LIBSVM file, compressed or not, `how` as in `parse_dataset`; "-" and /dev/stdin are
+    the standard input, which may be a pipe.
+
+    Raises DataError for what cannot be opened or parsed.
+    """
+    name = os.fspath(path)
+    return parse_dataset(read_text(name), name, **how)
+
+
+def parse_dataset(
+    text,
+    name: str,
+    *,
+    threads: int = 1,
+    lenient: bool = False,
+    scaling=None,
+    serials: str | None = None,
+) -> Dataset:
+    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
+
+    `lenient` accepts what LIBSVM's reader drops or reads in its own way; `scaling` (of module
+    scaling) is applied to the numbers in the text. `serials` is for rows of a precomputed kernel:
+    "training" or, for rows to predict, whose serial numbers mean nothing, "any".
+    """
+    if serials is not None and scaling is not None:
+        raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
+    if not len(text):
+        raise DataError(f"{name}: no rows")
+    try:
+        if scaling is not None:
+            parts = _Parts(text, threads=threads, lenient=lenient)
+            rows = scaling.scaled_rows(parts)
+            return Dataset(rows, scaling.scaled_labels(np.concatenate(parts.labels)))
+        text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
+        check_room(name, _bytes_of_rows(text))
+        if serials is not None:
+            return _kernel_dataset(text, serials)
+        prefix, rows = parsed_rows(text)
+    except _svmlight.ParseError as error:
+        raise DataError(f"{name}:{error}") from None
+    return Dataset(rows, prefix[:, 0])
+
+
+class _Parts:
+    """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
+    the `labels` are those of the parts gone through last."""
+
+    def __init__(self, text, **how):
+        self.text, self.how, self.labels = text, how, []
+
+    def __iter__(self):
+        self.labels = []
+        begin, line = 0, 1
+        while begin < len(self.text):
+            newline = self.text.find(b"\n", begin + PART_BYTES)
+            end = newline + 1 if newline >= 0 else len(self.text)
+            lines = memoryview(self.text)[begin:end]
+            part = _svmlight.Text(lines, first_line=line, **self.how)
+            prefix, indptr, indices, values, _ = part.csr(float64=True)
+            self.labels.append(prefix[:, 0])
+            yield indptr, indices, values
+            begin, line = end, line + part.n_rows
+
+
+def _bytes_of_rows(text: _svmlight.Text) -> int:
+    """Bytes of the labels and rows that a text makes."""
+    is_dense = better_dense(text.n_rows, text.n_features, text.n_pairs)
+    dense, csr = 4 * text.n_rows * text.n_features, 8 * (text.n_rows + text.n_pairs)
+    return 8 * text.n_rows + (dense if is_dense else csr)
+
+
+def parsed_rows(text: _svmlight.Text, form: str | None = None) -> tuple[np.ndarray, Rows]:
+    """(numbers before the features, rows) of text, "dense" or "sparse", or in the better form."""
+    shape = text.n_rows, text.n_features
+    if form == "dense" or (form is None and better_dense(*shape, text.n_pairs)):
+        prefix, dense, n_values = text.dense()
+        if form == "dense" or better_dense(*shape, n_values):
+            return prefix, Rows(*shape, dense=dense)
+        del prefix, dense
+    prefix, indptr, indices, values, n_features = text.csr()
+    return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
+
+
+def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:
+    if text.n_pairs < text.n_rows * (text.n_features + 1):
+        text.csr()  # says which value is missing, without room for all
+    prefix, dense, _ = text.dense()
+    columns = prefix[:, 1].astype(np.int32) - 1 if serials == "training" else None
+    return Dataset(Rows(*dense.shape, dense=dense, columns=columns), prefix[:, 0].copy())

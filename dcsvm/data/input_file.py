@@ -1,0 +1,155 @@
+"""The bytes of an input file: mapped into memory, read from standard input, decompressed.
+
+What is compressed is known by its first bytes, not by its name. What is not a plain file may be
+half of the memory that is free, and goes through a temporary file where it is large, so that text
+is not held in memory beside the rows made of it.
+Knows nothing of what the text means.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+import mmap
+import os
+import stat
+import tempfile
+import zlib
+from contextlib import contextmanager
+
+from dcsvm.machine import available_memory
+
+PIECE = 2**20  # bytes read at a time
+# the first bytes of a compressed file -> the module of the standard library that reads it
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+HELD = 2**25  # bytes; more than that go through a temporary file
+
+
+class DataError(ValueError):
+    """A data file that cannot be used: `file:line:column: reason`, or `file: reason`."""
+
+
+def read_text(name: str):
+    """All bytes of a file, decompressed, in a buffer that may be the file mapped into memory; "-"
+    and /dev/stdin are the standard input, which may be a pipe.
+
+    Raises DataError for what cannot be opened, read, decompressed or held.
+    """
+    standard_input = name in ("-", "/dev/stdin")
+    with _opened(name, 0 if standard_input else name) as file:
+        data = _mapped(file) or _read(file, name)
+    for magic, module in COMPRESSED.items():
+        if data[: len(magic)] == magic:
+            return _decompressed(data, name, module)
+    return data
+
+
+def check_room(name: str, n_bytes: int) -> None:
+    """Raise DataError where what a file makes takes more memory than is free."""
+    there_are = available_memory()
+    if n_bytes > there_are:
+        raise DataError(
+            f"{name}: the rows take {math.ceil(n_bytes / 1e6)} MB of memory, "
+            f"more than the {there_are // 1_000_000} MB available"
+        )
+
+
+def read_bytes(name: str) -> bytearray | mmap.mmap:
+    """All bytes of a file as they are. Raises DataError as `read_text`."""
+    with _opened(name, name) as file:
+        return _mapped(file) or _read(file, name)
+
+
+@contextmanager
+def _opened(name: str, source: str | int):
+    """A file, or an open descriptor that stays open; what goes wrong is a DataError."""
+    try:
+        with open(source, "rb", closefd=isinstance(source, str)) as file:
+            yield file
+    except DataError:
+        raise
+    except IsADirectoryError:
+        raise DataError(f"{name}: is a directory") from None
+    except FileNotFoundError:
+        raise DataError(f"{name}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{name}: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:  # a NUL in the name
+        raise DataError(f"{name!r}: {error}") from None
+
+
+def _mapped(file) -> mmap.mmap | None:
+    """The whole of a regular file; None for what has to be read instead."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size == 0 or file.tell() != 0:
+        return None
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _read(file, name: str) -> bytearray | mmap.mmap:
+    """All that is left to read of a file."""
+    data, pieces = bytearray(), _pieces(file, name)
+    for piece in pieces:
+        data += piece
+        if len(data) > HELD:
+            return _stored(data, pieces)
+    return data
+
+
+def _pieces(file, name: str):
+    n_bytes, most = 0, available_memory() // 2
+    while piece := file.read(PIECE):
+        n_bytes += len(piece)
+        if n_bytes > most:
+            most_mb = most // 1_000_000
+            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory available")
+        yield piece
+
+
+def _stored(data: bytearray, pieces) -> mmap.mmap:
+    """The data and the pieces after it in a temporary file, mapped."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        data.clear()
+        file.writelines(pieces)
+        file.flush()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class _Released(io.RawIOBase):
+    """A mapped file to be read once: pages are let go after they were read."""
+
+    def __init__(self, data: mmap.mmap):
+        self.data = data
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        begin = self.data.tell()
+        text = self.data.read(len(buffer))
+        buffer[: len(text)] = text
+        if text and hasattr(mmap, "MADV_DONTNEED"):
+            first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+            self.data.madvise(mmap.MADV_DONTNEED, first, begin + len(text) - first)
+        return len(text)
+
+
+def _decompressed(data: bytearray | mmap.mmap, name: str, module: str) -> bytearray | mmap.mmap:
+    try:
+        library = importlib.import_module(module)
+    except ImportError:
+        raise DataError(f"{name}: this Python has no module {module} to decompress it") from None
+    damaged = (OSError, EOFError, zlib.error, getattr(library, "LZMAError", OSError))
+    is_mapped = isinstance(data, mmap.mmap)
+    source = io.BufferedReader(_Released(data)) if is_mapped else io.BytesIO(data)
+    try:
+        with library.open(source) as file:
+            return _read(file, name)
+    except damaged as error:
+        if getattr(error, "errno", None):  # of the temporary file
+            raise
+        reason = str(error).rstrip(".") or "invalid data"
+        reason = reason[:1].lower() + reason[1:]
+        raise DataError(f"{name}: the {module} data is damaged: {reason}") from None

@@ -1,0 +1,290 @@
+"""Rows of features, dense or CSR, or rows of a precomputed kernel.
+
+Values are float32. Nothing here reads files, scales, or knows labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dcsvm import _core, _svmlight
+
+DENSE_FEATURES = 64
+DENSE_DENSITY = 0.05
+LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
+LARGEST_N_FEATURES = 2**31 - 2
+AT_ONCE = 2**20  # values that are worked on together where a copy of all is not wanted
+
+
+def slices(n: int, size: int) -> list[slice]:
+    """Slices of so many of n entries, or at least of one, all of them together."""
+    starts = range(0, n, max(size, 1))
+    return [slice(begin, min(begin + starts.step, n)) for begin in starts]
+
+
+def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
+    """Whether rows are better dense than CSR: with at most 64 features, or at least one value in
+    twenty not zero.
+
+    Dense tiles are products of matrices, many times faster per entry than sparse ones, and by
+    this rule take at most 10 times the bytes of CSR (or 256 bytes a row). The choice depends
+    on the data alone, so the same rows get the same form from any source.
+    """
+    wanted = DENSE_DENSITY * n_samples * n_features
+    return n_features <= DENSE_FEATURES or n_values >= wanted > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Feature rows in one of two forms, or rows of a precomputed kernel.
+
+    Either `dense`, float32 C-contiguous (n_samples, n_features), or CSR: `indptr` int64
+    (n_samples + 1,), `indices` int32 ascending within a row, `values` float32 without zeros.
+    The arrays are shared, not copied; nobody may change them.
+
+    Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
+    `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
+    which is the row's serial number - 1. A model's rows have `columns` only.
+    """
+
+    n_samples: int
+    n_features: int
+    dense: np.ndarray | None = None
+    indptr: np.ndarray | None = None
+    indices: np.ndarray | None = None
+    values: np.ndarray | None = None
+    columns: np.ndarray | None = None
+
+    @staticmethod
+    def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
+        """CSR rows in the better form, as `better_dense` says."""
+        n_samples = len(indptr) - 1
+        if better_dense(n_samples, n_features, len(values)):
+            dense = _svmlight.densify(indptr, indices, values, n_features, threads)
+            return Rows(n_samples, n_features, dense=dense)
+        return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
+
+    @staticmethod
+    def from_array(X) -> Rows:
+        """Rows of a 2-D NumPy array or SciPy sparse matrix of real numbers, in the `chosen` form.
+
+        Shares memory with X where X already is what is needed. Raises ValueError for anything that
+        does not fit finite float32 numbers.
+        """
+        if hasattr(X, "tocsr"):
+            return Rows.chosen(*_csr_arrays(X))
+        dense = np.asarray(X)
+        _check_form(dense.shape, dense.dtype)
+        dense = _as_float32(dense)
+        _check_finite(dense, lambda k: divmod(k, dense.shape[1]))
+        n_samples, n_features = dense.shape
+        rows = Rows(n_samples, n_features, dense=dense)
+        if n_features <= DENSE_FEATURES:
+            return rows
+        is_better = better_dense(n_samples, n_features, np.count_nonzero(dense))
+        return rows if is_better else rows._as_csr()
+
+    @property
+    def is_dense(self) -> bool:
+        return self.indptr is None
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.dense, self.indptr, self.indices, self.values, self.columns)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
+    def row_size(self) -> int:
+        """Values of a row, on average where they are CSR; at least 1."""
+        if self.is_dense:
+            return max(1 if self.dense is None else self.n_features, 1)
+        return max(len(self.values) // max(self.n_samples, 1), 1)
+
+    def slices(self, n_values: int = AT_ONCE) -> list[slice]:
+        """Slices that cut the rows into parts of about `n_values` values."""
+        return slices(self.n_samples, n_values // self.row_size)
+
+    def part(self, some: slice) -> Rows:
+        """Consecutive rows, which share memory with these."""
+        n_samples = some.stop - some.start
+        if self.is_dense:
+            dense = None if self.dense is None else self.dense[some]
+            columns = None if self.columns is None else self.columns[some]
+            return replace(self, n_samples=n_samples, dense=dense, columns=columns)
+        indptr = self.indptr[some.start : some.stop + 1]
+        own = slice(indptr[0], indptr[-1])
+        return replace(
+            self,
+            n_samples=n_samples,
+            indptr=indptr - indptr[0],
+            indices=self.indices[own],
+            values=self.values[own],
+        )
+
+    def take(self, row_numbers) -> Rows:
+        """The rows of these numbers, in this order, in the same form; numbers may repeat."""
+        row_numbers = np.asarray(row_numbers, dtype=np.int64)
+        if self.is_dense:
+            dense = None if self.dense is None else self.dense[row_numbers]
+            columns = None if self.columns is None else self.columns[row_numbers]
+            return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
+        starts = self.indptr[row_numbers]
+        indptr = _indptr(self.indptr[row_numbers + 1] - starts)
+        taken = replace(
+            self,
+            n_samples=len(row_numbers),
+            indptr=indptr,
+            indices=np.empty(indptr[-1], np.int32),
+            values=np.empty(indptr[-1], np.float32),
+        )
+        for some in taken.slices():
+            first, own = indptr[some], slice(indptr[some.start], indptr[some.stop])
+            lengths = indptr[some.start + 1 : some.stop + 1] - first
+            places = np.arange(own.start, own.stop) + np.repeat(starts[some] - first, lengths)
+            taken.indices[own], taken.values[own] = self.indices[places], self.values[places]
+        return taken
+
+    def reordered(self, row_numbers: np.ndarray) -> Rows:
+        """take() without a copy: in the memory of these rows, of which nobody may make use any
+        more. No number repeats."""
+        if self.dense is None or self.columns is not None:
+            return self.take(row_numbers)
+        others = np.ones(self.n_samples, bool)
+        others[row_numbers] = False
+        order = np.concatenate((row_numbers, np.flatnonzero(others)), dtype=np.int32)
+        _core.reorder_rows(self.dense, order)
+        n_samples = len(row_numbers)
+        return replace(self, n_samples=n_samples, dense=self.dense[:n_samples])
+
+    def take_for_model(self, row_numbers) -> Rows:
+        """The rows of these numbers as a model keeps them: of training rows of a precomputed
+        kernel it is the `columns`."""
+        rows = self if self.columns is None else replace(self, dense=None)
+        return rows.take(row_numbers)
+
+    def with_features(self, n_features: int) -> Rows:
+        """The same rows with columns of zeros added at the end, up to `n_features`.
+
+        Dense rows become CSR where they would have more than 64 features and twice as many as now.
+        """
+        if n_features < self.n_features:
+            raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
+        if n_features == self.n_features or self.dense is None:
+            return replace(self, n_features=n_features)
+        if n_features > max(DENSE_FEATURES, 2 * self.n_features):
+            return replace(self._as_csr(), n_features=n_features)
+        dense = np.zeros((self.n_samples, n_features), np.float32)
+        dense[:, : self.n_features] = self.dense
+        return replace(self, n_features=n_features, dense=dense)
+
+    def in_form_of(self, other: Rows, threads: int) -> Rows:
+        """The same rows, dense or CSR as `other` is."""
+        if self.is_dense == other.is_dense:
+            return self
+        if other.is_dense:
+            dense = _svmlight.densify(
+                self.indptr, self.indices, self.values, self.n_features, threads
+            )
+            return Rows(self.n_samples, self.n_features, dense=dense)
+        return self._as_csr()
+
+    def _as_csr(self) -> Rows:
+        slices = self.slices()
+        lengths = [np.count_nonzero(self.dense[some], axis=1) for some in slices]
+        indptr = _indptr(np.concatenate([np.zeros(0, np.int64), *lengths]))
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+        for some in slices:
+            block, own = self.dense[some], slice(indptr[some.start], indptr[some.stop])
+            row, indices[own] = np.nonzero(block)
+            values[own] = block[row, indices[own]]
+        return Rows(self.n_samples, self.n_features, indptr=indptr, indices=indices, values=values)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRows:
+    """Rows `numbers` of others, features or CSR, which are not taken from there before somebody
+    needs them."""
+
+    rows: Rows
+    numbers: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    @property
+    def row_size(self) -> int:
+        return self.rows.row_size
+
+    def part(self, some: slice) -> Rows:
+        return self.rows.take(self.numbers[some])
+
+    def with_features(self, n_features: int) -> Rows:
+        return self.rows.take(self.numbers).with_features(n_features)
+
+
+def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
+    """Rows with equal n_features; where that is huge for the values there are, CSR rows without the
+    columns that are zero in all sides. Inner products and distances remain, bit for bit."""
+    n_values = sum(0 if rows.is_dense else len(rows.values) for rows in sides)
+    if any(rows.is_dense or rows.n_features <= LARGE_N_FEATURES + n_values for rows in sides):
+        return sides
+    used = np.unique(np.concatenate([rows.indices for rows in sides]))
+    return tuple(
+        replace(
+            rows,
+            n_features=len(used),
+            indices=np.searchsorted(used, rows.indices).astype(np.int32),
+        )
+        for rows in sides
+    )
+
+
+def _indptr(lengths: np.ndarray) -> np.ndarray:
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def _check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"expected rows and columns, got an array of {len(shape)} dimensions")
+    if dtype.kind not in "biuf":
+        raise ValueError(f"expected real numbers, got an array of {dtype}")
+    if shape[1] > LARGEST_N_FEATURES:
+        raise ValueError(f"{shape[1]} features are more than {LARGEST_N_FEATURES}")
+
+
+def _as_float32(array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _check_finite(values: np.ndarray, place) -> None:
+    """`place` turns a position in the flattened values into (row, column)."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        row, column = place(int(np.argmin(finite)))
+        raise ValueError(f"the value in row {row}, column {column} is not a finite float32")
+
+
+def _csr_arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    _check_form(X.shape, X.dtype)
+    csr = X.tocsr(copy=True)
+    csr.check_format(full_check=True)
+    csr.sum_duplicates()
+    values = _as_float32(csr.data)
+    indptr = np.asarray(csr.indptr, dtype=np.int64)
+    indices = np.asarray(csr.indices, dtype=np.int32)
+    _check_finite(values, lambda k: (np.searchsorted(indptr, k, side="right") - 1, indices[k]))
+    stored = values != 0
+    if not stored.all():
+        indptr = np.concatenate(([0], np.cumsum(stored)))[indptr]
+        indices, values = indices[stored], values[stored]
+    return indptr, indices, values, X.shape[1]

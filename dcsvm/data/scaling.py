@@ -1,0 +1,250 @@
+"""Range files of svm-scale -s, and data scaled by them as svm-scale -r does.
+
+A feature is mapped linearly: its minimum in the range file to the lower limit, its maximum to the
+upper one, values outside beyond them. Features that are not in the file, or whose minimum is
+their maximum, are dropped, and so are values scaled to zero. Values are scaled in float64 from
+the data's text and then rounded to float32; svm-scale writes six significant digits, so a value
+here differs from what is read from its text by up to half a unit of the sixth.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm.data.input_file import DataError, check_room, read_text
+from dcsvm.data.rows import AT_ONCE, LARGEST_N_FEATURES, Rows, better_dense, slices
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where values from `minimum` to `maximum` (numbers or arrays) go: from `lower` to `upper`."""
+
+    lower: float
+    upper: float
+    minimum: float | np.ndarray
+    maximum: float | np.ndarray
+
+    def scaled(self, values: np.ndarray) -> np.ndarray:
+        """float64; not finite where the result is beyond it."""
+        with np.errstate(all="ignore"):
+            inside = self.lower + (self.upper - self.lower) * (values - self.minimum) / (
+                np.subtract(self.maximum, self.minimum)
+            )
+        inside = np.where(values == self.maximum, self.upper, inside)
+        return np.where(values == self.minimum, self.lower, inside)
+
+    def of(self, which: np.ndarray) -> Interval:
+        return Interval(self.lower, self.upper, self.minimum[which], self.maximum[which])
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """`columns` (from 0, ascending) with their `features` interval, whose minimum is below its
+    maximum; the labels' interval if they are scaled; the name of the range file for errors."""
+
+    name: str
+    columns: np.ndarray
+    features: Interval
+    labels: Interval | None
+
+    def scaled_labels(self, labels: np.ndarray) -> np.ndarray:
+        """The labels, float64, scaled if the range file says so."""
+        if self.labels is None:
+            return labels
+        scaled = self.labels.scaled(labels)
+        self._check(scaled, lambda row: (row, "the label"))
+        return scaled
+
+    def scaled_rows(self, parts: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Rows:
+        """Rows scaled, in the form that their scaled text would have. `parts` are consecutive rows,
+        CSR arrays (indptr, indices, values) with float64 values, and are gone through twice.
+
+        Raises DataError for a value that does not fit float32, and for more rows than there is
+        memory for.
+        """
+        absent = self.features.scaled(np.zeros(len(self.columns)))
+        self._check(absent, lambda k: (0, f"feature {self.columns[k] + 1}"))
+        used, n_present = absent != 0, np.zeros(len(absent), np.int64)
+        n_samples = n_values = 0
+        for part in parts:
+            _, at, present = self._present(part, n_samples)
+            used[at[present != 0]] = True
+            n_present += np.bincount(at, minlength=len(absent))
+            n_values += np.count_nonzero(present.astype(np.float32))
+            n_samples += len(part[0]) - 1
+        n_features = int(self.columns[used].max()) + 1 if used.any() else 0
+        n_values += int((n_samples - n_present)[absent.astype(np.float32) != 0].sum())
+        is_dense = better_dense(n_samples, n_features, n_values)
+        check_room(self.name, 4 * n_samples * n_features if is_dense else 8 * n_values)
+        fill = _dense_rows if is_dense else _csr_rows
+        blocks = (
+            _Block(self.columns, n_features, absent, len(part[0]) - 1, *self._present(part, 0))
+            for part in parts
+        )
+        return fill(blocks, n_samples, n_features, n_values)
+
+    def _present(self, part, first_row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of every value of a listed feature its row in the part, the place of the feature, and the
+        value scaled; `first_row` is the number of the part's first row."""
+        indptr, indices, values = part
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        at = np.searchsorted(self.columns, indices)
+        at[at == len(self.columns)] = 0
+        listed = self.columns[at] == indices if len(self.columns) else np.zeros(len(at), bool)
+        row, at = row[listed], at[listed]
+        present = self.features.of(at).scaled(values[listed])
+        self._check(present, lambda k: (first_row + row[k], f"feature {self.columns[at[k]] + 1}"))
+        return row, at, present
+
+    def _check(self, scaled: np.ndarray, place) -> None:
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(scaled.astype(np.float32))
+        if not finite.all():
+            row, what = place(int(np.argmin(finite)))
+            raise DataError(
+                f"{self.name}: {what} of row {row + 1} is too large for float32 when scaled"
+            )
+
+
+class _Block:
+    """`n_rows` rows with the value `present[k]` in row `row[k]` and column `columns[at[k]]`, and
+    `absent[j]` in column `columns[j]` of all rows without one there."""
+
+    def __init__(self, columns, n_features, absent, n_rows, row, at, present):
+        kept = columns[at] < n_features
+        self.n_rows, self.n_features = n_rows, n_features
+        self.row, self.column = row[kept], columns[at[kept]]
+        self.values = present[kept].astype(np.float32)
+        absent = absent.astype(np.float32)
+        self.filled, self.fill = columns[absent != 0], absent[absent != 0]
+
+    def write_dense(self, dense: np.ndarray) -> None:
+        dense[:] = 0
+        dense[:, self.filled] = self.fill
+        dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
+
+    def csr(self, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(number of values of each row, columns, values) of some of the rows."""
+        n_rows = some.stop - some.start
+        own = slice(*np.searchsorted(self.row, [some.start, some.stop]))
+        # a place is row * n_features + column
+        places = (self.row[own] - some.start) * self.n_features + self.column[own]
+        every = (np.arange(n_rows)[:, None] * self.n_features + self.filled).ravel()
+        rest = ~np.isin(every, places, assume_unique=True)
+        fill = np.broadcast_to(self.fill, (n_rows, len(self.filled))).ravel()[rest]
+        stored = self.values[own] != 0
+        places = np.concatenate((places[stored], every[rest]))
+        values = np.concatenate((self.values[own][stored], fill))
+        order = np.argsort(places, kind="stable")
+        rows, columns = np.divmod(places[order], max(self.n_features, 1))
+        return np.bincount(rows, minlength=n_rows), columns, values[order]
+
+
+def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, _n_values: int) -> Rows:
+    dense, first = np.empty((n_samples, n_features), np.float32), 0
+    for block in blocks:
+        block.write_dense(dense[first : first + block.n_rows])
+        first += block.n_rows
+    return Rows(n_samples, n_features, dense=dense)
+
+
+def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_values: int) -> Rows:
+    indptr = np.zeros(n_samples + 1, np.int64)
+    indices, values = np.empty(n_values, np.int32), np.empty(n_values, np.float32)
+    first = begin = 0
+    for block in blocks:
+        for some in slices(block.n_rows, AT_ONCE // (len(block.filled) + 1)):
+            lengths, columns, own = block.csr(some)
+            end = begin + len(own)
+            indices[begin:end], values[begin:end] = columns, own
+            indptr[first + some.start + 1 : first + some.stop + 1] = begin + np.cumsum(lengths)
+            begin = end
+        first += block.n_rows
+    return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
+
+
+def load_scaling(path: str | os.PathLike[str]) -> Scaling:
+    """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for anything else."""
+    name = os.fspath(path)
+    return parse_scaling(bytes(read_text(name)), name)
+
+
+def parse_scaling(text: bytes, name: str) -> Scaling:
+    """Parse the text of a range file; `name` stands for it in errors."""
+    return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
+
+
+class _RangeReader:
+    """Walks through the lines of a range file; every complaint names the line it is about."""
+
+    def __init__(self, name: str, lines: list[str]):
+        self.name, self.lines = name, lines
+        self.line = 0  # number of lines read
+
+    def error(self, reason: str) -> DataError:
+        return DataError(f"{self.name}:{max(self.line, 1)}: {reason}")
+
+    def words(self) -> list[str]:
+        if self.line == len(self.lines):
+            raise self.error("the range file ends too early")
+        self.line += 1
+        return self.lines[self.line - 1].split()
+
+    def numbers(self, words: list[str], what: str) -> tuple[float, float]:
+        """Two finite numbers."""
+        try:
+            first, second = (float(word) for word in words)
+        except ValueError:
+            raise self.error(f"expected {what}, found {' '.join(words)[:40]!r}") from None
+        if not (math.isfinite(first) and math.isfinite(second)):
+            raise self.error(f"{what} must be finite numbers")
+        return first, second
+
+    def limits(self) -> tuple[float, float]:
+        lower, upper = self.numbers(self.words(), "a lower and an upper limit")
+        if lower >= upper:
+            raise self.error(f"the lower limit {lower:g} is not below the upper limit {upper:g}")
+        return lower, upper
+
+    def extent(self, words: list[str]) -> tuple[float, float]:
+        minimum, maximum = self.numbers(words, "a minimum and a maximum")
+        if minimum > maximum:
+            raise self.error(f"the minimum {minimum:g} is above the maximum {maximum:g}")
+        return minimum, maximum
+
+    def index(self, word: str, previous: int) -> int:
+        if not (word.isascii() and word.isdecimal() and len(word) <= 10):
+            raise self.error(f"the feature index {word[:40]!r} is not a whole number")
+        index = int(word)
+        if not 1 <= index <= LARGEST_N_FEATURES:
+            raise self.error(f"the feature index {index} is not in 1..{LARGEST_N_FEATURES}")
+        if index <= previous:
+            raise self.error(f"feature indices must ascend: {index} follows {previous}")
+        return index
+
+    def read(self) -> Scaling:
+        words = self.words()
+        labels = None
+        if words == ["y"]:
+            limits = self.limits()
+            labels = Interval(*limits, *self.extent(self.words()))
+            words = self.words()
+        if words != ["x"]:
+            raise self.error("this is not a range file of svm-scale: expected a line x")
+        limits = self.limits()
+        indices, extents, previous = [], [], 0
+        while self.line < len(self.lines):
+            word, *rest = self.words() or [""]
+            previous = self.index(word, previous)
+            minimum, maximum = self.extent(rest)
+            if minimum < maximum:
+                indices.append(previous)
+                extents.append((minimum, maximum))
+        minimum, maximum = np.array(extents, np.float64).reshape(-1, 2).T
+        columns = np.array(indices, np.int64) - 1
+        return Scaling(self.name, columns, Interval(*limits, minimum, maximum), labels)

@@ -1,0 +1,73 @@
+"""Rows with a kernel on them; the only callers of the core's tiles."""
+
+from __future__ import annotations
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.kernel.kernels import NAMES, Kernel
+
+WORTH_CODING = 1.3  # times fewer operations
+
+
+class KernelRows:
+    """Rows with a kernel on them: what `_core` computes with.
+
+    `setup` is the form of another side these rows meet, see two_sides(). `coded` is for rows that
+    meet only themselves: one-hot columns may become codes, and small integers bytes, where the copy
+    takes at most `memory_bytes`; it takes `copy_bytes`.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        kernel: Kernel,
+        threads: int,
+        *,
+        coded: bool = False,
+        memory_bytes: int = _core.NO_LIMIT,
+        points: _core.Points | None = None,
+        setup: _core.Setup | None = None,
+    ):
+        self.rows = rows
+        self.kernel = kernel
+        self.points = points or _core.Points(*without_empty_columns(rows), threads)
+        self.copy_bytes = 0
+        if coded and not kernel.is_precomputed:
+            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads)
+        self.setup = setup or _core.Setup(
+            NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, self.points
+        )
+        self.points.fit(self.setup, threads)
+
+    def meets(self, others: _core.Points, threads: int) -> bool:
+        """Whether other rows can meet these as they are; makes bytes of them if these are bytes."""
+        if self.points.n_features != others.n_features:
+            return False
+        if self.points.has_bytes:
+            if not others.are_bytes(threads):
+                return False
+            others.encode_bytes(threads)
+        return True
+
+    @property
+    def has_dear_rows(self) -> bool:
+        """Whether computing a kernel row costs many times reading it, by the core's fixed model."""
+        return _core.has_dear_rows(self.setup, self.points)
+
+
+def two_sides(
+    targets: Rows, sources: Rows, kernel: Kernel, threads: int, before: KernelRows | None = None
+) -> tuple[KernelRows, KernelRows]:
+    """Rows that meet others, evaluated in the form that is right for the sources: test rows meet
+    support vectors in the arithmetic chosen for the support vectors. `before` is the second side of
+    an earlier call with these sources, which may serve again."""
+    first, second = without_empty_columns(targets, sources)
+    first = _core.Points(first, threads)
+    if before is not None and second is sources and before.meets(first, threads):
+        return KernelRows(targets, kernel, threads, points=first, setup=before.setup), before
+    sides = first, _core.Points(second, threads)
+    if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
+        for points in sides:
+            points.encode_bytes(threads)
+    second = KernelRows(sources, kernel, threads, points=sides[1])
+    return KernelRows(targets, kernel, threads, points=first, setup=second.setup), second

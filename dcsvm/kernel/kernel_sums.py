@@ -1,0 +1,124 @@
+"""Sums of alpha times kernel values for several problems at once: gradients, decision values.
+
+Problems over the same rows, such as folds, share most of their support vectors: a kernel value is
+computed once for all of them, as a column of weights for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.locality import Reach
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Variables as the sums see them: the `row` of K, int32, of each, its `unit` (only variables
+    of one unit share kernel values), and the `family` of units over nearly the same rows."""
+
+    row: np.ndarray
+    unit: np.ndarray
+    family: np.ndarray
+
+    def take(self, some) -> Terms:
+        return Terms(self.row[some], self.unit[some], self.family[some])
+
+
+def sums_of_units(
+    data: KernelRows,
+    targets: Terms,
+    sources: Terms,
+    alpha: np.ndarray,
+    reach: Reach,
+    threads: int,
+    *,
+    float64: bool,
+    stop: _core.Stop | None = None,
+) -> tuple[np.ndarray, int]:
+    """Of every target the sum of alpha K over the sources of its unit, float64, from float64 or
+    float32 kernel values, those out of reach left out; and how many kernel values that took. Raises
+    Stopped."""
+    sums, n_values = np.zeros(len(targets.row)), 0
+    by_target, by_source = _Groups(targets.family), _Groups(sources.family)
+    for family in by_target.keys:
+        t, s = by_target.of(family), by_source.of(family)
+        for own, other in _apart_or_together(targets.take(t), sources.take(s)):
+            rows, place = _distinct(targets.row[t[own]])
+            units, column = np.unique(sources.unit[s[other]], return_inverse=True)
+            product, n = weighted_sums(
+                data, rows, sources.row[s[other]], column, alpha[s[other]], len(units),
+                reach, threads, float64=float64, stop=stop
+            )  # fmt: skip
+            wanted = np.searchsorted(units, targets.unit[t[own]])
+            sums[t[own]] = product[place, wanted]
+            n_values += n
+    return sums, n_values
+
+
+def weighted_sums(
+    data: KernelRows,
+    target_rows: np.ndarray,
+    rows: np.ndarray,
+    column: np.ndarray,
+    alpha: np.ndarray,
+    n_columns: int,
+    reach: Reach,
+    threads: int,
+    *,
+    float64: bool,
+    stop: _core.Stop | None = None,
+) -> tuple[np.ndarray, int]:
+    """Sums (n_targets, n_columns) of alpha K over sources, each with its row and the column it
+    counts in; rows may repeat. Also the number of kernel values. Raises Stopped."""
+    if len(rows) == 0:
+        return np.zeros((len(target_rows), n_columns)), 0
+    sources, place = _distinct(rows)
+    if n_columns == 1:
+        weights = np.bincount(place, alpha, minlength=len(sources))
+    else:
+        order = np.argsort(place, kind="stable")
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(place, minlength=len(sources)))))
+        weights = indptr, column[order].astype(np.int32), alpha[order], n_columns
+    product = _core.kernel_product(
+        data.setup, data.points, target_rows.astype(np.int32), data.points,
+        sources.astype(np.int32), weights, float64, threads, reach, stop
+    )  # fmt: skip
+    return product, len(target_rows) * len(sources)
+
+
+def _apart_or_together(targets: Terms, sources: Terms):
+    """(targets, sources) as index arrays that are best multiplied in one product: the whole family
+    where its units share enough rows, else each unit. Targets of units without sources have none.
+    """
+    by_target, by_source = _Groups(targets.unit), _Groups(sources.unit)
+    units = np.intersect1d(by_target.keys, by_source.keys)
+    apart = [(by_target.of(unit), by_source.of(unit)) for unit in units]
+    if len(units) < 2:
+        return apart
+    own, other = (np.sort(np.concatenate(side)) for side in zip(*apart, strict=True))
+    n_together = len(np.unique(targets.row[own])) * len(np.unique(sources.row[other]))
+    n_apart = sum(len(t) * len(s) for t, s in apart)
+    return [(own, other)] if n_together < n_apart else apart
+
+
+class _Groups:
+    """The places of equal keys."""
+
+    def __init__(self, keys: np.ndarray):
+        self.order = np.argsort(keys, kind="stable")
+        self.sorted = keys[self.order]
+        self.keys = self.sorted[np.flatnonzero(np.diff(self.sorted, prepend=-1))]
+
+    def of(self, key: int) -> np.ndarray:
+        return self.order[slice(*np.searchsorted(self.sorted, [key, key + 1]))]
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows, ascending, and the place of each of `rows` among them."""
+    if np.all(np.diff(rows) > 0):
+        return rows, np.arange(len(rows))
+    return np.unique(rows, return_inverse=True)

@@ -1,0 +1,62 @@
+"""The kernels of LIBSVM as values: parameters, names, and what is known of them.
+
+The formulas are in csrc/simd. gamma has no default here: it depends on the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NAMES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """K(x, z): linear x'z, polynomial (gamma x'z + coef0)^degree, rbf exp(-gamma |x - z|^2),
+    sigmoid tanh(gamma x'z + coef0); precomputed: the rows are those of the kernel matrix, which
+    has been seen to be `indefinite` or is taken not to be."""
+
+    name: str = "rbf"
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 3
+    indefinite: bool = False
+
+    def __post_init__(self):
+        if self.name not in NAMES:
+            raise ValueError(f"unknown kernel {self.name!r}; known are {', '.join(NAMES)}")
+        if not 0 <= self.gamma < float("inf"):
+            raise ValueError(f"gamma must be at least 0 and finite, not {self.gamma:g}")
+        if not abs(self.coef0) < float("inf"):
+            raise ValueError(f"coef0 must be finite, not {self.coef0:g}")
+        if self.degree < 0:
+            raise ValueError(f"degree must be at least 0, not {self.degree}")
+
+    @property
+    def is_precomputed(self) -> bool:
+        return self.name == "precomputed"
+
+    @property
+    def is_positive_semidefinite(self) -> bool:
+        """Whether every kernel matrix is: then the dual is convex and a gap can be stated."""
+        if self.is_precomputed:
+            return not self.indefinite
+        if self.name == "polynomial":
+            return self.coef0 >= 0
+        return self.name != "sigmoid"
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters the formula uses, by their names in a model file, in its order."""
+        used = {
+            "linear": (),
+            "polynomial": ("degree", "gamma", "coef0"),
+            "rbf": ("gamma",),
+            "sigmoid": ("gamma", "coef0"),
+            "precomputed": (),
+        }[self.name]
+        return {name: getattr(self, name) for name in used}
+
+    def describe(self) -> str:
+        values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        return f"{self.name}({values})"

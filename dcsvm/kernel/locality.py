@@ -1,0 +1,136 @@
+"""Rows that provably do not matter to each other (the paper's Theorem 1 with D(pi) taken as zero).
+
+Where all kernel values between two groups of rows are so small that, summed with any weights the
+bounds allow, they change no gradient by more than a small part of the tolerance, the groups are
+problems of their own, and no kernel value between them is ever computed. Inside a group, kernel
+values of rows out of reach are left out of sums where boxes around neighbouring rows prove it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
+
+NEGLIGIBLE = 1e-6  # of the tolerance: what all kernel values between groups together may add
+LEFT_OUT = 0.05  # of the tolerance: the same for those the solver leaves out
+SMALLEST_GROUP = 250  # rows; smaller groups are solved together
+FEWEST_ROWS = 2000  # no groups are looked for in less
+SAMPLE = 2048  # rows; where these are one group, all are taken to be
+WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach
+WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach
+# memory for the boxes: no more than later takes arrays of variables, and nothing that a checkpoint
+# could not rely on, since the order of the rows follows from it
+TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
+TRIED_ROWS, MEASURED_GROUPS = 64, 8  # rows of each, the largest groups
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Kernel values of rows with |x - z|^2 >= squared_distance are at most `value`."""
+
+    squared_distance: float = math.inf
+    value: float = 0.0
+
+    @staticmethod
+    def of(kernel: Kernel, value: float) -> Reach:
+        """Where an RBF kernel falls to a value below 1."""
+        return Reach(-math.log(value) / kernel.gamma if kernel.gamma > 0 else math.inf, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Locality:
+    """Independent groups: `order` lists the rows group by group, `start` int64 where each begins in
+    it, and the end. Rows of different groups are out of the reach `between`; kernel values out of
+    the reach `within` may be left out by the solver."""
+
+    order: np.ndarray
+    start: np.ndarray
+    between: Reach = Reach()
+    within: Reach = Reach()
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.start) - 1
+
+    def reach(self, *, coupled: bool) -> Reach:
+        """What the solver may leave out: between groups it has nothing to leave out unless a sum
+        couples them."""
+        return self.between if coupled and self.within == Reach() else self.within
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether `order` is anything but the rows as they were given."""
+        return math.isfinite(self.between.squared_distance)
+
+    @property
+    def group(self) -> np.ndarray:
+        """The group of every row, in order."""
+        return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.start))
+
+    def neglected(self, alpha: np.ndarray) -> float:
+        """Bound of what kernel values out of the reach `between` add to a gradient."""
+        return self.between.value * float(np.abs(alpha).sum())
+
+
+def find_locality(
+    rows: Rows,
+    kernel: Kernel,
+    weight: float,
+    tolerance: float,
+    threads: int,
+) -> Locality:
+    """The independent groups of rows, and the reach inside them, where no sum of |alpha| is above
+    `weight`; one group with all rows, in order, when nothing is negligible. Only RBF kernels on
+    dense rows have others."""
+    n_rows = rows.n_samples
+    whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
+    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
+        return whole
+    between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
+    within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
+    some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+    points = _core.Points(some, threads)
+    start = _core.find_groups(points, between.squared_distance, 1, threads)[1]
+    if len(start) == 2 and _share_apart(some, within, threads) < WORTH_ORDERING:
+        return whole
+    points = _core.Points(rows, threads)
+    order, start = _core.find_groups(
+        points,
+        between.squared_distance,
+        SMALLEST_GROUP,
+        threads,
+        TREE_BYTES + n_rows * TREE_BYTES_OF_ROW,
+    )
+    if _share_skipped(points, order, start, within, threads) < WORTH_SKIPPING:
+        within = Reach()
+        if len(start) == 2:
+            return whole
+    return Locality(order, start, between, within)
+
+
+def _share_skipped(points, order, start, reach: Reach, threads: int) -> float:
+    """Part of the pairs of rows and blocks inside groups that are provably out of reach."""
+    sizes = np.diff(start).astype(np.float64)
+    groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]
+    shares = [
+        _core.share_apart(
+            points, order[start[g] : start[g + 1]], reach.squared_distance, TRIED_ROWS, threads
+        )
+        for g in groups
+    ]
+    return float(np.average(shares, weights=sizes[groups] ** 2))
+
+
+def _share_apart(rows: Rows, reach: Reach, threads: int) -> float:
+    """Part of all pairs of rows that are out of reach."""
+    dense = rows.dense.astype(np.float64)
+    norms = np.einsum("ij,ij->i", dense, dense)
+    few = dense[:: max(1, len(dense) // 256)]
+    distances = norms + np.einsum("ij,ij->i", few, few)[:, None] - 2.0 * few @ dense.T
+    return float(np.mean(distances >= reach.squared_distance))

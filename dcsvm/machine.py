@@ -1,0 +1,72 @@
+"""What this machine lets this process use: threads, cores, memory; cgroups included."""
+
+from __future__ import annotations
+
+import os
+
+LARGEST_DEFAULT_CACHE = 8000  # MB
+MOST_THREADS = 1024
+
+
+def default_threads() -> int:
+    """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if wanted.isdecimal() and int(wanted) > 0:
+        return min(int(wanted), MOST_THREADS)
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cores = os.cpu_count() or 1
+    quota = _cgroup_value("cpu.max")
+    if quota and quota[0] != "max":
+        cores = min(cores, max(1, int(int(quota[0]) / int(quota[1]))))
+    return cores
+
+
+def default_cache_mb() -> int:
+    """Half of the memory this process may use, at most 8 GB."""
+    return max(1, min(LARGEST_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
+
+
+def usable_memory() -> int:
+    """Bytes of memory this process may use: what the machine has, or its cgroup allows."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        total = 4 << 30
+    limit = _cgroup_value("memory.max")
+    if limit and limit[0] != "max":
+        total = min(total, int(limit[0]))
+    return total
+
+
+def available_memory() -> int:
+    """Bytes of memory that this process may use and no other one does. To refuse what would not
+    fit, not to decide anything else by: it changes all the time."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            values = dict(line.split(":") for line in file)
+        return min(usable_memory(), int(values["MemAvailable"].split()[0]) * 1024)
+    except (OSError, KeyError):
+        return usable_memory()
+
+
+def _cgroup_value(name: str) -> list[str]:
+    for path in (_own_cgroup(), "/sys/fs/cgroup"):
+        try:
+            with open(os.path.join(path, name), encoding="ascii") as file:
+                return file.read().split()
+        except OSError:
+            continue
+    return []
+
+
+def _own_cgroup() -> str:
+    try:
+        with open("/proc/self/cgroup", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("0::"):
+                    return "/sys/fs/cgroup" + line[3:].strip()
+    except OSError:
+        pass
+    return "/sys/fs/cgroup"

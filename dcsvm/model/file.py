@@ -1,0 +1,27 @@
+"""The text file of a model.
+
+An exact model begins as a LIBSVM model, which svm-predict reads as it stands: it stops after the
+last support vector. What LIBSVM does not know follows in a section of its own. A model that has
+only the early level begins with a key that LIBSVM refuses. float32 features and float64
+coefficients come back bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dcsvm.data.input_file import DataError, read_bytes
+from dcsvm.model.model import Model
+from dcsvm.model.reader import ModelError, ModelReader
+
+
+def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
+    """Read a model file written by `save_model` or by LIBSVM's svm-train.
+
+    Raises ModelError for what cannot be opened or used.
+    """
+    name = os.fspath(path)
+    try:
+        return ModelReader(read_bytes(name), name, threads).read()
+    except DataError as error:
+        raise ModelError(str(error)) from error.__cause__

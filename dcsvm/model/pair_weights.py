@@ -1,0 +1,78 @@
+"""What support vectors weigh in the decision values of all pairs of classes, and the sum over them.
+
+A support vector of class i counts in the k - 1 pairs of i, where its coefficient is not 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.model.parts import EarlyModel, ExactModel
+
+
+class PairWeights:
+    """The weights of a model's support vectors, for kernel_product."""
+
+    def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
+        self.coef, self.n_pairs = part.coef, n_pairs
+        if n_pairs == 1:
+            self.coef = np.ascontiguousarray(part.coef[0])
+            return
+        coef = part.coef.T
+        n_others = coef.shape[1]
+        class_, every = part.class_[:, None].astype(np.int32), np.arange(n_others, dtype=np.int32)
+        other = every + (every >= class_)
+        first, second = np.minimum(other, class_), np.maximum(other, class_)
+        pair = first * n_others - first * (first - 1) // 2 + second - first - 1
+        used = coef != 0
+        self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
+        self.pair, self.coef = pair[used], coef[used]
+
+    def all(self):
+        if self.n_pairs == 1:
+            return self.coef
+        return self.indptr, self.pair, self.coef, self.n_pairs
+
+    def of(self, begin: int, end: int):
+        """Those of support vectors begin to end."""
+        if self.n_pairs == 1:
+            return self.coef[begin:end]
+        indptr = self.indptr[begin : end + 1]
+        own = slice(indptr[0], indptr[-1])
+        return indptr - indptr[0], self.pair[own], self.coef[own], self.n_pairs
+
+    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(support vector, pair, coefficient) of all coefficients that are not 0, support vectors
+        ascending."""
+        if self.n_pairs == 1:
+            owner = np.flatnonzero(self.coef)
+            return owner, np.zeros(len(owner), np.int64), self.coef[owner]
+        owner = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        return owner, self.pair, self.coef
+
+
+def local_offsets(part: EarlyModel, weights: PairWeights) -> np.ndarray:
+    """What every cluster's models add to their sums over kernel values, float64 (n_clusters,
+    n_pairs): -rho, 0 where there is no model.
+
+    It is 0 too where all support vectors are of one class and rho is the -1 or 1 that stands for
+    it where kernel values are too small to tell: there was no bias.
+    """
+    owner, pair, coef = weights.entries()
+    has_first, has_second = np.zeros((2, *part.rho.shape), bool)
+    for has, own in ((has_first, coef > 0), (has_second, coef < 0)):
+        has[part.cluster[owner[own]], pair[own]] = True
+    stands_in = (has_first != has_second) & (part.rho == np.where(has_first, -1.0, 1.0))
+    return np.where(stands_in, 0.0, -np.nan_to_num(part.rho))
+
+
+def weighted_sums(
+    support: KernelRows, targets: KernelRows, own, sources, weights, threads: int
+) -> np.ndarray:
+    """Decision values without offset (n, n_pairs) of the targets `own` by the support vectors
+    `sources`; None are all."""
+    return _core.kernel_product(
+        support.setup, targets.points, own, support.points, sources, weights, False, threads
+    )

@@ -1,0 +1,135 @@
+"""Decision values, exact, early (the support vectors of the nearest center), naive or bcm, and
+what follows from them: labels, values, probabilities.
+
+All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
+once for all pairs of classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcsvm.data.rows import Rows, slices
+from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.model.bcm import check_committee, committee_values
+from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
+from dcsvm.model.pair_weights import PairWeights, local_offsets, weighted_sums
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+
+METHODS = ("exact", "early", "naive", "bcm")
+PREDICTED_AT_ONCE = 65536  # rows
+VALUES_AT_ONCE = 2**21  # values of rows and of pairs of classes in a block
+
+
+def decision_values(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
+    """Decision values float64 (n, n_pairs), positive for the first class of the pair.
+
+    `exact` is the global model; `early` the local model of the row's cluster; `naive` the sum over
+    all local models (the paper's equation for comparison), `bcm` their committee (module bcm).
+    Raises ValueError when the model has no part for the method, and for a kernel bcm is not for.
+    """
+    values = np.empty((rows.n_samples, model.n_pairs))
+    for some, block in blocks(model, rows, method, threads):
+        values[some] = block
+    return values
+
+
+def predictions(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
+    """Labels, +1 or -1, or values, float64 (n,), of the rows; raises as `decision_values`."""
+    result = np.empty(rows.n_samples)
+    for some, block in blocks(model, rows, method, threads):
+        result[some] = predicted_from(model, block)
+    return result
+
+
+def predicted_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
+    """Predictions (n,) of rows with these decision values (n, n_pairs)."""
+    if model.is_classifier:
+        return model.labels[most_voted(values, len(model.labels))]
+    return np.where(values[:, 0] > 0, 1.0, -1.0) if model.svm_type == "one_class" else values[:, 0]
+
+
+def class_probabilities(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
+    """Probabilities of the classes float64 (n, k) of the rows.
+
+    Raises ValueError when the model has none, and as `decision_values`.
+    """
+    if not model.is_classifier:
+        raise ValueError(f"a model of type {model.svm_type} has no probabilities of classes")
+    if model.probability is None:
+        raise ValueError("the model has no probabilities: train it with them (-b 1)")
+    result = np.empty((rows.n_samples, len(model.labels)))
+    for some, block in blocks(model, rows, method, threads):
+        result[some] = probabilities_from(model, block)
+    return result
+
+
+def probabilities_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
+    """Probabilities of the classes (n, k) of rows with these decision values (n, n_pairs)."""
+    pairs = pair_probabilities(values, model.probability.A, model.probability.B)
+    return coupled(pairs, len(model.labels))
+
+
+def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
+    """Decision values (m, n_pairs) of a slice of the rows, as (slice, values), for all of them.
+    Raises as `decision_values`, at once."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    part: ExactModel | EarlyModel | None = model.exact if method == "exact" else model.early
+    if part is None:
+        missing = "exact solution" if method == "exact" else "early level"
+        raise ValueError(f"the model has no {missing}, which {method} prediction needs")
+    if method == "bcm":
+        check_committee(model.kernel)
+    if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
+        raise ValueError(
+            f"rows have {rows.n_features} kernel values, the model needs those with all "
+            f"{part.rows.n_features} training rows"
+        )
+    part = part.with_features(max(rows.n_features, part.rows.n_features))
+    return _blocks(model, part, rows, method, threads)
+
+
+def _blocks(
+    model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, method: str, threads: int
+):
+    weights, support = PairWeights(part, model.n_pairs), None
+    row_size = max(rows.row_size, part.rows.row_size) + 4 * model.n_pairs
+    for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
+        block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
+        targets, support = two_sides(block, part.rows, model.kernel, threads, support)
+        if method == "early":
+            cluster = part.partition.assign(block, threads)
+            yield some, _local(part, weights, cluster, targets, support, threads)
+        elif method == "bcm":
+            yield some, committee_values(part, weights, block, targets, support, threads)
+        else:
+            exact = method == "exact"
+            offset = -part.rho if exact else local_offsets(part, weights).sum(axis=0)
+            sums = weighted_sums(support, targets, None, None, weights.all(), threads)
+            yield some, sums + offset
+
+
+def _local(
+    part: EarlyModel,
+    weights: PairWeights,
+    cluster: np.ndarray,
+    targets: KernelRows,
+    support: KernelRows,
+    threads: int,
+) -> np.ndarray:
+    """Equation (11) of the paper: only the support vectors of the nearest center count."""
+    n_clusters = part.partition.n_clusters
+    order = np.argsort(cluster, kind="stable").astype(np.int32)
+    first = np.searchsorted(cluster[order], np.arange(n_clusters + 1))
+    first_support = np.searchsorted(part.cluster, np.arange(n_clusters + 1))
+    values = 0.0 - part.rho[cluster]
+    for c in range(n_clusters):
+        own = order[first[c] : first[c + 1]]
+        begin, end = first_support[c], first_support[c + 1]
+        if len(own) == 0 or begin == end:
+            continue
+        sources = np.arange(begin, end, dtype=np.int32)
+        local = weights.of(begin, end)
+        values[own] += weighted_sums(support, targets, own, sources, local, threads)
+    return values

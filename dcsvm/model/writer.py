@@ -1,0 +1,179 @@
+"""A model as text; what the file looks like is said in model_file.py, and read by model_reader.py.
+
+Keys and their order are LIBSVM's, and so is the order of coefficients and support vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dcsvm import _svmlight
+from dcsvm.data.rows import AT_ONCE, ChosenRows, Rows, slices
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
+
+SECTION = "dcsvm_section"
+EARLY_ONLY = "dcsvm_early_model"
+VERSION = "3"
+FORMATS = ("dcsvm", "libsvm")
+
+
+def plain(number: float) -> str:
+    """A label as LIBSVM writes it: an integer without a point, else all digits."""
+    number = float(number)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+def model_text(model: ModelParts, format: str = "dcsvm"):
+    """The file, in parts of bytes. Raises ValueError for what the format cannot hold."""
+    if format not in FORMATS:
+        raise ValueError(f"the format must be one of {', '.join(FORMATS)}, not {format!r}")
+    if format == "libsvm":
+        _check_libsvm(model)
+    if model.exact is None:
+        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model)])
+        yield from _early_text(model.early, None)
+        return
+    exact = model.exact
+    lines = _problem_lines(model, exact)
+    yield _joined([*lines, "SV"])
+    yield from _row_lines(exact.rows, exact.coef)
+    if exact.row_numbers is None or format == "libsvm":
+        return
+    yield _joined(
+        [
+            f"{SECTION} {VERSION}",
+            f"n_features {exact.rows.n_features}",
+            f"rows {_form(exact.rows)}",
+        ]
+    )
+    yield b"row_numbers"
+    for some in slices(len(exact.row_numbers), AT_ONCE // 8):
+        yield f" {_listed(exact.row_numbers[some] + 1)}".encode()
+    yield _joined(["", *_worth_lines(exact.worth)])
+    if model.early is not None:
+        yield from _early_text(model.early, exact)
+
+
+def _check_libsvm(model: ModelParts) -> None:
+    if model.exact is None:
+        raise ValueError("LIBSVM has no early models, and this model has no exact solution")
+    for label in model.labels:
+        if not (label.is_integer() and abs(label) < 2**31):
+            raise ValueError(f"LIBSVM's labels are whole numbers, not {plain(label)}")
+
+
+def _joined(lines: list[str]) -> bytes:
+    return "\n".join([*lines, ""]).encode()
+
+
+def _listed(numbers) -> str:
+    return " ".join(map(plain, numbers))
+
+
+def _kernel_lines(kernel: Kernel) -> list[str]:
+    values = kernel.parameters.items()
+    return [f"kernel_type {kernel.name}", *(f"{name} {value!r}" for name, value in values)]
+
+
+def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[str]:
+    """The header, with what only an exact model has where LIBSVM has it."""
+    lines = [f"svm_type {model.svm_type}", *_kernel_lines(model.kernel)]
+    lines += [f"nr_class {len(model.labels) if model.is_classifier else 2}"]
+    if exact is not None:
+        lines += [f"total_sv {exact.rows.n_samples}", f"rho {_listed(exact.rho)}"]
+    if model.is_classifier:
+        lines += [f"label {_listed(model.labels)}"]
+    if model.probability is not None:
+        lines += [f"probA {_listed(model.probability.A)}"]
+        if model.probability.B is not None:
+            lines += [f"probB {_listed(model.probability.B)}"]
+    if exact is not None and exact.n_sv is not None:
+        lines += [f"nr_sv {_listed(exact.n_sv)}"]
+    return lines
+
+
+def _worth_lines(worth: Worth | None) -> list[str]:
+    if worth is None:
+        return []
+    lines = [f"converged {int(worth.converged)}", f"violation {worth.violation!r}"]
+    return lines if worth.gap is None else [*lines, f"gap {worth.gap!r}"]
+
+
+def _form(rows: Rows | ChosenRows) -> str:
+    rows = rows.part(slice(0, 0))
+    if rows.columns is not None:
+        return "serials"
+    return "dense" if rows.is_dense else "sparse"
+
+
+def _early_text(early: EarlyModel, exact: ExactModel | None):
+    """The early section: centers (cluster, then the row), a line of rho for each cluster, then
+    support vectors (cluster, class, row number, whether it is an exact support vector, whose
+    features are not repeated, coefficients, then the row)."""
+    partition, n_sv = early.partition, early.rows.n_samples
+    norms = partition.squared_norms
+    yield _joined(
+        [
+            f"early_level {early.level}",
+            *(
+                [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
+                if exact is None
+                else []
+            ),
+            f"n_clusters {partition.n_clusters}",
+            *(f"center_{line}" for line in _kernel_lines(partition.kernel)),
+            *([] if norms is None else [f"center_squared_norms {_listed(norms)}"]),
+            f"total_center_rows {len(partition.cluster)}",
+            f"total_early_sv {n_sv}",
+            "CENTERS",
+        ]
+    )
+    yield from _row_lines(partition.sample, [partition.cluster])
+    yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
+    shared = (
+        np.zeros(n_sv, bool)
+        if exact is None or _form(early.rows) == "serials"
+        else np.isin(early.row_numbers, exact.row_numbers)
+    )
+    class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
+    prefix = [early.cluster, class_, early.row_numbers + 1, shared, *early.coef]
+    yield from _row_lines(early.rows, prefix, blank=shared)
+
+
+def _row_lines(rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None):
+    """A line for each row: the numbers before it, from the columns of `prefix`, then its features,
+    none where it is `blank`. In parts, for which rows are taken one after the other."""
+    for some in slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + len(prefix))):
+        numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
+        part = rows.part(some)
+        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]))
+
+
+def _lines(prefix: np.ndarray, rows: Rows) -> bytes:
+    if rows.columns is not None:
+        return b"".join(
+            f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
+            for line, serial in zip(prefix.tolist(), (rows.columns + 1).tolist(), strict=True)
+        )
+    if not rows.is_dense:
+        return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values)
+    if rows.n_features == 0:
+        return b"".join(
+            b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist()
+        )
+    return _svmlight.write_dense(prefix, rows.dense)
+
+
+def _blanked(rows: Rows, blank: np.ndarray) -> Rows:
+    """The rows with those marked as all zero."""
+    if not blank.any():
+        return rows
+    if rows.is_dense:
+        return replace(rows, dense=np.where(blank[:, None], np.float32(0), rows.dense))
+    lengths = np.diff(rows.indptr)
+    keep = np.repeat(~blank, lengths)
+    indptr = np.concatenate(([0], np.cumsum(np.where(blank, 0, lengths))))
+    return replace(rows, indptr=indptr, indices=rows.indices[keep], values=rows.values[keep])

@@ -1,0 +1,131 @@
+"""Equal rows of one class or target as one variable: their alphas count only through their sum.
+
+The variable's bound is the sum of theirs. Equal rows of different labels stay two variables. Rows
+of weight 0 have no variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dcsvm.data.rows import AT_ONCE, Rows
+from dcsvm.problem.formulation import ROUNDING, filled
+
+WORTH_MERGING = 0.02  # part of the rows that has to go
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """Which rows share a variable, int32: `first` is the first row of each, ascending; `rows` lists
+    all rows variable by variable, ascending within one, with their `weights` float64, and `start`
+    where each variable begins."""
+
+    first: np.ndarray
+    rows: np.ndarray
+    start: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def copies(self) -> np.ndarray:
+        """The weight of each variable, float64."""
+        return np.add.reduceat(self.weights, self.start[:-1])
+
+    @property
+    def given(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that have a weight, ascending, and their weights."""
+        order = np.argsort(self.rows)
+        return self.rows[order], self.weights[order]
+
+    @property
+    def n_merged(self) -> int:
+        return len(self.rows) - len(self.first)
+
+    def split(
+        self, variables: np.ndarray, coef: np.ndarray, bound: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(place in `variables`, place in `rows`, coefficients) of every row that has one which is
+        not zero: `coef` (k, n) are shared out among equal rows, each filled to its weight times
+        `bound` (n,) before the next gets any."""
+        place, own, before = self._members(variables)
+        total, most = np.abs(coef[:, place]), bound[place] * self.weights[own]
+        share = filled(most, total - before * bound[place], ROUNDING * total)
+        kept = np.any(share != 0, axis=0)
+        return place[kept], own[kept], np.copysign(share, coef[:, place])[:, kept]
+
+    def count_filled(self, variables: np.ndarray, weight: np.ndarray) -> tuple[int, int]:
+        """How many rows get any, and how many all of theirs, of `weight` (n,) that is shared out in
+        the same way."""
+        place, own, before = self._members(variables)
+        share = filled(self.weights[own], weight[place] - before, ROUNDING * weight[place])
+        return int(np.count_nonzero(share)), int(np.count_nonzero(share == self.weights[own]))
+
+    def _members(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(place in `variables`, place in `rows`, weight of the rows before it of the variable) of
+        all rows of the variables."""
+        counts = np.diff(self.start)[variables]
+        place = np.repeat(np.arange(len(variables)), counts)
+        number = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = self.start[variables][place]
+        before = np.concatenate(([0], np.cumsum(self.weights, dtype=np.longdouble)))
+        return place, first + number, (before[first + number] - before[first]).astype(np.float64)
+
+
+def find_duplicates(rows: Rows, values: np.ndarray, weights: np.ndarray) -> Duplicates:
+    """The variables of rows with classes or targets `values` (n,) and `weights` float64 (n,); one
+    for each row where few rows are equal. CSR rows and those of a precomputed kernel are taken to
+    be different."""
+    kept = np.flatnonzero(weights).astype(np.int32)
+    if len(kept) < rows.n_samples:
+        found = find_duplicates(rows.take(kept), values[kept], weights[kept])
+        return replace(found, first=kept[found.first], rows=kept[found.rows])
+    n = rows.n_samples
+    every = np.arange(n + 1, dtype=np.int32)
+    single = Duplicates(every[:-1], every[:-1], every, weights)
+    if n == 0 or not rows.is_dense or rows.columns is not None:
+        return single
+    key = _hash(rows, values)
+    in_order = np.sort(key)
+    if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - WORTH_MERGING) * n:
+        return single
+    del in_order
+    order = np.argsort(key, kind="stable").astype(np.int32)  # equal rows side by side
+    key = key[order]
+    is_first = np.concatenate(([True], key[1:] != key[:-1]))
+    del key
+    if not _are_equal(rows, values, order, is_first):  # a hash proves nothing
+        return single
+    starts = np.flatnonzero(is_first)
+    rank = np.argsort(order[starts])  # variables are in the order of their first rows
+    counts = np.diff(starts, append=n)[rank]
+    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    places = np.arange(n) + np.repeat(starts[rank] - start[:-1], counts)
+    listed = order[places]
+    return Duplicates(order[starts[rank]], listed, start, weights[listed])
+
+
+def _are_equal(rows: Rows, values: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
+    """Whether every row of an order that is not marked as the first of a kind is equal to the one
+    before it."""
+    again = np.flatnonzero(~is_first)
+    if not np.array_equal(values[order[again]], values[order[again - 1]]):
+        return False
+    step = max(1, AT_ONCE // max(rows.n_features, 1))
+    return all(
+        np.array_equal(rows.dense[order[some]], rows.dense[order[some - 1]])
+        for some in (again[begin : begin + step] for begin in range(0, len(again), step))
+    )
+
+
+def _hash(rows: Rows, values: np.ndarray) -> np.ndarray:
+    """A 64-bit number for each row, equal for equal rows with equal values."""
+    factors = np.random.default_rng(0).integers(2**63, size=rows.n_features, dtype=np.uint64)
+    odd = np.uint64(0x9E3779B97F4A7C15)
+    result = values.astype(np.float64).view(np.uint64) * odd
+    for some in rows.slices(AT_ONCE // 4):
+        part = rows.dense[some].view(np.uint32).astype(np.uint64)
+        part ^= part >> np.uint64(15)
+        part *= factors | np.uint64(1)
+        result[some] += part.sum(axis=1)
+    return result ^ (result >> np.uint64(32))

@@ -1,0 +1,209 @@
+"""Checkpoints: a folder with the state of a run, from which another process goes on.
+
+`state` is a line that names the format, a line of JSON (what the run was told and is at, and the
+arrays that follow), the arrays as bytes, and a CRC-32 of all before. `early.model` is the early
+level's model, once there is one, and can be used as it stands. Both are written beside and renamed,
+so that a crash leaves the one before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zlib
+from dataclasses import asdict
+from itertools import pairwise
+
+import numpy as np
+
+from dcsvm.data.output_file import UNFINISHED, write_beside
+from dcsvm.data.rows import Rows
+from dcsvm.model.file import load_model
+from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.options import TrainOptions
+
+MAGIC = b"dcsvm checkpoint 1\n"
+STATE, EARLY = "state", "early.model"
+SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
+LARGEST_SHARE = 0.05  # of the time: what storing them may take
+DTYPES = {"float64", "int32", "int64", "uint8"}
+# What may be told otherwise when a run goes on: it does not change the problem or its solution.
+FREE = {"threads", "cache_mb", "certify", "measure_levels"}
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the sentence says why."""
+
+
+class Checkpoint:
+    """The checkpoint of one run in a folder, which is made where there is none.
+
+    `resume` asks for the run to go on that is stored there. Raises CheckpointError where there is
+    none, or one that would be overwritten.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, resume: bool = False):
+        self.folder, self.resume = os.fspath(folder), resume
+        self.path = os.path.join(self.folder, STATE)
+        self.early_path = os.path.join(self.folder, EARLY)
+        self.run: dict = {}
+        self.early: EarlyModel | None = None
+        exists = self.exists(folder)
+        if resume and not exists:
+            raise CheckpointError(f"{self.folder}: there is no checkpoint to resume")
+        if exists and not resume:
+            raise CheckpointError(
+                f"{self.folder}: there is a checkpoint already: resume it, or remove the folder"
+            )
+        os.makedirs(self.folder, exist_ok=True)
+        for name in os.listdir(self.folder):
+            if name.startswith(UNFINISHED):  # of a process that was killed
+                os.unlink(os.path.join(self.folder, name))
+        self.due = time.monotonic() + SHORTEST_PAUSE
+
+    @staticmethod
+    def exists(folder: str | os.PathLike[str]) -> bool:
+        return os.path.exists(os.path.join(folder, STATE))
+
+    def begin(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        options: TrainOptions,
+        *,
+        is_warm: bool,
+    ) -> None:
+        """The run is on these data, with these options, and begins with a model or not."""
+        told = {**_told(options), "init_model": is_warm}
+        self.run = {"options": told, "data": _fingerprint(rows, labels, weights)}
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() >= self.due
+
+    def save(self, state, model_of_early) -> None:
+        """Store the state; `model_of_early` makes a Model of its early model."""
+        start = time.monotonic()
+        if state.early is not None and state.early is not self.early:
+            model_of_early(state.early).save(self.early_path)
+            self.early = state.early
+        values, arrays = state.to_plain()
+        values["has_early"] = state.early is not None
+        write_beside(self.path, _parts({"run": self.run, "state": values}, arrays))
+        end = time.monotonic()
+        self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
+
+    def load(self, state, problem, n_rows: int, ends: list[int]) -> None:
+        """Make `state` what was stored. Raises CheckpointError, and as `restore`."""
+        with open(self.path, "rb") as file:
+            text = file.read()
+        if self.restore(text, state, problem, n_rows, ends):
+            state.early = self.early = load_model(self.early_path).early
+
+    def restore(self, text: bytes, state, problem, n_rows: int, ends: list[int]) -> bool:
+        """Make `state` what the text of a checkpoint says, of a problem over `n_rows` rows; what a
+        step has begun with is below its entry of `ends`. Returns whether there is an early model.
+        Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
+        names the difference."""
+        try:
+            header, arrays = _parsed(text)
+            stored, values = header["run"], header["state"]
+            difference = _difference(stored, self.run)
+            if difference is None:
+                state.take_plain(values, arrays, problem, n_rows, ends)
+            has_early = bool(values["has_early"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+            raise CheckpointError(f"{self.path}: the checkpoint is damaged") from None
+        if difference is not None:
+            raise CheckpointError(f"{self.folder}: the checkpoint is of {difference}")
+        return has_early
+
+    def remove(self) -> None:
+        """The run is done and its model is written."""
+        for path in (self.path, self.early_path):
+            if os.path.exists(path):
+                os.unlink(path)
+        if not os.listdir(self.folder):
+            os.rmdir(self.folder)
+
+
+def _told(options: TrainOptions) -> dict:
+    return {name: value for name, value in _plain(asdict(options)).items() if name not in FREE}
+
+
+def _plain(value):
+    """As it comes back from JSON."""
+    return json.loads(json.dumps(value))
+
+
+def _fingerprint(rows: Rows, labels: np.ndarray, weights: np.ndarray) -> dict:
+    parts = [rows.dense, rows.columns, rows.indptr, rows.indices, rows.values]
+    return {
+        "rows": rows.n_samples,
+        "features": rows.n_features,
+        "labels": _digest([labels]),
+        "sample weights": _digest([weights]),
+        "values": _digest([part for part in parts if part is not None]),
+    }
+
+
+def _digest(arrays: list[np.ndarray]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _difference(stored: dict, wanted: dict) -> str | None:
+    """The first thing in which two runs differ, in words; None where they are the same."""
+    for name, value in wanted["data"].items():
+        was = stored["data"][name]
+        if was != value:
+            counted = f"data with {was} {name}, not {value}"
+            return counted if name in ("rows", "features") else f"data with other {name}"
+    for name, value in wanted["options"].items():
+        was = stored["options"].get(name)
+        if was != value:
+            return f"a run with {name} {_said(was)}, not {_said(value)}"
+    return None
+
+
+def _said(value) -> str:
+    return "unset" if value is None else str(value)
+
+
+def _parts(header: dict, arrays: dict[str, np.ndarray]):
+    """The file, in parts of bytes."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    listed = [[name, array.dtype.name, len(array)] for name, array in arrays.items()]
+    line = json.dumps({**header, "arrays": listed}).encode() + b"\n"
+    check = 0
+    for part in (MAGIC, line, *(array.data.cast("B") for array in arrays.values() if len(array))):
+        check = zlib.crc32(part, check)
+        yield part
+    yield b"%08x" % check
+
+
+def _parsed(text: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    """What `_parts` wrote. Raises ValueError for anything else."""
+    if not text.startswith(MAGIC):
+        raise ValueError("not a checkpoint")
+    if b"%08x" % zlib.crc32(text[:-8]) != text[-8:]:
+        raise ValueError("the check does not fit")
+    end = text.index(b"\n", len(MAGIC)) + 1
+    header = json.loads(text[len(MAGIC) : end])
+    names, kinds, sizes = zip(*header["arrays"], strict=True)
+    if not set(kinds) <= DTYPES or not all(type(size) is int and size >= 0 for size in sizes):
+        raise ValueError("arrays")
+    ends = [end]
+    for kind, size in zip(kinds, sizes, strict=True):
+        ends.append(ends[-1] + np.dtype(kind).itemsize * size)
+    if ends[-1] != len(text) - 8:
+        raise ValueError("arrays do not fill the file")
+    return header, {
+        name: np.frombuffer(text[a:b], kind).copy()
+        for name, kind, (a, b) in zip(names, kinds, pairwise(ends), strict=True)
+    }

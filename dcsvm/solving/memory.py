@@ -1,0 +1,145 @@
+"""How much memory training will use, known before the work: what does not fit is refused.
+
+At most the rows as they were read, the budget (-m), 64 bytes a row, and 200 MB for the program,
+blocks of what is worked on, and arrays of variables as far as these go. What is beyond comes out of
+the budget: caches, matrices and working copies of all threads together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.machine import default_cache_mb, usable_memory
+
+MB = 1_000_000
+ROW = 64  # bytes for each row
+PROGRAM = 200 * MB
+ARRAYS = 110 * MB  # of the program's, for arrays of variables
+BLOCKS = 50 * MB  # of the program's, for k-means
+VARIABLE = 100  # bytes of a variable outside of the solver
+SCRATCH_SHARE = 8  # part of what is left of the budget, for what threads have each
+MOST_SCRATCHES = 64
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes: the rows take `data`, all else at most `rest`, `used` of it for caches and working
+    copies out of the `budget`. Arrays of variables are `free` as far as these, those of a solver
+    take `solver_arrays` and its matrices `matrices`, and `scratch` is for all threads, of which
+    there may be so many `threads`."""
+
+    data: int
+    rest: int
+    used: int
+    budget: int
+    free: int
+    solver_arrays: int
+    matrices: int
+    scratch: int
+    threads: int
+
+    def solver(self, n_variables: int) -> int:
+        """Bytes for solvers, with their arrays, beside the arrays of so many variables."""
+        beyond = max(0, VARIABLE * n_variables + self.solver_arrays - self.free)
+        return max(self.budget - self.scratch - beyond + self.solver_arrays, 0)
+
+    def spare(self, n_variables: int) -> int:
+        """What is left for caches and for copies of rows."""
+        return max(self.solver(n_variables) - self.solver_arrays - self.matrices, 0)
+
+    def most_variables(self, n_variables: int) -> int:
+        """With how many variables more, beside so many, half of what is spare is left."""
+        unused = max(0, self.free - self.solver_arrays - VARIABLE * n_variables)
+        return (unused + self.spare(n_variables) // 2) // VARIABLE
+
+    def describe(self) -> str:
+        return (
+            f"at most {_mb(self.data + self.rest)} MB of memory ({_mb(self.data)} for the rows, "
+            f"{_mb(self.used)} for caches and working copies)"
+        )
+
+
+def plan_memory(
+    rows: Rows,
+    start: np.ndarray,
+    *,
+    n_folds: int,
+    sample: int,
+    threads: int,
+    megabytes: int | None,
+) -> MemoryPlan:
+    """The plan for training on rows as they were read: `start` is where the variables of each
+    problem begin, and their end; after it `n_folds` are solved together, and k-means runs on a
+    `sample` of rows (0: not at all).
+
+    `megabytes` None: half of the memory this process may use, at most 8000 MB, and no more than the
+    rows leave. Raises ValueError for a budget that is too small, or more than there is.
+    """
+    n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
+    solver_arrays, matrices = _core.array_bytes(largest), _core.matrix_bytes(largest)
+    free, scratch = ROW * n_rows + ARRAYS, _scratch(rows)
+    n_variables += n_variables * max(n_folds - 1, 0)
+    least = max(0, VARIABLE * n_variables + solver_arrays - free)
+    least += max(matrices + 2 * SCRATCH_SHARE * scratch, _clustering(sample) - BLOCKS)
+    rest = rows.nbytes + ROW * n_rows + PROGRAM
+    budget = _budget(n_rows, rest, least, megabytes)
+    # what could be used: copies of the rows, kernel values of all pairs, all threads at work
+    useful = 3 * rows.nbytes + 4 * largest**2 + threads * (matrices + solver_arrays + scratch)
+    used = min(budget, least + useful)
+    if rest + used > usable_memory():
+        raise ValueError(
+            f"-m {megabytes} is too much: with {_mb(rows.nbytes)} MB of rows it makes "
+            f"{_mb(rest + used)} MB of memory, and this process may use {_mb(usable_memory())} MB"
+        )
+    scratches = min(MOST_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
+    return MemoryPlan(
+        data=rows.nbytes,
+        rest=rest - rows.nbytes + used,
+        used=used,
+        budget=budget,
+        free=free,
+        solver_arrays=solver_arrays,
+        matrices=matrices,
+        scratch=scratches,
+        threads=max(1, min(threads, scratches // max(scratch, 1))),
+    )
+
+
+def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
+    """Bytes; `rest` are those besides, and `least` those that are needed."""
+    if megabytes is not None:
+        if megabytes * MB < least:
+            raise ValueError(
+                f"-m {megabytes} is too little: {n_rows} rows need {_mb(least)} MB for matrices "
+                "and working copies"
+            )
+        return megabytes * MB
+    usable = usable_memory()
+    budget = min(default_cache_mb() * MB, usable - rest)
+    if budget < least:
+        raise ValueError(
+            f"training on {n_rows} rows needs {_mb(rest + least)} MB of memory, and this process "
+            f"may use {_mb(usable)} MB"
+        )
+    return budget
+
+
+def _scratch(rows: Rows) -> int:
+    """Bytes of a thread for tiles: a block of lanes; of CSR rows a panel, and all columns."""
+    if rows.is_dense:
+        return 256 * rows.n_features
+    return 4 * rows.n_features + 1024 * int(np.diff(rows.indptr).max(initial=0))
+
+
+def _clustering(sample: int) -> int:
+    """Bytes of kernel k-means: the sample's matrix in float32, float64 and reordered, and kernel
+    values and distances of the rows that stand for all."""
+    return 24 * sample**2 + 8 * 4096 * sample
+
+
+def _mb(n_bytes: int) -> int:
+    return -(-n_bytes // MB)

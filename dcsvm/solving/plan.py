@@ -1,0 +1,82 @@
+"""Which levels run, decided from counts before anything runs; no clock is looked at.
+
+A Plan is a plain value; training carries it out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_MEAN_CLUSTER = 1000  # rows; by default no level is finer
+LEVEL_STEP = 2  # between the default levels from the early one to the finest
+SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The levels to run, from the finest; `skipped` ones were asked for but would be too small.
+
+    `early_level` is one of `levels`, or None when there are none.
+    """
+
+    levels: tuple[int, ...]
+    skipped: tuple[int, ...]
+    early_level: int | None
+    branching: int
+
+    def describe(self) -> str:
+        if not self.levels:
+            text = "no levels"
+        else:
+            counts = ", ".join(str(self.branching**level) for level in self.levels)
+            text = f"levels of {counts} clusters (early level {self.early_level})"
+        if self.skipped:
+            names = ", ".join(map(str, self.skipped))
+            text += f", level {names} skipped: fewer than {SMALLEST_MEAN_CLUSTER} rows a cluster"
+        return text
+
+
+def make_plan(
+    n_samples: int,
+    levels: int | None,
+    branching: int,
+    early_level: int | None,
+    *,
+    dear_rows: bool = False,
+) -> Plan:
+    """Levels l..1 with branching**l clusters each; see the module constants for the rules.
+
+    Without `levels` those run that pay: the early one, every second finer one and level 1.
+    `dear_rows` says that computing a kernel row costs many times reading it: level 1 would compute
+    more rows than it saves.
+    """
+    if branching < 2:
+        raise ValueError(f"branching must be at least 2, not {branching}")
+    if levels is None:
+        deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
+        wanted = deepest
+    else:
+        if levels < 0:
+            raise ValueError(f"levels must be at least 0, not {levels}")
+        deepest = min(levels, _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER))
+        wanted = levels
+    kept = tuple(range(deepest, 0, -1))
+    skipped = tuple(range(wanted, deepest, -1))
+    if early_level is not None and early_level not in kept:
+        known = f"levels are 1 to {deepest}" if kept else "there are no levels"
+        raise ValueError(f"early level {early_level} does not exist: {known}")
+    if early_level is None and kept:
+        early_level = min(3, deepest)
+    if levels is None and kept:
+        wanted_levels = {1, *range(early_level, deepest + 1, LEVEL_STEP)}
+        if dear_rows:
+            wanted_levels -= {1} - {early_level}
+        kept = tuple(level for level in kept if level in wanted_levels)
+    return Plan(kept, skipped, early_level, branching)
+
+
+def _deepest(n_samples: int, branching: int, mean_cluster: int) -> int:
+    level = 0
+    while branching ** (level + 1) * mean_cluster <= n_samples:
+        level += 1
+    return level

@@ -1,0 +1,182 @@
+"""Everything of a run that no solution has touched: rows merged, put in the order of the locality
+and encoded, the levels to run, the memory. The runs of several folds share it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import Locality, find_locality
+from dcsvm.kernel.precomputed import training_matrix
+from dcsvm.machine import default_threads
+from dcsvm.problem.duplicates import Duplicates, find_duplicates
+from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
+from dcsvm.problem.formulation import Formulation
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.task import Task, task_of
+from dcsvm.solving.memory import MemoryPlan, plan_memory
+from dcsvm.solving.plan import Plan, make_plan
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """`data` has the rows that are left when equal ones are merged, in the order of the locality;
+    `values` (classes or targets) and `copies` are theirs, `formulation` is the problem of all of
+    them. `start` is the time when preparing began, in seconds of the clock perf_counter. The rows
+    are nobody else's where it `owns_rows`."""
+
+    start: float
+    options: TrainOptions
+    task: Task
+    threads: int
+    memory: MemoryPlan
+    owns_rows: bool
+    duplicates: Duplicates
+    locality: Locality
+    values: np.ndarray
+    copies: np.ndarray
+    formulation: Formulation
+    data: KernelRows
+    plan: Plan
+
+    @property
+    def n_merged(self) -> int:
+        return self.duplicates.n_merged
+
+    def solver_bytes(self, formulation: Formulation) -> int:
+        """Memory for solvers of its problems, with all arrays that go with these."""
+        n_variables = formulation.problem.size
+        if formulation is not self.formulation:
+            n_variables += self.formulation.problem.size
+        return self.memory.solver(n_variables) - self.data.copy_bytes
+
+    def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
+        """Rows for a model, which shares them where they are nobody else's."""
+        rows = self.data.rows
+        if self.owns_rows and rows.columns is None:
+            return ChosenRows(rows, numbers)
+        return rows.take_for_model(numbers)
+
+    @property
+    def row_of_given(self) -> np.ndarray:
+        """The row of `data`, int64, that each row as it was given has become; -1 of weight 0."""
+        place = np.empty(len(self.values), np.int64)
+        place[self.locality.order] = np.arange(len(place))
+        row = np.full(len(self.task.values), -1)
+        row[self.duplicates.rows] = np.repeat(place, np.diff(self.duplicates.start))
+        return row
+
+    def describe(self) -> str:
+        """What will be done, in one sentence."""
+        rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
+        described = "kernel values" if kernel.is_precomputed else "features"
+        repeat = f" ({self.n_merged} repeat others)" if self.n_merged else ""
+        sizes = np.diff(self.locality.start)
+        groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
+        return (
+            f"{len(self.task.values)} rows of {rows.n_features} {described}{repeat}, "
+            f"{kernel.describe()}, "
+            f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
+            f"{self.memory.describe()}{groups if len(sizes) > 1 else ''}"
+        )
+
+
+def prepare(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    weights: np.ndarray | None = None,
+    *,
+    consume: bool = False,
+) -> Prepared:
+    """Prepare to train on rows with labels or targets and weights float64 (n,), None is one each;
+    ValueError for what does not fit. `consume`: nobody else needs the rows, they are put in order
+    where they are."""
+    start = time.perf_counter()
+    if len(labels) != rows.n_samples:
+        raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
+    weights = np.ones(len(labels)) if weights is None else weights
+    task = task_of(labels, weights, options)
+    threads = _core.usable_threads(options.threads or default_threads())
+    gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
+    kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+    if kernel.is_precomputed:
+        rows, kernel = training_matrix(rows, kernel, threads)
+    if options.gap is not None and not kernel.is_positive_semidefinite:
+        raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
+    duplicates = find_duplicates(rows, task.values, weights)
+    values, copies = task.values, duplicates.copies
+    if len(copies) < rows.n_samples:
+        values = values[duplicates.first]
+    formulation = task.formulate(values, copies)
+    memory = _memory_of(rows, options, formulation, len(copies), threads)
+    weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
+    formulation = None  # made again for the order that rows will have
+    if len(copies) < rows.n_samples:
+        rows = _ordered(rows, duplicates.first, consume)
+    locality = find_locality(rows, kernel, weight, budget, threads)
+    if locality.is_ordered:
+        values, copies = values[locality.order], copies[locality.order]
+        rows = _ordered(rows, locality.order, consume)
+    formulation = task.formulate(values, copies)
+    threads = min(threads, memory.threads)
+    data = KernelRows(
+        rows, kernel, threads, coded=True, memory_bytes=memory.spare(formulation.problem.size)
+    )
+    return Prepared(
+        start,
+        options,
+        task,
+        threads,
+        memory,
+        consume,
+        duplicates,
+        locality,
+        values,
+        copies,
+        formulation,
+        data,
+        _plan_of(options, formulation, rows.n_samples, dear_rows=data.has_dear_rows),
+    )
+
+
+def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:
+    return rows.reordered(order) if consume else rows.take(order)
+
+
+def _memory_of(
+    rows: Rows, options: TrainOptions, formulation: Formulation, n_merged: int, threads: int
+) -> MemoryPlan:
+    """The plan for rows as they were read, of which `n_merged` are left."""
+    levels = _plan_of(options, formulation, n_merged).levels
+    return plan_memory(
+        rows,
+        formulation.start,
+        n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
+        sample=max(options.sample, options.branching ** levels[0]) if levels else 0,
+        threads=threads,
+        megabytes=options.cache_mb,
+    )
+
+
+def _plan_of(
+    options: TrainOptions, formulation: Formulation, n_rows: int, *, dear_rows: bool = False
+) -> Plan:
+    largest = int(np.diff(formulation.start).max())
+    plan = make_plan(
+        min(largest, n_rows),
+        options.levels if options.has_levels else 0,
+        options.branching,
+        options.early_level,
+        dear_rows=dear_rows,
+    )
+    if options.early and plan.early_level is None:
+        raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
+    return plan

@@ -1,0 +1,183 @@
+"""What changes while a run goes on: with its data and options, all that is needed to go on from
+anywhere. A run moves through the steps of its plan; `steps_done` of them are done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.formulation import BoxProblem
+from dcsvm.solving.certificate import Checked
+from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.level_measure import LevelState
+from dcsvm.solving.report import LevelReport, TrainReport
+
+REPORTED = ("refine_seconds", "conquer_seconds", "seconds_train", "seconds_verify", "counts",
+            "phases")  # fmt: skip
+MEASURED = ("cluster", "support", "alpha", "linear")
+
+
+@dataclass(eq=False)
+class RunState:
+    """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
+    `begun_with` int32: what the step in progress began with (the rows that a level's clusters are
+    sampled from, with `rng` as it was then; the variables of refine); None between steps.
+    `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
+    the model of the early level, or of the last level before it. `checked`: how far the float64
+    check of alpha is, where that goes on. `neglected` bounds what the solver
+    left out of any entry of the gradient, `seconds_before` are those of earlier processes."""
+
+    iterate: Iterate
+    whole_tolerance: np.ndarray
+    rng: np.random.Generator
+    iterations_left: int
+    report: TrainReport
+    steps_done: int = 0
+    neglected: float = 0.0
+    begun_with: np.ndarray | None = None
+    is_global: bool = True
+    seconds_before: float = 0.0
+    early: EarlyModel | None = None
+    checked: Checked | None = None
+    levels: list[LevelState | None] = field(default_factory=list)
+
+    def to_plain(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """(values for JSON, arrays by name), without the early model."""
+        report = self.report
+        values = {
+            "steps_done": self.steps_done,
+            "neglected": self.neglected,
+            "is_global": self.is_global,
+            "iterations_left": self.iterations_left,
+            "rng": self.rng.bit_generator.state,
+            "report": {name: getattr(report, name) for name in REPORTED},
+            "levels": [asdict(level) for level in report.levels],
+            "objectives": [level and level.objective for level in self.levels],
+        }
+        arrays = {
+            "alpha": self.iterate.alpha,
+            "gradient": self.iterate.gradient,
+            "base": self.iterate.base,
+            "known": self.iterate.known,
+            "whole_tolerance": self.whole_tolerance,
+        }
+        if self.begun_with is not None:
+            arrays["begun_with"] = self.begun_with
+        if self.checked is not None:
+            arrays["is_exact"] = self.checked.is_exact
+            arrays["difference"] = self.checked.difference
+        for number, support in enumerate(report.support_by_level):
+            arrays[f"support_{number}"] = support
+        for number, level in enumerate(self.levels):
+            for name in MEASURED if level else ():
+                arrays[f"level_{number}_{name}"] = getattr(level, name)
+        return values, arrays
+
+    def take_plain(
+        self,
+        values: dict,
+        arrays: dict[str, np.ndarray],
+        problem: BoxProblem,
+        n_rows: int,
+        ends: list[int],
+    ) -> None:
+        """Become what `to_plain` gave; what a step has begun with is below its entry of `ends`.
+        Raises ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a
+        run of this problem over `n_rows` rows."""
+        iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
+        _check_iterate(iterate, problem)
+        if "is_exact" in arrays:
+            self.checked = Checked(arrays["is_exact"], arrays["difference"])
+            _check_checked(self.checked, problem)
+        _check_floats(arrays["whole_tolerance"], len(self.whole_tolerance), infinite=True)
+        self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
+        self.steps_done = int(values["steps_done"])
+        self.neglected = _number(values["neglected"])
+        self.is_global = bool(values["is_global"])
+        self.iterations_left = int(values["iterations_left"])
+        self.rng.bit_generator.state = values["rng"]
+        self.begun_with = arrays.get("begun_with")
+        if not 0 <= self.steps_done < len(ends):
+            raise ValueError("steps_done")
+        if self.begun_with is not None:
+            _check_numbers(self.begun_with, ends[self.steps_done])
+        for name in REPORTED:
+            setattr(self.report, name, _as(getattr(self.report, name), values["report"][name]))
+        self.seconds_before = self.report.seconds_train
+        self.report.levels = [
+            LevelReport(**{name: _number(value, unknown=True) for name, value in level.items()})
+            for level in values["levels"]
+        ]
+        n_levels = range(len(self.report.levels))
+        self.report.support_by_level = [arrays[f"support_{number}"] for number in n_levels]
+        self.levels = []
+        for number, objective in enumerate(values["objectives"]):
+            level = None
+            if objective is not None:
+                measured = (arrays[f"level_{number}_{name}"] for name in MEASURED)
+                level = LevelState(*measured, _number(objective))
+                _check_level(level, n_rows)
+            self.levels.append(level)
+
+
+def _number(value, *, unknown: bool = False):
+    """The value, if it is a finite number, or None where that is `unknown`."""
+    if value is None and unknown:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise ValueError("not a number")
+    return value
+
+
+def _as(known, value):
+    """The value, if it is a number, or a dict of numbers with the keys of what is known."""
+    if not isinstance(known, dict):
+        return _number(value)
+    if value.keys() != known.keys():
+        raise ValueError("keys")
+    return {key: _number(one) for key, one in value.items()}
+
+
+def _check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> None:
+    if values.shape != (size,) or values.dtype != np.float64:
+        raise ValueError("size")
+    if np.any(np.isnan(values) if infinite else ~np.isfinite(values)):
+        raise ValueError("values")
+
+
+def _check_level(level: LevelState, n_rows: int) -> None:
+    if level.cluster.shape != (n_rows,) or level.cluster.dtype.kind != "i":
+        raise ValueError("clusters")
+    if level.support.dtype.kind != "i" or np.any((level.support < 0) | (level.support >= n_rows)):
+        raise ValueError("support vectors")
+    for values in (level.alpha, level.linear):
+        _check_floats(values, len(level.support))
+
+
+def _check_numbers(numbers: np.ndarray, end: int) -> None:
+    if numbers.dtype != np.int32 or np.any(np.diff(numbers) <= 0):
+        raise ValueError("numbers do not ascend")
+    if len(numbers) and not 0 <= numbers[0] <= numbers[-1] < end:
+        raise ValueError("numbers out of range")
+
+
+def _check_checked(checked: Checked, problem: BoxProblem) -> None:
+    if checked.is_exact.shape != (problem.size,) or checked.is_exact.dtype != np.uint8:
+        raise ValueError("what is checked")
+    _check_floats(checked.difference, problem.size)
+
+
+def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:
+    for values in (iterate.alpha, iterate.gradient, iterate.base):
+        _check_floats(values, problem.size)
+    for alpha in (iterate.alpha, iterate.base):
+        if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
+            raise ValueError("alpha out of its bounds")
+    if iterate.known.shape != (problem.size,) or iterate.known.dtype != np.uint8:
+        raise ValueError("size of the iterate")
+    if iterate.known.max(initial=0) > 2:
+        raise ValueError("what is known of the iterate")

@@ -1,0 +1,132 @@
+"""Cross validation: every row is predicted by a model of the rows that its fold does not hold out,
+each model trained to the tolerance.
+
+Folds are further problems over the same rows. They have everything in common that no label of a
+held-out row has touched: merged and encoded rows, independent groups, clusterings, kernel values.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.partition import Partition
+from dcsvm.model.model import Model
+from dcsvm.model.predict import predicted_from
+from dcsvm.problem.folds import Folds
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import CLASSIFIERS
+from dcsvm.solving.extraction import Division
+from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
+from dcsvm.training.algorithm import Run
+from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+
+VARIABLES_AT_ONCE = 2**20  # of folds solved side by side, or
+ROOM_OF_FOLDS = 4  # times those of all rows; but no more than there is memory for
+
+
+def cross_validate(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    n_folds: int,
+    progress: Progress | None = None,
+    *,
+    consume: bool = False,
+) -> np.ndarray:
+    """Held-out predictions float64 (n,) of `labels` float64 (n,): each row by the models of the
+    other folds.
+
+    Folds are stratified for classes and shuffled otherwise, by the seed of the options. Where
+    the other folds have rows of one class only, that class is predicted. `consume`: nobody else
+    needs the rows. Warns of folds that did not converge; raises ValueError for what does not fit.
+    """
+    start = time.perf_counter()
+    progress = progress or Progress()
+    if options.svm_type in CLASSIFIERS and len(np.unique(labels)) == 1:
+        return labels.copy()
+    progress.begin("cross validation", rows.n_samples)
+    prepared = prepare(rows, labels, options, consume=consume)
+    if not options.early:  # no level has to be better than the start of the next
+        prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
+    folds = folds_of(prepared, n_folds)
+    predicted, open_ = _by_class_alone(prepared, folds)
+    clusterings: dict[int, tuple[Partition, np.ndarray]] = {}
+    n_done = n_sv = n_failed = 0
+    n_phases = len(prepared.plan.levels) + 2  # refine, conquer
+    for some in _batches(prepared, n_folds, open_):
+        formulation = formulation_of_folds(prepared, folds, some)
+        n_rows = folds.n_held(some)
+        part = PartOfProgress(progress, n_phases, n_done, n_rows)
+        run = _FoldRun(prepared, part, formulation, clusterings)
+        run.improve()
+        model = Model(run.data.kernel, run.task.labels, None, None, svm_type=options.svm_type)
+        for entries, values in held_out_values(run, folds, some, run.early_division):
+            predicted[entries] = predicted_from(model, values)
+        n_done, n_sv = n_done + n_rows, n_sv + run.n_sv
+        n_failed += np.count_nonzero(~run.converged)
+    progress.end("cross validation", time.perf_counter() - start, n_sv)
+    if n_failed:
+        warnings.warn(f"{n_failed} of {n_folds} folds did not converge", stacklevel=2)
+    return predicted[folds.entry]
+
+
+def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
+    """Predictions of the entries of folds that learn from one class only, and the other folds."""
+    predicted, folds_left = np.empty(len(folds.fold)), np.arange(folds.n_folds)
+    if prepared.task.kind != "classification":
+        return predicted, folds_left
+    is_known = folds.learns(prepared.values[folds.row], prepared.task.n_classes)
+    alone = is_known.sum(axis=1) == 1
+    own = alone[folds.fold]
+    predicted[own] = prepared.task.labels[is_known.argmax(axis=1)[folds.fold[own]]]
+    return predicted, folds_left[~alone]
+
+
+def _batches(prepared: Prepared, n_folds: int, folds: np.ndarray) -> list[np.ndarray]:
+    """Folds to solve side by side: as many as have not too many variables, at least one."""
+    size = prepared.formulation.problem.size
+    of_fold = size * (n_folds - 1) / n_folds
+    most = min(max(VARIABLES_AT_ONCE, ROOM_OF_FOLDS * size), prepared.memory.most_variables(size))
+    at_once = max(int(most / of_fold), 1)
+    return np.array_split(folds, -(-len(folds) // at_once)) if len(folds) else []
+
+
+class _FoldRun(Run):
+    """Folds side by side. Their clusterings look at no solution, so that all have the same."""
+
+    def __init__(self, prepared, progress, formulation, clusterings):
+        super().__init__(prepared, progress, formulation)
+        self.clusterings = clusterings
+        self.early_division: Division | None = None
+
+    def clustering(self, level: int, rng) -> tuple[Partition, np.ndarray]:
+        if level not in self.clusterings:
+            self.clusterings[level] = super().clustering(level, rng)
+        return self.clusterings[level]
+
+    def rows_to_sample(self) -> np.ndarray:
+        return np.arange(self.data.rows.n_samples, dtype=np.int32)
+
+    def keep_early(self, level: int, division: Division) -> None:
+        self.early_division = division if self.options.early else None
+
+    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
+        pass
+
+    @property
+    def n_sv(self) -> int:
+        """Support vectors of all folds, merged rows counted one by one."""
+        support = np.flatnonzero(self.alpha)
+        row = self.problem.rows[support]
+        fold = self.formulation.number[support] // self.formulation.n_problems_of_fold
+        _, place = np.unique(fold * len(self.values) + row, return_inverse=True)
+        counts = np.zeros(len(support))
+        size = np.abs(self.alpha[support]) / self.task.bound_of(self.values[row])
+        np.maximum.at(counts, place, np.ceil(size * (1 - 1e-12)))
+        return int(counts.sum())

@@ -1,0 +1,330 @@
+"""dcsvm-predict: labels, decision values, accuracy, and one test per kind of bad input."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from reference import labelled_rows
+
+from dcsvm.cli.predict import main
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.model import Model
+from dcsvm.model.parts import ExactModel, Probability
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.algorithm import train_rows
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    path = tmp_path / "wavy.model"
+    trained[0].save(path)
+    return path
+
+
+@pytest.fixture
+def test_file(wavy_test, write_libsvm):
+    return write_libsvm(*wavy_test, "test.txt")
+
+
+def program(*arguments, **options):
+    code = "from dcsvm.cli.predict import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def lines_of(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [([], "exact"), (["--early"], "early"), (["--naive"], "naive"), (["--bcm"], "bcm")],
+)
+def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test, options, method):
+    result = run(*options, test_file, model, "out.txt")
+    assert result.exit_code == 0, result.stderr
+    predicted = trained[0].predict(wavy_test[0], method=method)
+    assert lines_of("out.txt") == [f"{label:g}" for label in predicted]
+    correct = int((predicted == wavy_test[1]).sum())
+    line = f"Accuracy = {correct / 3:g}% ({correct}/300) (classification)\n"
+    assert (result.stdout, result.stderr) == (line, "")
+
+
+@pytest.mark.parametrize("options", [[], ["--early"], ["--naive"], ["--bcm"]])
+def test_decision_values_follow_the_label(run, model, test_file, options):
+    assert run("--decision-values", *options, test_file, model, "out.txt").exit_code == 0
+    rows = [line.split() for line in lines_of("out.txt")]
+    assert len(rows) == 300
+    assert all(len(row) == 2 for row in rows)
+    assert all((row[0] == "1") == (float(row[1]) > 0) for row in rows)
+    assert {row[0] for row in rows} == {"1", "-1"}
+
+
+def test_decision_values_are_written_with_all_digits(run, model, test_file, trained, wavy_test):
+    run("--decision-values", test_file, model, "out.txt")
+    values = np.array([float(line.split()[1]) for line in lines_of("out.txt")])
+    assert values.tobytes() == trained[0].decision_function(wavy_test[0]).tobytes()
+
+
+def test_quiet_says_nothing(run, model, test_file):
+    result = run("-q", test_file, model, "out.txt")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert len(lines_of("out.txt")) == 300
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+def test_predictions_on_standard_output_have_the_accuracy_on_stderr(model, test_file, output):
+    done = program(test_file, model, output)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.splitlines()) == {"1", "-1"}
+    assert len(done.stdout.splitlines()) == 300
+    assert done.stderr.startswith("Accuracy = ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_test_file_may_be_standard_input(model, test_file):
+    with open(test_file, "rb") as file:
+        done = program("-q", "-", model, "-", stdin=file)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 300
+    assert done.stderr == ""
+
+
+def test_a_closed_pipe_is_no_traceback(model, test_file):
+    code = "from dcsvm.cli.predict import main; main()"
+    command = [sys.executable, "-c", code, str(test_file), str(model), "-"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--early"], ["--naive"], ["--bcm"]])
+def test_a_model_without_an_early_level_is_one_sentence(run, wavy, test_file, tmp_path, options):
+    X, y = wavy
+    flat, _ = train_rows(Rows.from_array(X), y, TrainOptions(gamma=2.0, levels=0, threads=1))
+    path = tmp_path / "flat.model"
+    flat.save(path)
+    result = run(*options, test_file, path, "out.txt")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    expected = f"error: {path}: the model has no early level, which {options[0]} needs\n"
+    assert result.stderr == expected
+    assert os.listdir() == []
+
+
+def test_an_early_model_predicts_early_without_being_told(run, trained, test_file, tmp_path):
+    model, _ = trained
+    type(model)(model.kernel, model.labels, None, model.early).save(tmp_path / "early.model")
+    model.save(tmp_path / "both.model")
+    assert run(test_file, tmp_path / "early.model", "a.txt").exit_code == 0
+    assert run("--early", test_file, tmp_path / "both.model", "b.txt").exit_code == 0
+    assert lines_of("a.txt") == lines_of("b.txt")
+
+
+@pytest.mark.parametrize("text", ["1 1:0.5\n", "1 1:1\n1 2:1\n", "17 1:1\n-3.5 9:1\n", "1\n"])
+def test_a_test_file_may_hold_one_row_one_class_or_other_labels(run, model, tmp_path, text):
+    path = tmp_path / "odd.txt"
+    path.write_text(text)
+    for option in ("--early", "--naive", "--bcm", "-q"):
+        result = run(option, path, model, "out.txt")
+        assert result.exit_code == 0, result.stderr
+        assert len(lines_of("out.txt")) == len(text.splitlines())
+
+
+def test_labels_are_written_as_the_model_has_them(run, wavy, test_file, tmp_path):
+    X, y = wavy
+    labels = np.where(y > 0, 2.5, 7.0)
+    other, _ = train_rows(Rows.from_array(X), labels, TrainOptions(gamma=2.0, levels=0, threads=1))
+    other.save(tmp_path / "other.model")
+    assert run(test_file, tmp_path / "other.model", "out.txt").exit_code == 0
+    assert set(lines_of("out.txt")) == {"2.5", "7"}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("", ": no rows"), ("1 1:1\n1 1\n", ":2:"), ("1 0:1\n", ":1:3: "), ("1 1:nan\n", ":1:5: ")],
+)
+def test_a_bad_test_file_is_one_sentence_with_its_place(run, model, tmp_path, text, place):
+    path = tmp_path / "bad.txt"
+    path.write_text(text)
+    result = run(path, model, "out.txt")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {path}{place}")
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+def test_files_that_cannot_be_opened_are_named(run, model, test_file, tmp_path):
+    for arguments, message in (
+        (("nothing.txt", model, "out.txt"), "nothing.txt: no such file"),
+        ((tmp_path, model, "out.txt"), f"{tmp_path}: is a directory"),
+        ((test_file, "nothing.model", "out.txt"), "nothing.model: no such file"),
+        ((test_file, tmp_path, "out.txt"), f"{tmp_path}: is a directory"),
+        ((test_file, test_file, "out.txt"), f"{test_file}:1: this is not a model file"),
+        ((test_file, model, tmp_path), "is a directory"),
+        ((test_file, model, tmp_path / "nowhere" / "out.txt"), "no such folder"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error: ")
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stdout == ""
+        assert os.listdir() == []
+
+
+def sums(tmp_path, name, svm_type, labels=(), probability=None):
+    """A file of a model whose decision values are x_i - x_j of classes i and j, or x_1."""
+    k = max(len(labels), 1)
+    rows = Rows.from_array(np.eye(k))
+    coef = np.array(
+        [[1.0 if line >= i else -1.0 for i in range(k)] for line in range(max(k - 1, 1))]
+    )
+    n_sv = np.ones(k, np.int64) if labels else None
+    exact = ExactModel(rows, coef, np.zeros(max(k * (k - 1) // 2, 1)), n_sv, np.arange(k))
+    model = Model(Kernel("linear"), np.array(labels, float), exact, None, svm_type, probability)
+    model.save(tmp_path / name)
+    return tmp_path / name
+
+
+def test_several_classes_have_a_column_a_pair(run, tmp_path, write_libsvm):
+    path = sums(tmp_path, "three", "nu_svc", (4, 7, -2.5))
+    test = write_libsvm([[1, 2, 3], [9, 2, 5.5], [1, 1, 1]], [7, 4, 1])
+    result = run("--decision-values", test, path, "out.txt")
+    assert lines_of("out.txt") == [
+        "pairs 4,7 4,-2.5 7,-2.5",
+        "-2.5 -1.0 -2.0 -1.0",
+        "4 7.0 3.5 -3.5",
+        "-2.5 0.0 0.0 0.0",
+    ]
+    assert result.stdout == "Accuracy = 33.3333% (1/3) (classification)\n"
+
+
+def test_probabilities_follow_the_most_probable_label(run, tmp_path, write_libsvm):
+    probability = Probability(np.array([-1.0]), np.array([np.log(3)]))
+    path = sums(tmp_path, "two", "c_svc", (4, 7), probability)
+    test = write_libsvm([[1, 1], [2, 1], [99, 0], [0, 99]], [4, 7, 4, 7])
+    result = run("-b", "1", test, path, "out.txt")
+    assert lines_of("out.txt") == [
+        "labels 4 7",
+        "7 0.25 0.75",
+        "7 0.475367 0.524633",
+        "4 1 1e-07",
+        "7 1e-07 1",
+    ]
+    assert result.stdout == "Accuracy = 75% (3/4) (classification)\n"
+    result = run("-b", "0", test, path, "out.txt")
+    assert lines_of("out.txt") == ["7", "4", "4", "7"]
+    assert result.stdout.splitlines() == [
+        "Model supports probability estimates, but disabled in prediction.",
+        "Accuracy = 50% (2/4) (classification)",
+    ]
+
+
+def test_a_regression_has_its_errors(run, tmp_path, write_libsvm):
+    path = sums(tmp_path, "value", "epsilon_svr", (), Probability(np.array([0.25])))
+    test = write_libsvm([[1], [2.5], [-3]], [1, 2, -2])
+    result = run("-b", "1", test, path, "out.txt")
+    assert lines_of("out.txt") == ["1", "2.5", "-3"]
+    assert result.stdout.splitlines() == [
+        "Prob. model for test data: target value = predicted value + z,",
+        "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=0.25",
+        "Mean squared error = 0.416667 (regression)",
+        "Squared correlation coefficient = 0.999405 (regression)",
+    ]
+    one = write_libsvm([[1]], [1], "one.txt")
+    assert run(one, path, "out.txt").stdout.splitlines()[1:] == [
+        "Mean squared error = 0 (regression)",
+        "Squared correlation coefficient = nan (regression)",
+    ]
+
+
+def test_one_class_says_what_is_inside(run, tmp_path, write_libsvm):
+    path = sums(tmp_path, "one", "one_class")
+    test = write_libsvm([[1], [-2.5], [3]], [1, 1, 1])
+    result = run("--decision-values", test, path, "out.txt")
+    assert lines_of("out.txt") == ["1 1.0", "-1 -2.5", "1 3.0"]
+    assert result.stdout == "Accuracy = 66.6667% (2/3) (classification)\n"
+
+
+@pytest.mark.parametrize(("svm_type", "labels"), [("c_svc", (1, 2)), ("one_class", ())])
+def test_a_model_without_probabilities_is_one_sentence(run, tmp_path, test_file, svm_type, labels):
+    path = sums(tmp_path, "none", svm_type, labels)
+    result = run("-b", "1", "-q", test_file, path, "out.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: {path}: the model has no probabilities, which -b 1 needs\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["-b", "2", "a", "b", "c"],
+                                       ["-b", "1", "--decision-values", "a", "b", "c"],
+                                       ["a", "b"], ["a", "b", "c", "d"], ["-x", "a", "b", "c"],
+                                       ["--threads", "0", "a", "b", "c"]], ids=str)  # fmt: skip
+def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.endswith(" --help\n")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_lenient_data_is_accepted_on_request(run, model, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1: 0.5 # a comment\n")
+    result = run(path, model, "out.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "rows.txt:1:3: no value after the colon" in result.stderr
+    assert run("--lenient", path, model, "out.txt").exit_code == 0
+    assert len(lines_of("out.txt")) == 1
+
+
+def test_the_data_is_scaled_by_a_range_file(run, model, wavy_test, write_libsvm, tmp_path):
+    X, y = wavy_test
+    (tmp_path / "half.range").write_text("x\n-1 1\n" + "".join(f"{j} -2 2\n" for j in range(1, 5)))
+    run("--decision-values", write_libsvm(X / 2, y, "half"), model, "half.out")
+    whole = write_libsvm(X, y, "whole")
+    result = run("--decision-values", "--scale", tmp_path / "half.range", whole, model, "whole.out")
+    assert result.exit_code == 0, result.stderr
+    assert lines_of("whole.out") == lines_of("half.out")
+
+
+def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_file, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(test_file.read_bytes().splitlines()[0] + b"\n1 1:0.5 2147483646:1e-30\n")
+    for options in ([], ["--early"]):
+        assert run("--decision-values", *options, path, model, "wide.out").exit_code == 0
+        assert run("--decision-values", *options, test_file, model, "out").exit_code == 0
+        wide, plain = (float(lines_of(name)[0].split()[1]) for name in ("wide.out", "out"))
+        assert abs(wide - plain) < 1e-5
+
+
+def test_a_model_that_did_not_converge_is_told_of(tmp_path):
+    X, y = labelled_rows(400, 3, seed=3, noise=0.2)
+    options = TrainOptions(C=100.0, gamma=1.0, threads=1, cache_mb=50, levels=1, branching=2,
+                           max_iterations=5)  # fmt: skip
+    train_rows(Rows.from_array(X), y, options)[0].save(tmp_path / "m")
+    (tmp_path / "t").write_text("1 1:0.5\n")
+    files = [str(tmp_path / name) for name in ("t", "m", "out")]
+    said = CliRunner().invoke(main, files)
+    assert said.exit_code == 0
+    assert "warning: the exact solution did not converge, its violation is" in said.stderr
+    assert "; --early uses the clusters' models" in said.stderr
+    assert CliRunner().invoke(main, ["--early", *files]).stderr == ""

@@ -1,0 +1,352 @@
+"""dcsvm-train: exit codes, what is said where, the report, and one test per kind of bad input."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dcsvm
+from dcsvm.cli.train import main
+from dcsvm.model.file import load_model
+
+FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs the command in an empty folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def training(wavy, write_libsvm):
+    X, y = wavy
+    return write_libsvm(X, y, "train.txt")
+
+
+def program(*arguments, **options):
+    command = [
+        sys.executable,
+        "-c",
+        "from dcsvm.cli.train import main; main()",
+        *map(str, arguments),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_the_model_is_named_after_the_file_in_the_current_folder(run, training):
+    result = run(*FAST, training)
+    assert result.exit_code == 0, result.stderr
+    assert os.listdir() == ["train.txt.model"]
+    assert load_model("train.txt.model").exact is not None
+
+
+def test_the_closing_lines_are_libsvms_and_on_stdout(run, training):
+    result = run(*FAST, training, "a.model")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("nu = 0.")
+    assert lines[1].startswith("obj = -")
+    assert lines[1].endswith(", rho = 0.000000")
+    assert lines[2].startswith("nSV = ")
+    assert ", nBSV = " in lines[2]
+    assert lines[3] == f"Total nSV = {len(load_model('a.model').exact.coef[0])}"
+    assert len(lines) == 4
+
+
+def test_levels_and_the_certificate_are_on_stderr(run, training):
+    result = run(*FAST, "-l", 1, training, "a.model")
+    assert result.exit_code == 0
+    assert "level 1: 4 clusters" in result.stderr
+    assert "refine: " in result.stderr
+    assert "conquer: " in result.stderr
+    assert "duality gap" in result.stderr
+    assert "kernel error" in result.stderr
+    assert "1 thread\n" in result.stderr
+
+
+def test_quiet_is_silent(run, training):
+    result = run(*FAST, "-q", "-l", 1, training, "a.model")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_the_report_has_every_field(run, training):
+    result = run(*FAST, "-l", 1, "--report", "r.json", training, "a.model")
+    assert result.exit_code == 0
+    with open("r.json", encoding="utf-8") as file:
+        report = json.load(file)
+    assert {"objective", "violation", "duality_gap", "kernel_error", "n_sv", "n_bsv", "converged",
+            "kernel_evaluations", "peak_rss_mb", "threads", "seconds", "levels"} <= set(report)  # fmt: skip  # noqa: E501
+    seconds = report["seconds"]
+    assert {"read", "train", "verify", "write", "total"} <= set(seconds)
+    assert seconds["verify"] <= seconds["train"] <= seconds["total"]
+    assert seconds["read"] + seconds["train"] + seconds["write"] <= seconds["total"] * 1.001
+    (level,) = report["levels"]
+    assert {"level", "n_clusters", "largest_cluster", "seconds_clustering", "seconds_training",
+            "n_sv", "objective"} <= set(level)  # fmt: skip
+    assert report["converged"] is True
+    assert report["threads"] == 1
+    assert 10 < report["peak_rss_mb"] < 10_000
+    assert f"obj = {report['objective']:.6f}," in result.stdout
+
+
+@pytest.mark.parametrize("kernel", range(4))
+def test_every_kernel_is_trained(run, training, kernel):
+    result = run("-t", kernel, "-g", 0.5, "-r", 0.5, "-d", 2, "--threads", 1, training, "a.model")
+    assert result.exit_code == 0, result.stderr
+    assert ("stationary point" in result.stderr) == (kernel == 3)
+    names = ("linear", "polynomial", "rbf", "sigmoid")
+    assert load_model("a.model").kernel.name == names[kernel]
+
+
+def test_the_options_reach_the_model(run, training):
+    result = run("-t", 1, "-d", 2, "-g", 0.25, "-r", 1.5, "-c", 0.5, "--threads", 1, training, "a")
+    assert result.exit_code == 0
+    model = load_model("a")
+    assert model.kernel.parameters == {"degree": 2, "gamma": 0.25, "coef0": 1.5}
+    assert np.abs(model.exact.coef[0]).max() == 0.5
+    assert run(training, "b").exit_code == 0
+    assert load_model("b").kernel.parameters == {"gamma": 0.25}
+
+
+def test_early_writes_a_model_of_local_models(run, training):
+    result = run(*FAST, "-l", 1, "--early", training, "a.model")
+    assert result.exit_code == 0, result.stderr
+    assert load_model("a.model").exact is None
+    assert "Total nSV = " in result.stdout
+    assert "obj" not in result.stdout
+
+
+def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, training):
+    result = run(*FAST, "-q", "--max-iter", 5, training, "a.model")
+    assert result.exit_code == 3
+    assert "not converged: violation" in result.stderr
+    assert "the model is usable" in result.stderr
+    assert result.stdout == ""
+    load_model("a.model")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
+     ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
+     ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
+    ids=str,
+)  # fmt: skip
+def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.endswith(" --help\n")
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+OUT_OF_RANGE = {
+    "-s": ["-1", "5"], "-t": ["-1", "5", "2.5"], "-d": ["-1", "2147483647", "1e3"],
+    "-g": ["-1", "nan", "inf"], "-r": ["nan", "-inf"], "-c": ["0", "-1", "nan", "inf", "1e999"],
+    "-n": ["0", "-1", "1.5", "nan"], "-p": ["-1", "nan", "inf"], "-b": ["-1", "2"],
+    "-v": ["1", "0", "-3", "99999999999"], "-e": ["0", "-1", "nan", "inf"],
+    "--gap": ["0", "-1", "nan", "inf"], "-m": ["0", "-1", "nan", "inf", "1e10"], "-h": ["2"],
+    "-l": ["-1", "31"], "-k": ["1", "99999999999"], "--sample": ["0", "99999999999"],
+    "--early-level": ["0", "31"], "--seed": ["-1", "99999999999"],
+    "--threads": ["0", "-1", "1025", "99999999999"], "--max-iter": ["0", "9223372036854775808"],
+    "--time-limit": ["0", "-1", "nan", "inf"], "--clustering": ["", "x"], "--model-format": ["x"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [(option, value) for option, values in OUT_OF_RANGE.items() for value in values],
+)
+def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
+    result = run(option, value, "not_read")
+    assert result.exit_code == 2
+    assert f"invalid value for '{option}'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["-w1", "0"], "invalid value for '-w': 0.0 is not in the range x>0"),
+     (["-wnan", "1"], "invalid value for '-w': nan is not a finite number"),
+     (["-c", "1e300", "-w1", "1e300"], "C of class 1 must be positive and finite"),
+     (["-w1", "1e300", "-w1", "1e300"], "the weight of class 1 must be positive and finite"),
+     (["-l", "1", "--early-level", "2"], "early level 2 does not exist: levels are 1 to 1"),
+     (["-l", "0", "--early-level", "2"], "early level 2 does not exist: there are no levels"),
+     (["-l", "0", "--early"], "there is no early level"),
+     (["-s", "1", "--early"], "there are no early models of nu_svc"),
+     (["-s", "2", "-b", "1"], "one-class has no probabilities"),
+     (["-t", "3", "--gap", "1"], "a duality gap cannot be stated for the kernel sigmoid"),
+     (["-t", "4", "--clustering", "kmeans"], "clustering kmeans needs features"),
+     (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
+     (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
+     (["--checkpoint", "a", "--resume", "b"], "different folders")],
+    ids=str,
+)  # fmt: skip
+def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
+    result = run(*options, "not_read", "a.model")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--early"], "there is no early level: 1000 rows are solved directly"),
+     (["-l", "1", "-k", "2000", "--early"], "there is no early level"),
+     (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
+     (["-s", "1", "-n", "1"], "nu 1 is infeasible")],
+    ids=str,
+)  # fmt: skip
+def test_values_that_do_not_suit_the_data_are_one_sentence(run, training, options, message):
+    result = run(*options, training, "a.model")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
+    assert os.listdir() == []
+
+
+BAD_FILES = {
+    "empty": (b"", ": no rows"),
+    "one class": (b"1 1:1\n1 1:2\n", "training needs two classes, found one: 1"),
+    "missing colon": (b"1 1:1\n-1 2\n", ":2:"),
+    "index zero": (b"1 1:1\n-1 0:2\n", ":2:4: "),
+    "descending": (b"1 1:1\n-1 2:2 1:1\n", ":2:8: "),
+    "nan": (b"1 1:nan\n", ":1:5: "),
+    "infinity": (b"1 1:1\n1 1:2\n-1 1:inf\n", ":3:6: "),
+    "overflow": (b"1 1:1e39\n", ":1:5: "),
+    "blank line": (b"1 1:1\n\n-1 1:1\n", ":2:"),
+    "label": (b"one 1:1\n", ":1:1: "),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_bad_file_is_one_sentence_with_its_place(run, tmp_path, kind):
+    text, message = BAD_FILES[kind]
+    path = tmp_path / "bad.txt"
+    path.write_bytes(text)
+    result = run(path, "a.model")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert "class" in kind or f"error: {path}{message}"[:40] == result.stderr[:40]
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+def test_files_that_cannot_be_opened_are_named(run, tmp_path):
+    result = run("nothing.txt", "a.model")
+    assert (result.exit_code, result.stderr) == (1, "error: nothing.txt: no such file\n")
+    result = run(tmp_path, "a.model")
+    assert (result.exit_code, result.stderr) == (1, f"error: {tmp_path}: is a directory\n")
+
+
+@pytest.mark.parametrize("which", ["model", "report"])
+def test_a_place_that_cannot_be_written_is_found_before_the_work(run, training, tmp_path, which):
+    def arguments(path):
+        return [training, path] if which == "model" else ["--report", path, training, "a.model"]
+
+    result = run(*arguments(tmp_path / "nowhere" / "a"))
+    assert result.exit_code == 1
+    assert "no such folder" in result.stderr
+    result = run(*arguments(tmp_path))
+    assert result.exit_code == 1
+    assert "is a directory" in result.stderr
+    if os.getuid() != 0:
+        tmp_path.chmod(0o500)
+        result = run(*arguments(tmp_path / "a"))
+        tmp_path.chmod(0o700)
+        assert result.exit_code == 1
+        assert "not writable" in result.stderr
+    assert os.listdir() == []
+
+
+def test_the_training_set_may_be_standard_input(training, tmp_path):
+    with open(training, "rb") as file:
+        done = program(*FAST, "-", "a.model", stdin=file, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "obj = " in done.stdout
+    assert (tmp_path / "a.model").exists()
+
+
+def test_the_command_says_the_same_as_a_process(training, tmp_path):
+    done = program(training, "a", "-q", "--max-iter", "5", cwd=tmp_path)
+    assert done.returncode == 3
+    assert program("nothing", cwd=tmp_path).returncode == 1
+    assert program(cwd=tmp_path).returncode == 2
+
+
+def test_version_and_help_import_no_numerical_library():
+    code = """if True:
+        import sys
+        from dcsvm.cli.{} import main
+        try:
+            main(["{}"])
+        except SystemExit as stop:
+            assert stop.code == 0
+        loaded = [name for name in ("numpy", "scipy", "tqdm") if name in sys.modules]
+        print("loaded:", loaded)
+    """
+    for command in ("train", "predict"):
+        for option in ("--version", "--help"):
+            done = subprocess.run([sys.executable, "-c", code.format(command, option)],
+                                  capture_output=True, text=True)  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            assert "loaded: []" in done.stdout
+            assert option == "--help" or dcsvm.__version__ in done.stdout
+
+
+def test_help_states_the_rules_and_the_exit_status(run):
+    text = " ".join(run("--help").stdout.split())
+    for words in ("Levels of fewer than 100 rows a cluster", "3 a usable model that did not converge",  # noqa: E501
+                  "branching^3", "Default 0.001"):  # fmt: skip
+        assert words in text
+
+
+def test_lenient_data_is_accepted_on_request(run, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("1 1: 0.5 # a comment\n-1 1:0x1p1\n" * 5)
+    result = run(*FAST, path, "a.model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "rows.txt:1:3: no value after the colon" in result.stderr
+    result = run(*FAST, "--lenient", path, "a.model")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_data_is_scaled_by_a_range_file(run, wavy, write_libsvm, tmp_path):
+    X, y = wavy
+    X = np.where(X == 0, 0.5, X).astype(np.float32)
+    (tmp_path / "half.range").write_text("x\n-1 1\n1 -2 2\n2 -2 2\n4 -2 2\n")
+    halved = X[:, :4] / np.array([2, 2, 1, 2], np.float32) * np.array([1, 1, 0, 1], np.float32)
+    whole, half = write_libsvm(X[:, :4], y, "whole"), write_libsvm(halved, y, "half")
+    assert run(*FAST, half, "half.model").exit_code == 0
+    assert run(*FAST, "--scale", tmp_path / "half.range", whole, "whole.model").exit_code == 0
+    with open("half.model", "rb") as left, open("whole.model", "rb") as right:
+        assert left.read() == right.read()
+
+
+def test_a_range_file_that_is_none_is_named(run, training, tmp_path):
+    (tmp_path / "bad.range").write_text("x\n-1 1\n1 -2 two\n")
+    result = run(*FAST, "--scale", tmp_path / "bad.range", training, "a.model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "bad.range:3: expected a minimum and a maximum, found '-2 two'" in result.stderr
+
+
+def test_warnings_about_the_data_come_first_and_not_when_quiet(run, wavy, write_libsvm):
+    X, y = wavy
+    path = write_libsvm(X * np.array([1, 1e5, 1, 1], np.float32), y, "raw")
+    result = run(*FAST, path, "a.model")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: feature 2 spans ")
+    assert "warning" not in run(*FAST, "-q", path, "a.model").stderr

@@ -1,0 +1,107 @@
+"""Rows of integers from 0 to 255 as bytes: the same bits as any other exact form."""
+
+import numpy as np
+import pytest
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.predict import decision_values
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.algorithm import train_rows
+
+KERNELS = [
+    Kernel("rbf", 1e-5),
+    Kernel("linear"),
+    Kernel("polynomial", 1e-4, 1.0, 3),
+    Kernel("sigmoid", 1e-5, 0.1),
+]
+
+
+def byte_rows(n, d, seed=0, largest=255):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, largest + 1, size=(n, d)) * (rng.random((n, d)) < 0.6)
+    X[0], X[-1] = 0, largest
+    return X.astype(np.float32)
+
+
+def matrix(data):
+    return _core.kernel_matrix(data.setup, data.points, None, data.points, None, 2)
+
+
+def encoded(X, kernel):
+    data = KernelRows(Rows.from_array(X), kernel, 1, coded=True)
+    if not data.points.has_bytes:
+        pytest.skip("this processor has no instruction for products of bytes")
+    return data
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("d", [16, 65, 66, 67, 300, 784])
+def test_the_values_are_those_of_exact_products(kernel, d):
+    X = byte_rows(77, d)
+    bytes_, plain = encoded(X, kernel), KernelRows(Rows.from_array(X), kernel, 1)
+    assert bytes_.setup.form == "bytes" and plain.setup.form in ("product", "difference")
+    if plain.setup.form == "product":
+        assert np.array_equal(matrix(bytes_), matrix(plain))
+    np.testing.assert_allclose(matrix(bytes_), matrix(plain), rtol=2e-6, atol=1e-30)
+    assert np.array_equal(matrix(bytes_), matrix(bytes_).T)
+    weights = np.random.default_rng(1).normal(size=77)
+    exact = X.astype(np.float64) @ X.T.astype(np.float64)
+    if kernel.name == "linear":
+        args = (bytes_.points, None, bytes_.points, None, weights, True, 1)
+        assert np.allclose(_core.kernel_product(bytes_.setup, *args)[:, 0], exact @ weights)
+
+
+def test_the_largest_sums_do_not_overflow():
+    X = np.full((33, 8192), 255, np.float32)
+    X[1], X[2, ::2] = 0, 0
+    data = encoded(X, Kernel("linear"))
+    exact = X.astype(np.float64) @ X.T.astype(np.float64)
+    assert np.array_equal(matrix(data), exact.astype(np.float32))
+    far = matrix(encoded(X, Kernel("rbf", 1e-9)))
+    assert np.isclose(far[0, 1], np.exp(-1e-9 * 8192 * 255**2), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda X: X + 0.5, lambda X: X - 1, lambda X: X + 1, lambda X: X * 1e20]
+)
+def test_other_values_are_not_bytes(change):
+    X = change(byte_rows(50, 80)).astype(np.float32)
+    assert not KernelRows(Rows.from_array(X), Kernel(), 1, coded=True).points.has_bytes
+
+
+def test_one_side_that_is_not_bytes_makes_neither_bytes():
+    X = byte_rows(60, 70)
+    for changed in (X, X + 0.25):
+        targets, sources = two_sides(
+            Rows.from_array(changed), Rows.from_array(X), Kernel("linear"), 1
+        )
+        values = _core.kernel_matrix(
+            sources.setup, targets.points, None, sources.points, None, 1
+        ).astype(np.float64)
+        exact = changed.astype(np.float64) @ X.T.astype(np.float64)
+        np.testing.assert_allclose(values, exact, rtol=1e-6)
+
+
+def test_rows_that_are_not_encoded_are_refused():
+    X = byte_rows(40, 70)
+    with_bytes, plain = encoded(X, Kernel()), KernelRows(Rows.from_array(X), Kernel(), 1)
+    with pytest.raises(ValueError, match="not encoded as bytes"):
+        _core.kernel_matrix(with_bytes.setup, plain.points, None, with_bytes.points, None, 1)
+
+
+def test_training_on_bytes_gives_the_model_of_the_scaled_rows():
+    X = byte_rows(600, 40, seed=3)
+    y = np.where(X[:, 0] * X[:, 1] > X[:, 2] * 60, 1.0, -1.0)
+    small = (X / 256).astype(np.float32)
+    model, report = train_rows(Rows.from_array(X), y, TrainOptions(C=4, gamma=1e-5, levels=1))
+    scaled, other = train_rows(
+        Rows.from_array(small), y, TrainOptions(C=4, gamma=1e-5 * 65536, levels=1)
+    )
+    assert report.converged and abs(report.objective - other.objective) < 1e-5 * -other.objective
+    for method in ("exact", "early"):
+        ours = decision_values(model, Rows.from_array(X), method, 1)
+        theirs = decision_values(scaled, Rows.from_array(small), method, 1)
+        assert np.max(np.abs(ours - theirs)) < 0.02

@@ -1,0 +1,112 @@
+"""Groups of exclusive 0/1 columns as codes: the same kernel values, from fewer operations."""
+
+import numpy as np
+import pytest
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.algorithm import train_rows
+
+KERNELS = [
+    Kernel("rbf", 0.7),
+    Kernel("linear"),
+    Kernel("polynomial", 0.3, 1.0, 3),
+    Kernel("sigmoid", 0.05, 0.1),
+]
+
+
+def one_hot(rng, n, sizes, n_numeric, missing=0.0):
+    """Numeric columns, then a one-hot group of each size; `missing` rows have none of it set."""
+    blocks = [rng.normal(size=(n, n_numeric))]
+    for size in sizes:
+        block = np.eye(size)[rng.integers(size, size=n)]
+        block[rng.random(n) < missing] = 0
+        blocks.append(block)
+    return np.concatenate(blocks, axis=1).astype(np.float32)
+
+
+def reference(X, kernel):
+    X = X.astype(np.float64)
+    dot = X @ X.T
+    if kernel.name == "rbf":
+        norms = np.diag(dot)
+        return np.exp(-kernel.gamma * np.maximum(norms[:, None] + norms - 2 * dot, 0))
+    if kernel.name == "linear":
+        return dot
+    if kernel.name == "sigmoid":
+        return np.tanh(kernel.gamma * dot + kernel.coef0)
+    return (kernel.gamma * dot + kernel.coef0) ** kernel.degree
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("n_numeric", [0, 3, 70])
+def test_codes_change_no_kernel_value(kernel, missing, n_numeric):
+    X = one_hot(np.random.default_rng(n_numeric), 150, (4, 30, 60), n_numeric, missing)
+    data = KernelRows(Rows(*X.shape, dense=X), kernel, 2, coded=True)
+    assert 1 <= data.points.n_codes <= 10
+    weights = np.random.default_rng(1).normal(size=150)
+    expected = reference(X, kernel) @ weights
+    scale = np.abs(reference(X, kernel)) @ np.abs(weights)
+    for double_tiles, error in ((False, 1e-6), (True, 1e-13)):
+        product = _core.kernel_product(
+            data.setup, data.points, None, data.points, None, weights, double_tiles, 2
+        )[:, 0]
+        assert np.all(np.abs(product - expected) <= error * scale)
+
+
+def test_equal_rows_have_exactly_kernel_value_one():
+    X = np.repeat(one_hot(np.random.default_rng(0), 40, (5, 9), 4), 2, axis=0)
+    data = KernelRows(Rows.from_array(X), Kernel("rbf", 3.0), 1, coded=True)
+    matrix = _core.kernel_matrix(data.setup, data.points, None, data.points, None, 1)
+    assert data.points.n_codes == 2
+    assert np.all(matrix[::2, 1::2].diagonal() == 1)
+    assert np.array_equal(matrix, matrix.T)
+
+
+def test_columns_that_are_set_together_share_no_code():
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 40)) < 0.5).astype(np.float32)
+    data = KernelRows(Rows.from_array(X), Kernel("rbf", 0.1), 1, coded=True)
+    assert data.points.n_codes == 0
+
+
+def test_values_other_than_one_are_not_coded():
+    X = one_hot(np.random.default_rng(0), 100, (20,), 1)
+    X[:, 1:] *= 2
+    assert KernelRows(Rows.from_array(X), Kernel(), 1, coded=True).points.n_codes == 0
+
+
+def test_columns_of_zeros_cost_nothing_and_change_nothing():
+    X = one_hot(np.random.default_rng(0), 100, (10,), 2)
+    wide = np.concatenate([X, np.zeros((100, 20), np.float32)], axis=1)
+    matrices = []
+    for rows in (X, wide):
+        data = KernelRows(Rows.from_array(rows), Kernel("rbf", 0.5), 1, coded=True)
+        assert data.points.n_codes == 1
+        matrices.append(_core.kernel_matrix(data.setup, data.points, None, data.points, None, 1))
+    assert np.array_equal(*matrices)
+
+
+def test_coded_rows_meet_only_themselves():
+    X = one_hot(np.random.default_rng(0), 50, (10,), 2)
+    coded = KernelRows(Rows.from_array(X), Kernel(), 1, coded=True)
+    plain = KernelRows(Rows.from_array(X), Kernel(), 1)
+    with pytest.raises(ValueError, match="coded rows meet only themselves"):
+        _core.kernel_matrix(coded.setup, coded.points, None, plain.points, None, 1)
+
+
+def test_training_on_one_hot_rows_predicts_what_plain_rows_predict():
+    rng = np.random.default_rng(3)
+    X = one_hot(rng, 600, (6, 12), 2)
+    y = np.where(X[:, 0] + X[:, 3] - X[:, 10] + 0.3 * rng.normal(size=600) > 0, 1.0, -1.0)
+    options = TrainOptions(C=10, gamma=0.5, tolerance=1e-5, levels=1, threads=2)
+    model, report = train_rows(Rows.from_array(X), y, options)
+    assert report.converged
+    # a shift that leaves every RBF value as it is but makes the columns no longer 0/1
+    shifted, plain = train_rows(Rows.from_array(X + np.float32(0.5)), y, options)
+    assert report.objective == pytest.approx(plain.objective, rel=1e-6)
+    assert np.array_equal(model.predict(X), shifted.predict(X + np.float32(0.5)))

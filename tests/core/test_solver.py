@@ -1,0 +1,805 @@
+"""_core.solve_clusters: against a float64 reference, certificates recomputed, same bits anyhow."""
+
+import numpy as np
+import pytest
+from reference import (
+    certificate,
+    dense_rows,
+    grid_rows,
+    kernel_values,
+    labelled_rows,
+    objective,
+    points_of,
+    setup_of,
+    solve_reference,
+)
+
+from dcsvm import _core
+from dcsvm.problem.formulation import BoxProblem, c_svc
+from dcsvm.solving.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
+
+CONVEX = [
+    ("linear", 0.0, 0.0, 0),
+    ("polynomial", 0.5, 1.0, 3),
+    ("rbf", 0.05, 0.0, 0),
+    ("rbf", 20.0, 0.0, 0),
+]
+CONVEX_IDS = ("linear", "polynomial", "rbf-smooth", "rbf-sharp")
+RBF = ("rbf", 2.0, 0.0, 0)
+UNLIMITED = -1
+
+
+class Progress:
+    """What the core calls; stops, or raises, at a given call."""
+
+    def __init__(self, stop_at=None, raise_at=None):
+        self.error, self.calls, self.stop = None, [], _core.Stop()
+        self.stop_at, self.raise_at = stop_at, raise_at
+
+    def __call__(self, *event):
+        self.calls.append(event)
+        if len(self.calls) == self.raise_at:
+            raise RuntimeError("raised inside progress")
+        if len(self.calls) == self.stop_at:
+            self.stop.request()
+        return False
+
+
+def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iterations=UNLIMITED,
+          cache_bytes=100_000_000, threads=1, gradient=None, progress=None, form=None):  # fmt: skip
+    """(alpha, gradient, reports) of a solve; `clusters` lists variables, default one of all."""
+    points = _core.Points(dense_rows(X), threads) if form is None else points_of(X, form, threads)
+    setup = setup_of(kernel, points, form)
+    alpha = np.zeros(problem.size) if alpha is None else alpha.copy()
+    given = gradient is not None
+    gradient = gradient.copy() if given else np.full(problem.size, np.nan)
+    clusters = [np.arange(problem.size)] if clusters is None else clusters
+    start = np.cumsum([0, *map(len, clusters)]).astype(np.int64)
+    members = np.concatenate(clusters).astype(np.int32)
+    known = np.full(problem.size, AT_ALPHA if given else NOTHING)
+    reports = _core.solve_clusters(
+        setup, points, problem, start, members, Iterate(alpha, gradient, alpha.copy(), known),
+        tolerance, iterations, cache_bytes, threads, progress,
+        stop=None if progress is None else progress.stop,
+    )  # fmt: skip
+    return alpha, gradient, reports
+
+
+def core_kernel(X, kernel, form=None):
+    """The float32 kernel values that the core computes with, in float64."""
+    points = points_of(X, form or "product")
+    return _core.kernel_matrix(
+        setup_of(kernel, points, form), points, None, points, None, 1
+    ).astype(np.float64)
+
+
+def with_bias(problem):
+    return BoxProblem(problem.linear, problem.lower, problem.upper,
+                      np.zeros(problem.size, np.int8), 1)  # fmt: skip
+
+
+def random_start(problem, seed=0, at_bounds=0.5):
+    """Feasible alpha, part of it exactly at its bounds."""
+    rng = np.random.default_rng(seed)
+    t = rng.random(problem.size)
+    alpha = problem.lower + t * (problem.upper - problem.lower)
+    choice = rng.random(problem.size)
+    alpha[choice < at_bounds / 2] = problem.lower[choice < at_bounds / 2]
+    high = (choice >= at_bounds / 2) & (choice < at_bounds)
+    alpha[high] = problem.upper[high]
+    return alpha
+
+
+def feasible_start(problem, sums=0.0, seed=0):
+    """Feasible alpha of a problem with one sum over all variables."""
+    alpha = random_start(problem, seed)
+    for _ in range(200):
+        excess = alpha.sum() - sums
+        if abs(excess) < 1e-12:
+            break
+        room = alpha - problem.lower if excess > 0 else problem.upper - alpha
+        alpha -= np.sign(excess) * room * min(1.0, abs(excess) / room.sum())
+    return np.clip(alpha, problem.lower, problem.upper)
+
+
+def check_solution(X, kernel, problem, alpha, gradient, report, tolerance=1e-6, form=None):
+    """Bounds, gradient, certificate and objective of a converged report, from nothing."""
+    K = core_kernel(X, kernel, form)
+    if problem.row is not None:
+        K = K[np.ix_(problem.row, problem.row)]
+    size = np.abs(K) @ np.abs(alpha) + np.abs(problem.linear)
+    assert np.all(alpha >= problem.lower)
+    assert np.all(alpha <= problem.upper)
+    assert np.all(np.abs(gradient - (K @ alpha - problem.linear)) <= 1e-12 * size.max())
+    violation, gap = certificate(K, problem, alpha)
+    slack = 1e-11 * size.max()
+    assert abs(report["violation"] - violation) <= slack
+    assert abs(report["gap"] - gap) <= slack * (1 + (problem.upper - problem.lower).sum())
+    assert report["gap"] >= 0
+    f = objective(K, problem.linear, alpha)
+    assert abs(report["objective"] - f) <= 1e-10 * (1 + np.abs(alpha) @ size)
+    assert report["converged"] == (report["violation"] <= tolerance)
+    assert report["converged"]
+    return K, f, gap
+
+
+def check_optimal(K, problem, f, gap, sums=None):
+    best, bound = solve_reference(K, problem, sums)
+    at_best = objective(K, problem.linear, best)
+    slack = 1e-9 * (1 + abs(at_best))
+    assert at_best - bound <= slack, "the reference itself is not solved"
+    assert f >= bound - slack
+    assert f - at_best <= gap + slack
+    assert f - at_best <= 1e-6 * (1 + abs(at_best))
+
+
+# --------------------------------------------------------------------------------- the reference
+
+
+@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
+@pytest.mark.parametrize("C", [0.1, 1000.0])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_reference_meets_the_optimality_conditions(bias, C, kernel):
+    X, y = labelled_rows(120, 4, seed=1)
+    problem = with_bias(c_svc(y, C)) if bias else c_svc(y, C)
+    K = kernel_values(kernel, X, X)
+    alpha, bound = solve_reference(K, problem, [0.0] if bias else None)
+    f = objective(K, problem.linear, alpha)
+    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
+    assert f - bound <= 1e-9 * (1 + abs(f))
+    if bias:
+        assert abs(alpha.sum()) <= 1e-9 * C
+    # complementary slackness with the bounds reached to 1e-7 of their width
+    rounded = np.where(alpha - problem.lower < 1e-7 * C, problem.lower, alpha)
+    rounded = np.where(problem.upper - alpha < 1e-7 * C, problem.upper, rounded)
+    scale = 1 + np.abs(K).max() * C
+    assert certificate(K, problem, rounded)[0] <= 1e-4 * scale
+
+
+def test_the_reference_finds_a_known_optimum():
+    problem = BoxProblem(np.array([3.0, -1.0, 0.5]), -np.ones(3), np.ones(3))
+    alpha, _ = solve_reference(np.eye(3), problem)
+    assert np.allclose(alpha, [1.0, -1.0, 0.5], atol=1e-6)
+    summed = BoxProblem(np.array([1.0, 0.0, 0.0]), -np.ones(3), np.ones(3), np.zeros(3, np.int8), 1)
+    alpha, _ = solve_reference(np.eye(3), summed, [0.0])
+    assert np.allclose(alpha, [2 / 3, -1 / 3, -1 / 3], atol=1e-6)
+
+
+# ------------------------------------------------------------------------- the optimum is reached
+
+
+@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
+@pytest.mark.parametrize("C", [0.1, 1.0, 32.0, 1000.0])
+@pytest.mark.parametrize("n_samples", [2, 33, 150])
+def test_a_solution_is_the_optimum_of_the_reference(n_samples, C, kernel):
+    X, y = labelled_rows(n_samples, 4, seed=2)
+    problem = c_svc(y, C)
+    alpha, gradient, (report,) = solve(X, kernel, problem)
+    K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report)
+    check_optimal(K, problem, f, gap)
+
+
+@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
+def test_five_hundred_rows_are_solved_to_the_float64_optimum(kernel):
+    X, y = labelled_rows(500, 4, seed=3)
+    problem = c_svc(y, 1.0)
+    alpha, gradient, (report,) = solve(X, kernel, problem)
+    K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report)
+    check_optimal(K, problem, f, gap)
+    exact = kernel_values(kernel, X, X)
+    best = objective(exact, problem.linear, solve_reference(exact, problem)[0])
+    assert abs(f - best) <= 1e-6 * abs(best)
+
+
+@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
+@pytest.mark.parametrize("C", [0.1, 32.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_any_feasible_start_leads_to_the_same_objective(seed, C, kernel):
+    X, y = labelled_rows(150, 4, seed=4)
+    problem = c_svc(y, C)
+    start = random_start(problem, seed)
+    K = core_kernel(X, kernel)
+    alpha, gradient, (report,) = solve(X, kernel, problem, start)
+    K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report)
+    assert f <= objective(K, problem.linear, start)
+    check_optimal(K, problem, f, gap)
+
+
+def test_a_given_gradient_is_trusted():
+    X, y = labelled_rows(200, 4, seed=5)
+    problem = c_svc(y, 1.0)
+    start = random_start(problem)
+    exact = kernel_values(RBF, X, X) @ start - problem.linear
+    alpha, gradient, (report,) = solve(X, RBF, problem, start, gradient=exact)
+    assert report["converged"]
+    float64 = kernel_values(RBF, X, X) @ alpha - problem.linear
+    change = np.abs(alpha - start).sum()
+    assert np.abs(gradient - float64).max() <= 2e-7 * change
+    again, unchanged, (report,) = solve(X, RBF, problem, alpha, gradient=gradient)
+    assert report["iterations"] == 0
+    assert again.tobytes() == alpha.tobytes()
+    assert unchanged.tobytes() == gradient.tobytes()
+
+
+def test_an_optimum_is_left_as_it_is():
+    X, y = labelled_rows(200, 4, seed=6)
+    problem = c_svc(y, 1.0)
+    alpha, _, _ = solve(X, RBF, problem, tolerance=1e-8)
+    again, _, (report,) = solve(X, RBF, problem, alpha, tolerance=1e-6)
+    assert report["converged"]
+    assert report["iterations"] == 0
+    assert again.tobytes() == alpha.tobytes()
+
+
+@pytest.mark.parametrize("coef0", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("gamma", [0.1, 2.0])
+def test_the_sigmoid_reaches_a_stationary_point_below_its_start(gamma, coef0):
+    X, y = labelled_rows(300, 4, seed=7)
+    kernel, problem = ("sigmoid", gamma, coef0, 0), c_svc(y, 10.0)
+    K = core_kernel(X, kernel)
+    assert np.linalg.eigvalsh(K)[0] < -1e-3
+    for start in (np.zeros(300), random_start(problem)):
+        alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=1e-5)
+        _, f, _ = check_solution(X, kernel, problem, alpha, gradient, report, 1e-5)
+        assert f <= objective(K, problem.linear, start)
+        assert f < 0
+
+
+@pytest.mark.parametrize("form", ["difference", "product", "sparse"])
+def test_every_form_of_rows_has_the_same_optimum(form):
+    X, y = labelled_rows(300, 6, seed=8)
+    problem = c_svc(y, 4.0)
+    alpha, gradient, (report,) = solve(X, RBF, problem, form=form)
+    K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, form=form)
+    check_optimal(K, problem, f, gap)
+
+
+def test_bounds_reached_are_exact():
+    X, y = labelled_rows(300, 4, seed=9, noise=0.3)
+    problem = c_svc(y, 0.1)
+    alpha, _, _ = solve(X, RBF, problem)
+    near_zero = np.abs(alpha) < 1e-12
+    near_C = np.abs(np.abs(alpha) - 0.1) < 1e-12
+    assert np.count_nonzero(near_C) > 100
+    assert np.all(alpha[near_zero] == 0)
+    assert np.all(np.abs(alpha[near_C]) == 0.1)
+
+
+def test_bounds_and_linear_terms_may_be_anything():
+    rng = np.random.default_rng(10)
+    X, _ = labelled_rows(120, 4, seed=10)
+    lower = -rng.random(120) * 10
+    upper = lower + rng.random(120) * 10
+    upper[:10] = lower[:10]  # variables that cannot move
+    problem = BoxProblem(rng.normal(size=120) * 5, lower, upper)
+    alpha, gradient, (report,) = solve(X, RBF, problem, lower.copy())
+    K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
+    assert np.array_equal(alpha[:10], lower[:10])
+    moving = np.arange(10, 120)
+    rest = BoxProblem(
+        problem.linear[moving] - K[np.ix_(moving, range(10))] @ alpha[:10], lower[10:], upper[10:]
+    )
+    best, _ = solve_reference(K[np.ix_(moving, moving)], rest)
+    best = np.concatenate((lower[:10], best))
+    assert abs(f - objective(K, problem.linear, best)) <= 1e-6 * (1 + abs(f))
+
+
+# ----------------------------------------------------------------------------------------- sums
+
+
+@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
+@pytest.mark.parametrize("C", [0.1, 1.0, 32.0])
+@pytest.mark.parametrize("total", [0.0, 1.25])
+def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
+    X, y = labelled_rows(100, 4, seed=11)
+    problem = with_bias(c_svc(y, C))
+    start = feasible_start(problem, total) if total else np.zeros(100)
+    tolerance = 1e-5
+    alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=tolerance)
+    assert abs(alpha.sum() - start.sum()) <= 1e-9 * max(1.0, C)
+    K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report, tolerance)
+    assert f <= objective(K, problem.linear, start) + 1e-12
+    best, bound = solve_reference(K, problem, [start.sum()])
+    at_best = objective(K, problem.linear, best)
+    assert f >= bound - 1e-8 * (1 + abs(at_best))
+    assert f - at_best <= gap + 1e-8 * (1 + abs(at_best))
+    assert f - at_best <= 1e-5 * (1 + abs(at_best))
+
+
+@pytest.mark.parametrize(("C", "sides"), [(1024.0, (-1, 1)), (32768.0, (-1,))])
+def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
+    """With a sum they can move by less than others resolve, and would stop the descent."""
+    X, y = labelled_rows(300, 4, seed=12, noise=0.1)
+    problem, kernel = with_bias(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
+    best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
+    start = np.where((best == 0) & np.isin(y, sides), y * 1.4e-17 * C, best)
+    alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=1e-3)
+    check_solution(X, kernel, problem, alpha, gradient, report, 1e-3)
+    assert abs(alpha.sum() - start.sum()) <= 1e-12 * C
+
+
+@pytest.mark.parametrize("others", [0, 40], ids=["two-groups", "two-groups-and-some-alone"])
+def test_two_sums_are_kept_and_their_optimum_found(others):
+    X, y = labelled_rows(120, 4, seed=12)
+    problem = c_svc(y, 2.0)
+    group = np.arange(120) % 2
+    group[:others] = -1
+    problem = BoxProblem(problem.linear, problem.lower, problem.upper, group.astype(np.int8), 2)
+    start = random_start(problem, 12)
+    sums = [start[group == number].sum() for number in range(2)]
+    alpha, gradient, (report,) = solve(X, RBF, problem, start, tolerance=1e-5)
+    for number in range(2):
+        assert abs(alpha[group == number].sum() - sums[number]) <= 1e-9
+    K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
+    best, bound = solve_reference(K, problem, sums)
+    at_best = objective(K, problem.linear, best)
+    assert at_best - bound <= 1e-8 * (1 + abs(at_best))
+    assert bound - 1e-8 <= f <= at_best + gap + 1e-8
+    assert f - at_best <= 1e-5 * (1 + abs(at_best))
+
+
+def test_a_group_of_one_variable_cannot_move():
+    X, y = labelled_rows(30, 4, seed=13)
+    problem = c_svc(y, 1.0)
+    group = np.full(30, -1, np.int8)
+    group[5] = 0
+    problem = BoxProblem(problem.linear, problem.lower, problem.upper, group, 1)
+    start = np.zeros(30)
+    start[5] = 0.5 * (problem.lower[5] + problem.upper[5])
+    alpha, _, (report,) = solve(X, RBF, problem, start)
+    assert report["converged"]
+    assert alpha[5] == pytest.approx(start[5], abs=1e-12)
+
+
+def test_more_variables_than_rows_share_rows():
+    X, y = labelled_rows(80, 4, seed=14)
+    n, rng = 80, np.random.default_rng(14)
+    target = rng.normal(size=n)
+    row = np.concatenate((np.arange(n), np.arange(n))).astype(np.int32)
+    epsilon, C = 0.1, 2.0
+    linear = np.concatenate((target - epsilon, target + epsilon))
+    lower = np.concatenate((np.zeros(n), np.full(n, -C)))
+    upper = np.concatenate((np.full(n, C), np.zeros(n)))
+    for group, sums in ((None, None), (np.zeros(2 * n, np.int8), [0.0])):
+        problem = BoxProblem(linear, lower, upper, group, 0 if group is None else 1, row)
+        alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
+        K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
+        best, bound = solve_reference(K, problem, sums)
+        assert f >= bound - 1e-7
+        assert f - objective(K, linear, best) <= min(gap, 1e-4) + 1e-7
+
+
+# ------------------------------------------------------------------------------- awkward problems
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("copies", [2, 5])
+def test_duplicate_rows_do_not_disturb(copies, bias):
+    X, y = labelled_rows(60, 4, seed=15)
+    X, y = np.repeat(X, copies, axis=0), np.repeat(y, copies)
+    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
+    K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
+    best, bound = solve_reference(K, problem, [0.0] if bias else None)
+    assert f >= bound - 1e-7 * abs(bound)
+    assert f - objective(K, problem.linear, best) <= gap + 1e-7 * abs(bound)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_rows_with_both_labels_do_not_disturb(bias):
+    X, y = labelled_rows(60, 4, seed=16)
+    X, y = np.concatenate((X, X)), np.concatenate((y, -y))
+    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-6)
+    K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
+    # the two copies cancel where both are at C: every alpha at its bound gives f = -2 n C + 0
+    assert f <= -119.99
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [("rbf", 0.0, 0.0, 0), ("linear", 0.0, 0.0, 0), ("polynomial", 0.0, 0.0, 3),
+     ("polynomial", 0.0, 1.0, 3), ("sigmoid", 0.0, 0.0, 0), ("sigmoid", 0.0, -1.0, 0)],
+)  # fmt: skip
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_constant_kernel_is_solved(bias, kernel):
+    X, y = labelled_rows(90, 4, seed=17)
+    if kernel[0] == "linear":
+        X = np.ones_like(X) * (kernel[1] + 1)
+    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    alpha, gradient, (report,) = solve(X, kernel, problem)
+    check_solution(X, kernel, problem, alpha, gradient, report)
+
+
+def test_a_kernel_of_zeros_drives_every_variable_to_its_bound():
+    X, y = labelled_rows(50, 4, seed=18)
+    problem = c_svc(y, 3.0)
+    alpha, _, (report,) = solve(np.zeros_like(X), ("linear", 1.0, 0.0, 0), problem)
+    assert report["converged"]
+    assert np.array_equal(alpha, 3.0 * y)
+
+
+@pytest.mark.parametrize("C", [0.5, 1000.0])
+def test_nearly_an_identity_is_solved_by_its_linear_term(C):
+    X, y = labelled_rows(300, 4, seed=19)
+    alpha, _, (report,) = solve(X, ("rbf", 1e4, 0.0, 0), c_svc(y, C))
+    assert report["converged"]
+    assert np.allclose(alpha, y * min(C, 1.0), atol=2e-2)
+
+
+def test_one_variable_is_solved():
+    X = np.array([[0.5]], np.float32)
+    alpha, _, (report,) = solve(X, RBF, c_svc(np.ones(1), 0.25))
+    assert alpha.tolist() == [0.25]
+    assert report["objective"] == 0.5 * 0.25**2 - 0.25
+
+
+def test_no_clusters_and_empty_clusters_are_nothing():
+    X, y = labelled_rows(20, 4, seed=20)
+    problem, none = c_svc(y, 1.0), np.empty(0, np.int32)
+    alpha, _, reports = solve(X, RBF, problem, clusters=[none])
+    assert reports == []
+    everything = np.arange(20)
+    alpha, _, reports = solve(X, RBF, problem, clusters=[none, everything, none])
+    assert len(reports) == 3
+    assert np.array_equal(alpha, solve(X, RBF, problem)[0])
+
+
+# ------------------------------------------------------------------------- steps, stops, progress
+
+
+@pytest.mark.parametrize("kernel", [*CONVEX, ("sigmoid", 0.5, 0.0, 0)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_objective_never_increases(bias, kernel):
+    X, y = labelled_rows(150, 4, seed=21)
+    problem = with_bias(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
+    K = core_kernel(X, kernel)
+    alpha = feasible_start(problem, 0.0, 21) if bias else random_start(problem, 21)
+    before = objective(K, problem.linear, alpha)
+    for _ in range(60):
+        alpha, _, (report,) = solve(X, kernel, problem, alpha, iterations=7)
+        now = objective(K, problem.linear, alpha)
+        assert now <= before + 1e-12 * (1 + np.abs(alpha).sum() ** 2)
+        assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
+        before = now
+
+
+@pytest.mark.parametrize("n_samples", [150, 2500])
+def test_the_limit_of_iterations_is_reported_as_not_converged(n_samples):
+    X, y = labelled_rows(n_samples, 4, seed=22)
+    problem = c_svc(y, 8.0)
+    alpha, gradient, (report,) = solve(X, RBF, problem, iterations=10)
+    assert not report["converged"]
+    assert report["violation"] > 1e-6
+    assert 0 < report["iterations"] <= 11
+    K = core_kernel(X, RBF)
+    assert np.abs(gradient - (K @ alpha - problem.linear)).max() <= 1e-9
+    assert abs(report["objective"] - objective(K, problem.linear, alpha)) <= 1e-9
+
+
+def test_no_iterations_at_all_only_state_the_optimality():
+    X, y = labelled_rows(100, 4, seed=23)
+    problem = c_svc(y, 1.0)
+    start = random_start(problem)
+    alpha, gradient, (report,) = solve(X, RBF, problem, start, iterations=0)
+    assert not report["converged"]
+    assert alpha.tobytes() == start.tobytes()
+    assert np.allclose(gradient, core_kernel(X, RBF) @ start - problem.linear, atol=1e-12)
+
+
+def check_iterate(X, problem, iterate):
+    """Feasible, and every gradient is that of what it is said to be."""
+    assert np.all((iterate.alpha >= problem.lower) & (iterate.alpha <= problem.upper))
+    K = core_kernel(X, RBF)
+    for alpha, known in ((iterate.alpha, AT_ALPHA), (iterate.base, AT_BASE)):
+        wrong = np.abs(iterate.gradient - (K @ alpha - problem.linear))
+        assert wrong[iterate.known == known].max(initial=0.0) <= 1e-9
+
+
+def go_on(X, problem, iterate, tolerance=1e-6, **options):
+    """Solve from an iterate; its report."""
+    points = _core.Points(dense_rows(X), 1)
+    start = np.array([0, problem.size], np.int64)
+    members = np.arange(problem.size, dtype=np.int32)
+    (report,) = _core.solve_clusters(setup_of(RBF, points, None), points, problem, start, members,
+                                     iterate, tolerance, UNLIMITED, 10**8, 1,
+                                     options.get("progress"), stop=options.get("stop"))  # fmt: skip
+    return report
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("n_samples", [200, 2500])
+def test_a_solve_stopped_anywhere_goes_on_to_the_same_objective(n_samples, bias):
+    X, y = labelled_rows(n_samples, 4, seed=24, noise=0.2)
+    problem = with_bias(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
+    whole = go_on(X, problem, Iterate.of(np.zeros(problem.size)))
+    iterate, n_pieces = Iterate.of(np.zeros(problem.size)), 0
+    report = {"converged": False}
+    while not report["converged"]:
+        progress = Progress(stop_at=1 + 2 * n_pieces)
+        report = go_on(X, problem, iterate, progress=progress, stop=progress.stop)
+        check_iterate(X, problem, iterate)
+        n_pieces += 1
+    assert n_pieces > 1
+    assert abs(report["objective"] - whole["objective"]) <= 1e-9 * abs(whole["objective"])
+    check_solution(X, RBF, problem, iterate.alpha, iterate.gradient, report)
+
+
+def test_a_stop_before_the_gradient_is_known_leaves_alpha_as_it_was():
+    X, y = labelled_rows(500, 4, seed=24)
+    problem = c_svc(y, 8.0)
+    stop, start = _core.Stop(), random_start(problem)
+    stop.request()
+    iterate = Iterate.of(start.copy())
+    assert not go_on(X, problem, iterate, stop=stop)["converged"]
+    assert iterate.alpha.tobytes() == start.tobytes()
+    assert np.all(iterate.known == NOTHING)
+
+
+def test_a_deadline_is_a_stop():
+    X, y = labelled_rows(500, 4, seed=24)
+    assert _core.Stop(seconds=-1.0).is_requested
+    assert not _core.Stop(seconds=1000.0).is_requested
+    iterate = Iterate.of(np.zeros(500))
+    report = go_on(X, c_svc(y, 8.0), iterate, stop=_core.Stop(seconds=-1.0))
+    assert not report["converged"]
+
+
+class Publisher(Progress):
+    """Wants the iterate at every second call, and looks at it at the next."""
+
+    def __init__(self, X, problem, iterate):
+        super().__init__()
+        self.look = lambda: check_iterate(X, problem, iterate)
+
+    def __call__(self, *event):
+        super().__call__(*event)
+        if len(self.calls) % 2 == 0:
+            self.look()
+        return len(self.calls) % 2 == 1
+
+
+def test_an_iterate_that_is_published_is_true_and_changes_no_bit():
+    X, y = labelled_rows(2500, 4, seed=24, noise=0.2)
+    problem = c_svc(y, 50.0)
+    alone, seen = Iterate.of(np.zeros(2500)), Iterate.of(np.zeros(2500))
+    go_on(X, problem, alone)
+    progress = Publisher(X, problem, seen)
+    go_on(X, problem, seen, progress=progress, stop=progress.stop)
+    assert progress.error is None
+    assert len(progress.calls) > 4
+    assert seen.alpha.tobytes() == alone.alpha.tobytes()
+
+
+def test_a_stop_ends_the_clusters_after_it():
+    X, y = labelled_rows(400, 4, seed=25)
+    clusters = np.array_split(np.arange(400), 8)
+    for threads in (1, 2):
+        progress = Progress(stop_at=3)
+        alpha, _, reports = solve(
+            X, RBF, c_svc(y, 8.0), clusters=clusters, progress=progress, threads=threads
+        )
+        assert len(progress.calls) <= 3 + 2 * threads
+        assert not all(report["converged"] for report in reports)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_exception_inside_progress_comes_out(threads):
+    X, y = labelled_rows(400, 4, seed=26)
+    clusters = np.array_split(np.arange(400), 8)
+    for raise_at in (1, 4):
+        with pytest.raises(RuntimeError, match="raised inside progress"):
+            solve(X, RBF, c_svc(y, 8.0), clusters=clusters, threads=threads,
+                  progress=Progress(raise_at=raise_at))  # fmt: skip
+
+
+def test_progress_counts_every_cluster_and_variable():
+    X, y = labelled_rows(400, 4, seed=27)
+    clusters = [np.arange(100), np.arange(100, 130), np.arange(130, 400)]
+    progress = Progress()
+    solve(X, RBF, c_svc(y, 1.0), clusters=clusters, progress=progress, threads=2)
+    clusters_done, variables_done = zip(*((c, v) for c, v, *_ in progress.calls), strict=True)
+    assert clusters_done[-1] == 3
+    assert variables_done[-1] == 400
+    assert list(clusters_done) == sorted(clusters_done)
+    assert list(variables_done) == sorted(variables_done)
+
+
+# ------------------------------------------------------------------------------------- same bits
+
+
+def shuffled_clusters(n_samples, sizes, seed=0):
+    order = np.random.default_rng(seed).permutation(n_samples)
+    return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_several_clusters_are_each_solved_as_if_alone(bias):
+    X, y = labelled_rows(600, 4, seed=28)
+    problem = with_bias(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    clusters = shuffled_clusters(600, [1, 2, 350, 147, 100])
+    alpha, gradient, reports = solve(X, RBF, problem, clusters=clusters, tolerance=1e-4)
+    for members, report in zip(clusters, reports, strict=True):
+        alone, alone_gradient, (expected,) = solve(
+            X, RBF, problem, clusters=[members], tolerance=1e-4
+        )
+        assert np.array_equal(alpha[members], alone[members])
+        assert np.array_equal(gradient[members], alone_gradient[members])
+        for key in ("objective", "violation", "gap", "iterations", "converged"):
+            assert report[key] == expected[key]
+        own = BoxProblem(problem.linear[members], problem.lower[members], problem.upper[members],
+                         problem.group if problem.group is None else problem.group[members],
+                         problem.n_groups)  # fmt: skip
+        cut, _, _ = solve(X[members], RBF, own, tolerance=1e-4)
+        assert np.array_equal(cut, alpha[members])
+
+
+def test_variables_of_no_cluster_are_left_alone():
+    X, y = labelled_rows(100, 4, seed=29)
+    problem = c_svc(y, 4.0)
+    start = random_start(problem)
+    alpha, gradient, _ = solve(X, RBF, problem, start, clusters=[np.arange(0, 100, 3)])
+    others = np.arange(100) % 3 != 0
+    assert np.array_equal(alpha[others], start[others])
+    assert np.all(np.isnan(gradient[others]))
+    assert np.all(np.isfinite(gradient[~others]))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("sizes", [[900], [500, 400], [30] * 30, [700] + [20] * 10])
+def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
+    X, y = labelled_rows(900, 4, seed=30)
+    problem = with_bias(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    clusters = shuffled_clusters(900, sizes)
+    results = set()
+    for threads in (1, 2, 3, 7):
+        alpha, gradient, reports = solve(
+            X, RBF, problem, clusters=clusters, threads=threads, tolerance=1e-3
+        )
+        counts = tuple((r["iterations"], r["kernel_evaluations"], r["objective"]) for r in reports)
+        results.add((alpha.tobytes(), gradient.tobytes(), counts))
+    assert len(results) == 1
+
+
+# --------------------------------------------------------------- larger than the working set (2048)
+
+
+@pytest.fixture(scope="module", params=[0, 100], ids=["computed", "cached"])
+def large(request):
+    """A problem of more variables than one working set; with 100 more features, which hardly change
+    it, kernel rows are dear enough to be cached."""
+    X, y = labelled_rows(3000, 40, seed=31, noise=0.05)
+    more = grid_rows(3000, request.param, seed=32) / 100
+    signs = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)
+    return np.hstack([X, more]), signs * np.where(y > 9, -1, 1)
+
+
+LARGE_KERNEL = ("rbf", 0.05, 0.0, 0)
+
+
+@pytest.mark.parametrize("C", [0.05, 10.0])
+def test_a_problem_larger_than_the_working_set_is_solved(large, C):
+    X, y = large
+    problem = c_svc(y, C)
+    alpha, gradient, (report,) = solve(X, LARGE_KERNEL, problem, tolerance=1e-5, threads=2)
+    assert report["outer_steps"] > 1
+    K = core_kernel(X, LARGE_KERNEL)
+    violation, gap = certificate(K, problem, alpha)
+    assert report["converged"]
+    assert violation <= 1.001e-5
+    assert gap <= 1e-4 * abs(report["objective"])
+    assert np.abs(gradient - (K @ alpha - problem.linear)).max() <= 1e-9 * (1 + C)
+
+
+def test_a_large_problem_with_a_sum_is_solved(large):
+    X, y = large
+    problem = with_bias(c_svc(y, 1.0))
+    alpha, gradient, (report,) = solve(X, LARGE_KERNEL, problem, tolerance=1e-3, threads=2)
+    violation, gap = certificate(core_kernel(X, LARGE_KERNEL), problem, alpha)
+    assert report["converged"]
+    assert violation <= 1.001e-3
+    assert abs(alpha.sum()) <= 1e-9
+    assert gap <= 1e-3 * abs(report["objective"])
+
+
+def test_a_large_problem_is_solved_from_any_start(large):
+    X, y = large
+    problem = c_svc(y, 1.0)
+    cold, _, (first,) = solve(X, LARGE_KERNEL, problem, tolerance=1e-4, threads=2)
+    start = random_start(problem, 32)
+    warm, _, (second,) = solve(X, LARGE_KERNEL, problem, start, tolerance=1e-4, threads=2)
+    assert second["converged"]
+    assert abs(first["objective"] - second["objective"]) <= 1e-6 * abs(first["objective"])
+
+
+def test_the_size_of_the_cache_does_not_change_the_optimum(large):
+    X, y = large
+    problem = c_svc(y, 1.0)
+    objectives = []
+    for cache_bytes in (0, 1, 50_000, 5_000_000, 1_000_000_000):
+        alpha, gradient, (report,) = solve(
+            X, LARGE_KERNEL, problem, tolerance=1e-4, cache_bytes=cache_bytes, threads=2
+        )
+        assert report["converged"]
+        objectives.append(report["objective"])
+    assert np.ptp(objectives) <= 1e-6 * abs(objectives[0])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_cached_kernel_value_is_the_same_bits_and_not_computed_for_the_working_set(large, bias):
+    X, y = large
+    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    (alpha, gradient, (read,)), (other, other_gradient, (computed,)) = (
+        solve(X, LARGE_KERNEL, problem, tolerance=1e-3, cache_bytes=cache_bytes, threads=2)
+        for cache_bytes in (100_000_000, 0)
+    )
+    assert alpha.tobytes() == other.tobytes()
+    assert gradient.tobytes() == other_gradient.tobytes()
+    in_rows = read["rows_reused"] * len(y)
+    if X.shape[1] > 40:
+        assert read["rows_reused"] > 0
+        assert computed["kernel_evaluations"] - read["kernel_evaluations"] > 1.02 * in_rows
+    else:
+        assert computed["kernel_evaluations"] == read["kernel_evaluations"]
+
+
+def test_threads_do_not_change_a_bit_of_a_large_problem(large):
+    X, y = large
+    results = set()
+    for threads in (1, 2, 3, 7):
+        alpha, gradient, _ = solve(X, LARGE_KERNEL, c_svc(y, 1.0), tolerance=1e-3, threads=threads)
+        results.add((alpha.tobytes(), gradient.tobytes()))
+    assert len(results) == 1
+
+
+def test_the_objective_of_a_large_problem_never_increases(large):
+    X, y = large
+    problem = c_svc(y, 10.0)
+    K = core_kernel(X, LARGE_KERNEL)
+    alpha = random_start(problem, 33)
+    before = objective(K, problem.linear, alpha)
+    for _ in range(8):
+        alpha, _, _ = solve(X, LARGE_KERNEL, problem, alpha, iterations=1500, threads=2)
+        now = objective(K, problem.linear, alpha)
+        assert now <= before + 1e-9 * abs(before)
+        before = now
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [*CONVEX, ("sigmoid", 0.1, 0.0, 0)])
+def test_four_thousand_rows_of_every_kernel_are_solved(kernel):
+    X, y = labelled_rows(4000, 4, seed=34, noise=0.05)
+    problem = c_svc(y, 1.0)
+    alpha, gradient, (report,) = solve(X, kernel, problem, tolerance=1e-3, threads=2)
+    violation, _ = certificate(core_kernel(X, kernel), problem, alpha)
+    assert report["converged"]
+    assert violation <= 1.001e-3
+
+
+# ---------------------------------------------------------------------------------------- errors
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    X, y = labelled_rows(20, 4, seed=35)
+    good = c_svc(y, 1.0)
+    nine = np.zeros(19)
+    for problem in (
+        BoxProblem(good.linear, nine, good.upper),
+        BoxProblem(good.linear, good.lower, nine),
+        BoxProblem(good.linear, good.lower, good.upper, np.zeros(19, np.int8), 1),
+        BoxProblem(good.linear, good.lower, good.upper, np.ones(20, np.int8), 1),
+        BoxProblem(good.linear, good.lower, good.upper, row=np.zeros(19, np.int32)),
+    ):
+        with pytest.raises(ValueError, match="bounds|groups|row numbers"):
+            solve(X, RBF, problem)
+    with pytest.raises(ValueError, match="one entry per variable"):
+        solve(X, RBF, good, nine)
+    with pytest.raises(ValueError, match="one entry per variable"):
+        solve(X, RBF, good, gradient=nine)
+    with pytest.raises(ValueError, match="one entry per variable"):
+        _core.optimality(good, nine, np.zeros(20))
+
+
+def test_the_optimality_of_nothing_is_zero():
+    none = np.empty(0)
+    assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [])

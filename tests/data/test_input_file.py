@@ -1,0 +1,114 @@
+"""input_file: plain, mapped and compressed files; damaged archives."""
+
+import bz2
+import gzip
+import lzma
+import mmap
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dcsvm.data import input_file
+from dcsvm.data.dataset import read_dataset
+from dcsvm.data.input_file import DataError, read_text
+
+TEXT = b"".join(b"%d 1:%d 2:0.5\n" % (k % 2, k) for k in range(5000))
+COMPRESS = {"gzip": gzip.compress, "bz2": bz2.compress, "lzma": lzma.compress}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_bytes(data):
+        path = tmp_path / "rows"
+        path.write_bytes(data)
+        return str(path)
+
+    return write_bytes
+
+
+def from_standard_input(data, name="-"):
+    code = (
+        "import sys; from dcsvm.data.input_file import DataError, read_text\n"
+        f"try: sys.stdout.buffer.write(bytes(read_text({name!r})))\n"
+        "except DataError as error: print('error', error, end='')"
+    )
+    return subprocess.run([sys.executable, "-c", code], input=data, capture_output=True).stdout
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_compressed_files_are_known_by_their_first_bytes(write, kind):
+    archive = COMPRESS[kind](TEXT)
+    assert read_text(write(archive)) == TEXT
+    assert from_standard_input(archive) == TEXT
+    assert read_dataset(write(archive)).labels.sum() == 2500
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_archives_one_after_the_other_are_one_text(write, kind):
+    archive = COMPRESS[kind](TEXT[:700]) + COMPRESS[kind](TEXT[700:])
+    assert read_text(write(archive)) == TEXT
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_large_text_goes_through_a_temporary_file(write, monkeypatch, kind):
+    monkeypatch.setattr(input_file, "HELD", len(TEXT) // 2)
+    monkeypatch.setattr(input_file, "PIECE", 1000)
+    text = read_text(write(COMPRESS[kind](TEXT)))
+    assert isinstance(text, mmap.mmap)
+    assert text[:] == TEXT
+
+
+def test_no_more_than_is_allowed_goes_through_a_temporary_file(write, monkeypatch):
+    monkeypatch.setattr(input_file, "HELD", len(TEXT) // 4)
+    monkeypatch.setattr(input_file, "PIECE", 1000)
+    monkeypatch.setattr(input_file, "available_memory", lambda: len(TEXT))
+    with pytest.raises(DataError, match="of text, half of the memory available"):
+        read_text(write(gzip.compress(TEXT)))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_damaged_archives_are_named_in_one_sentence(write, kind):
+    archive = COMPRESS[kind](TEXT)
+    middle = len(archive) // 2
+    flipped = archive[:middle] + bytes([archive[middle] ^ 0x55]) + archive[middle + 1 :]
+    for damaged in (archive[:-9], archive[:middle], archive[:8], flipped):
+        path = write(damaged)
+        with pytest.raises(DataError) as error:
+            read_text(path)
+        message = str(error.value)
+        assert message.startswith(f"{path}: the {kind} data is damaged: ")
+        assert "\n" not in message
+        if damaged is flipped:
+            continue
+        assert from_standard_input(damaged).startswith(b"error -: the %s data" % kind.encode())
+
+
+def test_an_error_inside_an_archive_has_its_line(write):
+    path = write(gzip.compress(b"1 1:1\n1 1:x\n"))
+    with pytest.raises(DataError, match="rows:2:5: value"):
+        read_dataset(path)
+
+
+def test_an_empty_archive_has_no_rows(write):
+    with pytest.raises(DataError, match="rows: no rows"):
+        read_dataset(write(gzip.compress(b"")))
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_is_read_from_where_it_stands(tmp_path, name):
+    path = tmp_path / "rows"
+    path.write_bytes(TEXT)
+    code = (
+        "import os, sys; from dcsvm.data.input_file import read_text; os.lseek(0, 12, 0)\n"
+        f"sys.stdout.buffer.write(bytes(read_text({name!r})))"
+    )
+    with open(path, "rb") as file:
+        run = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True)
+    assert run.stdout == TEXT[12:]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc")
+def test_files_without_a_size_are_read():
+    assert bytes(read_text("/proc/self/stat")).startswith(b"%d " % os.getpid())

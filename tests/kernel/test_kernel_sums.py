@@ -1,0 +1,77 @@
+"""Sums over the support vectors of several problems against plain matrix products."""
+
+import numpy as np
+import pytest
+from reference import kernel_values
+
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernel_sums import Terms, sums_of_units, weighted_sums
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import Reach
+
+N = 300
+X = np.random.default_rng(0).random((N, 3)).astype(np.float32)
+K = kernel_values(("rbf", 2.0, 0, 0), X, X)
+DATA = KernelRows(Rows.from_array(X), Kernel("rbf", 2.0), 2)
+
+
+def variables(n_units, share, seed):
+    """Some rows of every unit, two units a family, the rows of a unit ascending."""
+    rng = np.random.default_rng(seed)
+    rows = [np.sort(rng.permutation(N)[: int(share * N)]) for _ in range(n_units)]
+    unit = np.repeat(np.arange(n_units), [len(own) for own in rows])
+    return Terms(np.concatenate(rows).astype(np.int32), unit, unit // 2)
+
+
+def expected(targets, sources, alpha):
+    same = targets.unit[:, None] == sources.unit
+    return (K[np.ix_(targets.row, sources.row)] * same) @ alpha
+
+
+@pytest.mark.parametrize("float64", [False, True])
+@pytest.mark.parametrize("share", [0.05, 0.9])
+def test_the_sum_of_a_target_is_over_the_sources_of_its_unit(share, float64):
+    targets, sources = variables(6, share, 1), variables(6, 0.3, 2)
+    alpha = np.random.default_rng(3).standard_normal(len(sources.row))
+    sums, _ = sums_of_units(DATA, targets, sources, alpha, Reach(), 2, float64=float64)
+    wanted = expected(targets, sources, alpha)
+    assert np.allclose(sums, wanted, atol=1e-9 if float64 else 1e-5)
+
+
+def test_units_that_share_rows_share_their_kernel_values():
+    targets, sources = variables(2, 0.9, 1), variables(2, 0.9, 2)
+    alpha = np.ones(len(sources.row))
+    _, together = sums_of_units(DATA, targets, sources, alpha, Reach(), 1, float64=False)
+    assert together <= N * N < 2 * 0.9**2 * N * N
+    apart = Terms(targets.row, targets.unit, targets.unit)
+    other = Terms(sources.row, sources.unit, sources.unit)
+    _, n_apart = sums_of_units(DATA, apart, other, alpha, Reach(), 1, float64=False)
+    assert n_apart == 2 * int(0.9 * N) ** 2
+
+
+def test_units_that_share_few_rows_are_multiplied_apart():
+    targets, sources = variables(2, 0.1, 1), variables(2, 0.1, 2)
+    alpha = np.ones(len(sources.row))
+    _, n_values = sums_of_units(DATA, targets, sources, alpha, Reach(), 1, float64=False)
+    assert n_values == 2 * int(0.1 * N) ** 2
+
+
+def test_targets_of_a_unit_without_sources_have_none():
+    targets, sources = variables(4, 0.5, 1), variables(4, 0.5, 2)
+    sources = sources.take(sources.unit % 2 == 1)
+    alpha = np.ones(len(sources.row))
+    sums, _ = sums_of_units(DATA, targets, sources, alpha, Reach(), 1, float64=False)
+    assert np.all(sums[targets.unit % 2 == 0] == 0)
+    assert np.allclose(sums, expected(targets, sources, alpha), atol=1e-5)
+
+
+def test_rows_may_repeat():
+    rows = np.array([4, 4, 9, 2], np.int32)
+    column, alpha = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, -1.0, 0.5])
+    targets = np.arange(N, dtype=np.int32)
+    sums, n = weighted_sums(DATA, targets, rows, column, alpha, 2, Reach(), 1, float64=True)
+    assert n == 3 * N
+    assert np.allclose(sums, np.stack([K[:, 4] - K[:, 9], 2 * K[:, 4] + 0.5 * K[:, 2]], axis=1))
+    one, _ = weighted_sums(DATA, targets, rows, 0 * column, alpha, 1, Reach(), 1, float64=True)
+    assert np.allclose(one, sums.sum(axis=1, keepdims=True))

@@ -1,0 +1,160 @@
+"""Independent groups: what is left out is negligible, and leaving it out changes nothing."""
+
+import numpy as np
+import pytest
+from reference import certificate, kernel_values, objective
+from scipy.spatial.distance import cdist
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel import locality
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import find_locality
+from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare
+from dcsvm.solving.report import Progress
+from dcsvm.training import algorithm as training
+from dcsvm.training.algorithm import train_rows
+
+
+def groups_of(X, squared_distance, smallest=1, threads=2):
+    points = _core.Points(Rows.from_array(X), threads)
+    return _core.find_groups(points, squared_distance, smallest, threads)
+
+
+def assert_apart(X, order, start, squared_distance):
+    assert np.array_equal(np.sort(order), np.arange(len(X)))
+    assert start[0] == 0 and start[-1] == len(X) and np.all(np.diff(start) > 0)
+    X = X[order].astype(np.float64)
+    for first, last in zip(start[:-1], start[1:], strict=True):
+        if last < len(X):
+            nearest = cdist(X[first:last], X[last:], "sqeuclidean").min()
+            assert nearest >= squared_distance
+
+
+def blobs(n, d, n_blobs, spread, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(0, 10, size=(n_blobs, d))
+    X = centers[rng.integers(n_blobs, size=n)] + rng.normal(0, spread, size=(n, d))
+    return X.astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("squared_distance", [0.01, 0.3, 2.0, 20.0, 500.0])
+def test_rows_of_different_groups_are_as_far_apart_as_said(seed, squared_distance):
+    X = blobs(1500, 1 + seed, 12, 0.15, seed)
+    assert_apart(X, *groups_of(X, squared_distance), squared_distance)
+
+
+def test_one_hot_columns_separate():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(7, size=3000)
+    X = np.concatenate([rng.random((3000, 4)), np.eye(7)[kind]], 1).astype(np.float32)
+    order, start = groups_of(X, 1.9)
+    assert len(start) == 8
+    for first, last in zip(start[:-1], start[1:], strict=True):
+        assert len(set(kind[order[first:last]])) == 1
+
+
+@pytest.mark.parametrize("shift", [-1e-6, 0.0, 1e-6])
+def test_a_distance_near_the_threshold_is_never_called_larger(shift):
+    """Two clouds whose nearest rows are 1 apart, nearly."""
+    rng = np.random.default_rng(1)
+    left = rng.random((300, 2)) * [1, 5] - [1, 0]
+    left[:50, 0] = 0
+    X = np.concatenate([left, left * [-1, 1] + [1, 0]]).astype(np.float32)
+    assert_apart(X, *groups_of(X, 1.0 + shift), 1.0 + shift)
+
+
+def test_equal_rows_and_extreme_values_are_handled():
+    X = np.zeros((500, 3), np.float32)
+    assert groups_of(X, 1.0)[1].tolist() == [0, 500]
+    X[:200] = 1e30
+    X[:10, 1] = np.float32(1e-38)
+    assert_apart(X, *groups_of(X, 1.0), 1.0)
+    tail = np.geomspace(1e-30, 1e30, 2000, dtype=np.float32).reshape(-1, 1)
+    assert_apart(tail, *groups_of(tail, 1e-3), 1e-3)
+
+
+def test_small_groups_are_put_together():
+    X = blobs(4000, 2, 60, 0.01)
+    sizes = np.diff(groups_of(X, 0.05, smallest=500)[1])
+    assert len(sizes) > 3
+    assert sizes[:-1].min() >= 500
+
+
+def test_the_order_does_not_depend_on_the_number_of_threads():
+    X = blobs(20000, 5, 9, 0.3)
+    first, other = groups_of(X, 1.0, threads=1), groups_of(X, 1.0, threads=3)
+    assert np.array_equal(first[0], other[0]) and np.array_equal(first[1], other[1])
+
+
+def far_problem():
+    X = blobs(2600, 3, 6, 0.2, seed=4)
+    y = np.where(np.sin(5 * X[:, 0]) + np.cos(4 * X[:, 1]) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
+    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    X, y = far_problem()
+    options = TrainOptions(C=10.0, gamma=8.0, levels=levels, threads=2, tolerance=1e-4)
+    model, report = train_rows(Rows.from_array(X), y, options)
+    K, problem = kernel_values(("rbf", 8.0, 0, 0), X, X), c_svc(y, 10.0)
+    found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), 10.0 * len(X), 1e-4, 1)
+    assert found.n_groups > 2
+    alpha = np.zeros(len(X))
+    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    violation, gap = certificate(K, problem, alpha)
+    assert report.converged
+    assert violation <= 1e-4
+    assert report.violation >= violation - 1e-7
+    assert report.duality_gap >= gap * (1 - 1e-6) - 1e-9
+    exact = objective(K, problem.linear, alpha)
+    assert abs(report.objective - exact) <= 1e-7 * abs(exact)
+    values = model.decision_function(X)
+    assert np.abs(values - K @ alpha).max() <= 1e-4
+    if levels:
+        assert np.mean(model.predict(X, method="early") == model.predict(X)) > 0.98
+        assert np.array_equal(model.early.rows.dense, X[model.early.row_numbers])
+    assert np.array_equal(model.exact.rows.dense, X[model.exact.row_numbers])
+
+
+def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
+    """The early level is solved further than the others and may cut what they left whole."""
+    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    X, y = far_problem()
+    options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
+    run = training.Run(prepare(Rows.from_array(X), y, options), Progress())
+    sizes = np.diff(run.locality.start)
+    run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
+    run.state.whole_tolerance[:] = 0.1
+    run.divide(2)
+    whole = np.flatnonzero(run.is_whole)
+    exact, _ = run.gradient_of(whole, run.reach, float64=True)
+    assert len(whole) < len(X)
+    assert np.allclose(run.gradient[whole], exact, atol=1e-4)
+
+
+def test_what_is_neglected_is_within_the_budget():
+    X, y = far_problem()
+    problem, kernel = c_svc(y, 10.0), Kernel("rbf", 8.0)
+    found = find_locality(Rows.from_array(X), kernel, 10.0 * len(X), 1e-3, 1)
+    K = kernel_values(("rbf", 8.0, 0, 0), X, X)[np.ix_(found.order, found.order)]
+    group = np.repeat(np.arange(found.n_groups), np.diff(found.start))
+    between = K[group[:, None] != group]
+    assert found.n_groups == 1 or between.max() <= found.between.value
+    alpha = problem.upper + problem.lower
+    assert found.neglected(alpha) <= 1e-9 * 1.001
+
+
+def test_nothing_is_negligible_for_other_kernels_or_a_small_gamma():
+    X, y = far_problem()
+    rows = Rows.from_array(X)
+    for kernel in (Kernel("linear"), Kernel("rbf", 1e-3), Kernel("rbf", 0.0)):
+        found = find_locality(rows, kernel, 1.0 * len(X), 1e-3, 1)
+        assert found.n_groups == 1
+        assert np.array_equal(found.order, np.arange(len(X)))
+        assert found.neglected(np.ones(len(X))) == 0

@@ -1,0 +1,528 @@
+"""model_file: what is saved comes back bit for bit; svm-predict reads it; damage is an error."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from reference import labelled_rows
+
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.partition import Partition
+from dcsvm.model import model as model_module
+from dcsvm.model.file import load_model
+from dcsvm.model.model import Model
+from dcsvm.model.parts import EarlyModel, ExactModel, Probability
+from dcsvm.model.reader import ModelError
+from dcsvm.model.writer import model_text
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import SVM_TYPES
+from dcsvm.training.algorithm import train_rows
+
+KERNELS = [
+    Kernel("linear", 1.0),
+    Kernel("polynomial", 0.1, -0.3, 4),
+    Kernel("rbf", 1 / 3),
+    Kernel("sigmoid", 1e-7, 0.1),
+]
+LIBSVM_TEXT = """svm_type c_svc
+kernel_type rbf
+gamma 0.5
+nr_class 2
+total_sv 3
+rho -0.25
+label 1 -1
+nr_sv 2 1
+SV
+1 1:0.5 3:-1 
+0.5 2:2 
+-1.5 
+"""  # noqa: W291 (svm-train leaves a space at the end of a line)
+
+
+def rows_of(X, sparse):
+    rows = Rows.from_array(X)
+    return rows if rows.is_dense != sparse else rows.in_form_of(other_form(rows), 1)
+
+
+def other_form(rows):
+    if rows.is_dense:
+        return Rows(0, rows.n_features, indptr=np.zeros(1, np.int64))
+    return Rows(0, rows.n_features, dense=np.empty((0, rows.n_features), np.float32))
+
+
+def bits(*shape, seed=0):
+    """Finite float32 of any size, denormal ones included; some are zero."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 2**32, shape, dtype=np.uint32).view(np.float32)
+    values[~np.isfinite(values)] = 1.5
+    return np.where(rng.random(shape) < 0.3, np.float32(0), values)
+
+
+def made_model(
+    kernel=KERNELS[2],
+    *,
+    sparse=False,
+    exact=True,
+    early=True,
+    seed=0,
+    labels=(1.0, -1.0),
+    svm_type="c_svc",
+    probability=False,
+):
+    """A model of arbitrary numbers: 9 exact support vectors, 12 early ones in 3 clusters."""
+    rng = np.random.default_rng(seed)
+    X = bits(40, 6, seed=seed)
+    X[4] = 0
+    rows = rows_of(X, sparse)
+    exact_part = early_part = None
+    labels = np.array(labels if svm_type.endswith("svc") else ())
+    k = max(len(labels), 2)
+    n_pairs = k * (k - 1) // 2
+    if exact:
+        numbers = rng.choice(40, 9, replace=False)
+        coef = rng.normal(size=(k - 1, 9)) * 10.0 ** rng.integers(-300, 300, (k - 1, 9))
+        n_sv = np.bincount(rng.integers(0, k, 9), minlength=k) if len(labels) else None
+        rho = np.round(rng.normal(size=n_pairs) * 3, rng.integers(0, 9))
+        exact_part = ExactModel(rows.take(numbers), coef, rho, n_sv, numbers)
+    if early:
+        numbers = rng.choice(40, 12, replace=False)
+        class_ = rng.integers(0, k, 12).astype(np.int32) if len(labels) else None
+        centers = np.concatenate(([2, 0, 1], rng.integers(0, 3, 5))).astype(np.int32)
+        rho = rng.normal(size=(3, n_pairs))
+        rho[1, rng.random(n_pairs) < 0.5] = np.nan
+        early_part = EarlyModel(
+            level=2,
+            partition=Partition(Kernel("rbf", 0.1), rows.take(rng.choice(40, 8)), centers),
+            cluster=np.sort(rng.integers(0, 3, 12)).astype(np.int32),
+            class_=class_,
+            rows=rows.take(numbers),
+            coef=rng.normal(size=(k - 1, 12)),
+            rho=rho,
+            row_numbers=numbers,
+        )
+    said = None
+    if probability and svm_type != "one_class":
+        A, B = rng.normal(size=(2, n_pairs))
+        said = Probability(A, B if len(labels) else None)
+    return Model(kernel, labels, exact_part, early_part, svm_type, said)
+
+
+def same_rows(a, b):
+    assert a.is_dense == b.is_dense
+    assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
+    for name in ("dense", "indptr", "indices", "values"):
+        x, y = getattr(a, name), getattr(b, name)
+        assert (x is None) == (y is None)
+        if x is not None:
+            assert x.dtype == y.dtype
+            # -0.0 and 0.0 are the same feature value: neither is stored
+            assert (x + np.float32(0) if x.dtype == np.float32 else x).tobytes() == (
+                y + np.float32(0) if y.dtype == np.float32 else y
+            ).tobytes()
+
+
+def same_numbers(a, b):
+    assert (a is None) == (b is None)
+    if a is not None:
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes() == b.tobytes()
+
+
+def same_models(a, b):
+    assert a.svm_type == b.svm_type
+    assert a.kernel.name == b.kernel.name
+    assert a.kernel.parameters == b.kernel.parameters
+    same_numbers(a.labels, b.labels)
+    assert (a.exact is None, a.early is None) == (b.exact is None, b.early is None)
+    assert (a.probability is None) == (b.probability is None)
+    if a.probability:
+        same_numbers(a.probability.A, b.probability.A)
+        same_numbers(a.probability.B, b.probability.B)
+    if a.exact:
+        same_rows(a.exact.rows, b.exact.rows)
+        for name in ("coef", "rho", "n_sv", "row_numbers"):
+            same_numbers(getattr(a.exact, name), getattr(b.exact, name))
+    if a.early:
+        same_rows(a.early.rows, b.early.rows)
+        same_rows(a.early.partition.sample, b.early.partition.sample)
+        assert a.early.partition.kernel.parameters == b.early.partition.kernel.parameters
+        for name in ("coef", "rho", "cluster", "class_", "row_numbers"):
+            same_numbers(getattr(a.early, name), getattr(b.early, name))
+        same_numbers(a.early.partition.cluster, b.early.partition.cluster)
+        assert a.early.level == b.early.level
+
+
+# --------------------------------------------------------------------------------- bit for bit
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("exact", "early"), [(True, True), (True, False), (False, True)], ids=["both", "exact", "early"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_saved_model_comes_back_bit_for_bit(tmp_path, seed, exact, early, sparse, kernel):
+    model = made_model(kernel, sparse=sparse, exact=exact, early=early, seed=seed)
+    path = tmp_path / "a.model"
+    model.save(path)
+    loaded = load_model(path)
+    same_models(model, loaded)
+    loaded.save(tmp_path / "b.model")
+    assert path.read_bytes() == (tmp_path / "b.model").read_bytes()
+
+
+@pytest.mark.parametrize("labels", [(1.0, 2.0), (-1.5, 1e-300), (1e300, -0.25), (2.0**60, 3.0)])
+def test_labels_come_back_bit_for_bit(tmp_path, labels):
+    made_model(labels=labels).save(tmp_path / "a.model")
+    assert load_model(tmp_path / "a.model").labels.tolist() == list(labels)
+
+
+@pytest.mark.parametrize("svm_type", SVM_TYPES)
+@pytest.mark.parametrize(
+    "labels", [(3.0, 1.0), (3.0, 1.0, -2.0), (5.0, 4.0, 3.5, 2.0, 1.0)], ids=len
+)
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("exact", "early"), [(True, True), (True, False), (False, True)], ids=["both", "exact", "early"]
+)
+def test_every_type_comes_back_bit_for_bit(tmp_path, exact, early, sparse, labels, svm_type):
+    for probability in (False, True):
+        how = {"labels": labels, "svm_type": svm_type, "probability": probability}
+        model = made_model(sparse=sparse, exact=exact, early=early, **how)
+        model.save(tmp_path / "a.model")
+        same_models(model, load_model(tmp_path / "a.model"))
+
+
+def test_a_trained_model_predicts_the_same_bits_after_loading(tmp_path, trained, wavy_test):
+    model, _ = trained
+    model.save(tmp_path / "a.model")
+    loaded = load_model(tmp_path / "a.model", threads=2)
+    same_models(model, loaded)
+    for method in ("exact", "early", "naive"):
+        values = loaded.decision_function(wavy_test[0], method=method)
+        assert values.tobytes() == model.decision_function(wavy_test[0], method=method).tobytes()
+
+
+@pytest.mark.parametrize("labels", [(4.0,), (1.0, -1.0), (2.0, 3.0, 1.0)], ids=len)
+def test_a_model_without_support_vectors_is_saved(tmp_path, labels):
+    k = len(labels)
+    none = Rows(0, 3, dense=np.empty((0, 3), np.float32))
+    exact = ExactModel(none, np.empty((k - 1, 0)), np.zeros(k * (k - 1) // 2),
+                       np.zeros(k, np.int64), np.empty(0, np.int64))  # fmt: skip
+    Model(KERNELS[2], np.array(labels), exact, None).save(tmp_path / "a.model")
+    loaded = load_model(tmp_path / "a.model")
+    assert loaded.predict(np.ones((2, 3))).tolist() == [labels[-1]] * 2
+
+
+def test_a_model_of_rows_without_features_is_saved(tmp_path):
+    rows = Rows(2, 0, dense=np.empty((2, 0), np.float32))
+    exact = ExactModel(rows, np.array([[0.1, -0.2]]), np.zeros(1), np.ones(2, int), np.arange(2))
+    Model(KERNELS[2], np.array([1.0, -1.0]), exact, None).save(tmp_path / "a.model")
+    assert load_model(tmp_path / "a.model").exact.coef.tolist() == [[0.1, -0.2]]
+
+
+# --------------------------------------------------------------------------------------- LIBSVM
+
+
+def test_a_model_written_by_libsvm_is_read(tmp_path):
+    path = tmp_path / "libsvm.model"
+    for text in (LIBSVM_TEXT, LIBSVM_TEXT.replace("\n", "\r\n"), LIBSVM_TEXT.rstrip("\n")):
+        path.write_text(text, newline="")
+        model = load_model(path)
+        assert model.kernel == Kernel("rbf", 0.5)
+        assert model.labels.tolist() == [1.0, -1.0]
+        assert model.early is None
+        assert model.exact.row_numbers is None
+        X = np.array([[0.5, 0, -1], [0, 2, 0], [0, 0, 0]])
+        squared = ((X[:, None] - X) ** 2).sum(axis=2)
+        expected = np.exp(-0.5 * squared) @ [1, 0.5, -1.5] + 0.25
+        assert np.allclose(model.decision_function(X), expected, atol=1e-6)
+        model.save(tmp_path / "again.model")
+        same = load_model(tmp_path / "again.model")
+        assert same.exact.coef.tobytes() == model.exact.coef.tobytes()
+        same_rows(same.exact.rows, model.exact.rows)
+
+
+def test_the_beginning_of_a_model_is_libsvms(tmp_path):
+    model = made_model()
+    model.exact.rho[0] = 0.0
+    model.save(tmp_path / "a.model")
+    lines = (tmp_path / "a.model").read_text().splitlines()
+    assert lines[:3] == ["svm_type c_svc", "kernel_type rbf", f"gamma {1 / 3!r}"]
+    assert lines[3:6] == ["nr_class 2", "total_sv 9", "rho 0"]
+    assert lines[6] == "label 1 -1"
+    assert lines[8] == "SV"
+    assert lines[18] == "dcsvm_section 3"
+
+
+@pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf", "sigmoid"])
+@pytest.mark.parametrize("labels", [(1, -1), (3, 7)])
+def test_svm_predict_reads_the_exact_model(tmp_path, write_libsvm, labels, kernel):
+    X, y = labelled_rows(500, 4, seed=1)
+    T, _ = labelled_rows(300, 4, seed=2)
+    options = TrainOptions(
+        C=2.0, kernel=kernel, gamma=0.5, coef0=0.5, degree=2, levels=1, threads=1
+    )
+    model, _ = train_rows(Rows.from_array(X), np.where(y > 0, *labels).astype(float), options)
+    assert model.early is not None
+    model.save(tmp_path / "a.model")
+    test = write_libsvm(T, np.ones(300), "test.txt")
+    command = ["svm-predict", str(test), str(tmp_path / "a.model"), str(tmp_path / "out.txt")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    theirs = np.loadtxt(tmp_path / "out.txt")
+    values = model.decision_function(T)
+    clear = np.abs(values) > 1e-4
+    assert np.array_equal(theirs[clear], model.predict(T)[clear])
+    assert clear.sum() > 290
+
+
+@pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
+def test_svm_predict_refuses_an_early_model(tmp_path, write_libsvm):
+    made_model(exact=False).save(tmp_path / "a.model")
+    test = write_libsvm(np.ones((2, 3)), [1, 1])
+    command = ["svm-predict", str(test), str(tmp_path / "a.model"), str(tmp_path / "out.txt")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert not (tmp_path / "out.txt").exists() or not (tmp_path / "out.txt").read_text()
+
+
+# -------------------------------------------------------------------------------------- damage
+
+
+def text_of(model):
+    return b"".join(model_text(model))
+
+
+DAMAGED = {
+    "empty": ("", "", "this is not a model file"),
+    "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
+    "svm type": (LIBSVM_TEXT.replace("c_svc", "d_svc"), "9", "d_svc is not supported"),
+    "kernel": (LIBSVM_TEXT.replace("rbf", "chi2"), "9", "chi2 is not supported"),
+    "gamma": (LIBSVM_TEXT.replace("gamma 0.5\n", ""), "8", "the key gamma is missing"),
+    "gamma word": (LIBSVM_TEXT.replace("gamma 0.5", "gamma x"), "9", "'x' is not one float"),
+    "gamma sign": (LIBSVM_TEXT.replace("gamma 0.5", "gamma -2"), "9", "gamma must be at least 0"),
+    "rho": (LIBSVM_TEXT.replace("rho -0.25", "rho"), "9", "rho has 0 numbers, not 1"),
+    "labels": (LIBSVM_TEXT.replace("label 1 -1", "label 1 2 3"), "9", "label has 3 numbers, not 2"),
+    "labels twice": (LIBSVM_TEXT.replace("label 1 -1", "label 1 1"), "9", "stands there twice"),
+    "no classes": (LIBSVM_TEXT.replace("nr_class 2", "nr_class 0"), "9", "label has 2 numbers"),
+    "three classes": (
+        LIBSVM_TEXT.replace("nr_class 2", "nr_class 3").replace("label 1", "label 2 1"),
+        "9",
+        "rho has 1 numbers, not 3",
+    ),
+    "one class": (
+        LIBSVM_TEXT.replace("nr_class 2", "nr_class 1")
+        .replace("label 1 -1", "label 1")
+        .replace("rho -0.25", "rho")
+        .replace("nr_sv 2 1", "nr_sv 3"),
+        "9",
+        "support vectors of one class without another",
+    ),
+    "many classes": (
+        LIBSVM_TEXT.replace("nr_class 2", "nr_class 99")
+        .replace("label 1 -1", "label " + " ".join(map(str, range(99))))
+        .replace("rho -0.25", "rho" + " 0" * 4851)
+        .replace("nr_sv 2 1", "nr_sv 2 1" + " 0" * 97),
+        "9",
+        "3 lines do not hold 98 numbers each",
+    ),
+    "sizes": (LIBSVM_TEXT.replace("nr_sv 2 1", "nr_sv 1 1"), "9", "sum of nr_sv is not total_sv"),
+    "sizes beyond": (LIBSVM_TEXT.replace("nr_sv 2 1", "nr_sv 9e15 1"), "9", "sum of nr_sv"),
+    "no sizes": (LIBSVM_TEXT.replace("nr_sv 2 1\n", ""), "8", "the key nr_sv is missing"),
+    "probability": (LIBSVM_TEXT.replace("nr_sv", "probA 1\nnr_sv"), "10", "key probB is missing"),
+    "probabilities": (LIBSVM_TEXT.replace("nr_sv", "probA 1 2\nnr_sv"), "10", "has 2 numbers"),
+    "underscore": (LIBSVM_TEXT.replace("rho -0.25", "rho 1_0"), "9", "is not a list of numbers"),
+    "key": (LIBSVM_TEXT.replace("rho", "rhoo"), "6", "unknown key rhoo"),
+    "no labels": (LIBSVM_TEXT.replace("label 1 -1\n", ""), "8", "the key label is missing"),
+    "count": (
+        LIBSVM_TEXT.replace("total_sv 3", "total_sv 4").replace("nr_sv 2", "nr_sv 3"),
+        "9",
+        "4 lines are announced, 3 follow",
+    ),
+    "count sign": (
+        LIBSVM_TEXT.replace("total_sv 3", "total_sv -3"),
+        "9",
+        "total_sv -3 is not between",
+    ),
+    "no SV": (LIBSVM_TEXT.partition("SV\n")[0], "8", "the file ends before the line SV"),
+    "index": (LIBSVM_TEXT.replace("3:-1", "0:-1"), "10:9", "."),
+    "value": (LIBSVM_TEXT.replace("2:2", "2:nan"), "11:7", "."),
+    "coefficient": (LIBSVM_TEXT.replace("\n0.5 2", "\nhalf 2"), "11:1", "coefficient"),
+    "blank row": (LIBSVM_TEXT.replace("-1.5 \n", "\n"), "12", "blank line"),
+    "blank": (LIBSVM_TEXT.replace("gamma 0.5", ""), "3", "blank line"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_model_is_refused_with_its_place(tmp_path, kind):
+    text, place, message = DAMAGED[kind]
+    path = tmp_path / "bad.model"
+    path.write_text(text)
+    with pytest.raises(ModelError, match=message) as caught:
+        load_model(path)
+    assert str(caught.value).startswith(f"{path}:{place}")
+
+
+def test_a_section_of_another_version_is_refused(tmp_path):
+    for model, key in (
+        (made_model(), b"dcsvm_section"),
+        (made_model(exact=False), b"dcsvm_early_model"),
+    ):
+        path = tmp_path / "new.model"
+        path.write_bytes(text_of(model).replace(key + b" 3", key + b" 4"))
+        with pytest.raises(ModelError, match="version 4 is not 3; a newer dcsvm wrote it"):
+            load_model(path)
+        path.write_bytes(text_of(model).replace(key + b" 3", key + b" 2"))
+        with pytest.raises(
+            ModelError, match="earlier dcsvm wrote this file: train the model again"
+        ):
+            load_model(path)
+
+
+def use(path):
+    """Load a model and predict with all it has: what a command does."""
+    model = load_model(path)
+    for method, part in (("exact", model.exact), ("early", model.early), ("naive", model.early)):
+        if part is not None:
+            model.predict(np.ones((2, 3)), method=method)
+            if model.is_classifier and model.probability:
+                model.predict_probability(np.ones((2, 3)), method=method)
+
+
+ORIGINALS = {
+    name: text_of(made_model(KERNELS[number], **how))
+    for number, (name, how) in enumerate(
+        {
+            "both": {},
+            "sparse": {"sparse": True},
+            "early": {"exact": False},
+            "polynomial": {"sparse": True, "early": False},
+        }.items()
+    )
+}
+ORIGINALS["classes"] = text_of(made_model(labels=(3.0, 1.0, 2.0), probability=True))
+ORIGINALS["regression"] = text_of(made_model(svm_type="nu_svr", probability=True))
+
+
+def loads_or_complains(path, text):
+    if re.search(rb"n_features\s+0*[1-9]\d{5}|(^|\s)\d{6,}:", text):
+        return  # test_regressions.py
+    path.write_bytes(text)
+    try:
+        with np.errstate(all="ignore"):
+            use(path)
+    except ValueError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
+def test_a_missing_line_is_an_error_or_does_no_harm(tmp_path, original):
+    lines = original.splitlines(keepends=True)
+    for number in range(len(lines)):
+        loads_or_complains(tmp_path / "m", b"".join(lines[:number] + lines[number + 1 :]))
+
+
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
+@pytest.mark.parametrize(
+    "line", [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
+)
+def test_a_replaced_line_is_an_error_or_does_no_harm(tmp_path, line, original):
+    lines = original.splitlines(keepends=True)
+    for number in range(len(lines)):
+        changed = [*lines[:number], line + b"\n", *lines[number + 1 :]]
+        loads_or_complains(tmp_path / "m", b"".join(changed))
+
+
+WORDS = [b"-1", b"0", b"1", b"1e9", b"1e400", b"nan", b"inf", b"-inf", b"x", b"2.5", b"9" * 30,
+         b"99999999", b"2147483648", b"4294967296", b"1:1", b"-0.0", b"", b"\xc2\xb2"]  # fmt: skip
+
+
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
+def test_a_replaced_header_value_is_an_error_or_does_no_harm(tmp_path, original):
+    lines = original.splitlines()
+    for number, line in enumerate(lines):
+        words = line.split()
+        if not words or not words[0][:1].isalpha():
+            continue
+        for word in WORDS:
+            for place in range(1, min(len(words), 3)):
+                changed = b" ".join([*words[:place], word, *words[place + 1 :]])
+                text = b"\n".join([*lines[:number], changed, *lines[number + 1 :], b""])
+                loads_or_complains(tmp_path / "m", text)
+
+
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
+def test_a_truncated_model_is_an_error_or_does_no_harm(tmp_path, original):
+    for end in range(0, len(original), 7):
+        loads_or_complains(tmp_path / "m", original[:end])
+
+
+@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
+@pytest.mark.parametrize("seed", range(100))
+def test_random_damage_is_an_error_or_does_no_harm(tmp_path, seed, original):
+    rng = random.Random(seed)
+    text = bytearray(original)
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(text))
+        kind = rng.randrange(5)
+        if kind == 0:
+            text[at] = rng.randrange(256)
+        elif kind == 1:
+            text[at : at + rng.randrange(1, 30)] = b""
+        elif kind == 2:
+            text[at:at] = rng.choice(WORDS)
+        elif kind == 3:
+            text[at] = rng.choice(b"0123456789 :\n.-")
+        else:
+            other = rng.randrange(len(text))
+            text[at:at] = text[other : other + rng.randrange(40)]
+    loads_or_complains(tmp_path / "m", bytes(text))
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(ModelError, match="nothing.model: no such file"):
+        load_model(tmp_path / "nothing.model")
+    with pytest.raises(ModelError, match=f"{tmp_path}: is a directory"):
+        load_model(tmp_path)
+
+
+# -------------------------------------------------------------------------------------- saving
+
+
+def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.model"
+    made_model().save(path)
+    before = path.read_bytes()
+
+    def half(model, format):
+        yield b"svm_type c_svc\n"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_module, "model_text", half)
+    with pytest.raises(KeyboardInterrupt):
+        made_model(seed=1).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.model"]
+
+
+def test_a_link_is_followed_and_the_mode_is_that_of_any_new_file(tmp_path):
+    real = tmp_path / "folder" / "real.model"
+    real.parent.mkdir()
+    (tmp_path / "plain").touch()
+    (tmp_path / "link.model").symlink_to(real)
+    made_model().save(tmp_path / "link.model")
+    assert (tmp_path / "link.model").is_symlink()
+    assert real.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    same_models(load_model(real), made_model())
+
+
+def test_a_folder_that_does_not_exist_is_an_os_error(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        made_model().save(tmp_path / "nowhere" / "a.model")

@@ -1,0 +1,206 @@
+"""predict and coupling: pairs, votes, absent classes and probabilities against plain NumPy."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from made_models import dense, made_model
+from reference import csr_rows, dense_rows, kernel_values
+
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
+from dcsvm.model.model import Model
+from dcsvm.model.parts import Probability
+
+RBF = ("rbf", 0.5, 0.0, 3)
+
+
+def values_of(T, rows, class_, coef, rho, k):
+    """Decision values of all pairs by LIBSVM's definition of sv_coef."""
+    K = kernel_values(RBF, T, dense(rows))
+    columns = []
+    for pair, (i, j) in enumerate(combinations(range(k), 2)):
+        weights = np.where(class_ == i, coef[j - 1], np.where(class_ == j, coef[i], 0))
+        columns.append(K @ weights - rho[pair])
+    return np.stack(columns, axis=1)
+
+
+@pytest.fixture(scope="module")
+def T():
+    return np.random.default_rng(9).uniform(-1, 1, (100, 3)).astype(np.float32)
+
+
+# ------------------------------------------------------------------------------ decision values
+
+
+@pytest.mark.parametrize("form", [dense_rows, csr_rows])
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_exact_values_are_those_of_every_pair(T, k, form):
+    model = made_model(k, form=form)
+    exact = model.exact
+    expected = values_of(T, exact.rows, exact.class_, exact.coef, exact.rho, k)
+    values = model.decision_function(T)
+    assert values.shape == ((100,) if k == 2 else (100, k * (k - 1) // 2))
+    assert np.abs(values.reshape(expected.shape) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("form", [dense_rows, csr_rows])
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_early_values_are_those_of_the_cluster_and_naive_ones_their_sum(T, k, form):
+    model = made_model(k, form=form)
+    early = model.early
+    routed = early.partition.assign(form(T), 1)
+    assert set(routed) == {0, 1, 2, 3}
+    total = np.zeros((100, k * (k - 1) // 2))
+    values = model.decision_function(T, method="early").reshape(total.shape)
+    for c in range(4):
+        own = np.flatnonzero(early.cluster == c)
+        part = values_of(T, early.rows.take(own), early.class_[own], early.coef[:, own],
+                         early.rho[c], k)  # fmt: skip
+        total += np.nan_to_num(part)
+        there = routed == c
+        assert np.array_equal(np.isnan(values[there]), np.isnan(part[there]))
+        assert np.abs(np.nan_to_num(values[there] - part[there])).max() < 1e-5
+    naive = model.decision_function(T, method="naive").reshape(total.shape)
+    assert np.abs(naive - total).max() < 1e-5
+
+
+def test_a_class_that_is_not_in_the_cluster_is_not_predicted(T):
+    model = made_model(5)
+    routed = model.early.partition.assign(dense_rows(T), 1)
+    predicted = model.predict(T, method="early")
+    assert set(predicted[routed == 1]) == {model.labels[0]}
+    assert set(predicted[routed == 2]) == set(model.labels[3:])
+    assert set(predicted[routed == 3]) == {model.labels[0]}  # no vote at all
+    pairs = model.decision_function(T[routed == 1], method="early")
+    assert np.array_equal(pairs[:, :4], np.ones_like(pairs[:, :4]))
+    assert np.isnan(pairs[:, 4:]).all()
+
+
+def test_blocks_threads_and_forms_do_not_change_an_answer(T, monkeypatch):
+    whole = {}
+    for form in (dense_rows, csr_rows):
+        model = made_model(4, form=form)
+        for at_once, threads in ((65536, 1), (7, 1), (7, 2), (65536, 2)):
+            monkeypatch.setattr("dcsvm.model.predict.PREDICTED_AT_ONCE", at_once)
+            for method in ("exact", "early", "naive", "bcm"):
+                how = {"method": method, "threads": threads}
+                answers = (
+                    model.decision_function(T, **how),
+                    model.predict(T, **how),
+                    model.predict_probability(T, **how),
+                )
+                expected = whole.setdefault((form, method), answers)
+                for a, b in zip(answers, expected, strict=True):
+                    assert a.tobytes() == b.tobytes()
+    assert model.predict(T[:0]).shape == (0,)
+    assert model.decision_function(T[:0]).shape == (0, 6)
+    assert model.predict_probability(T[:0]).shape == (0, 4)
+
+
+def test_one_class_and_regression_predict_from_one_value(T):
+    exact = replace(made_model(2).exact, n_sv=None)
+    parts = Kernel("rbf", 0.5), np.empty(0), exact, None
+    values = Model(*parts, "epsilon_svr").predict(T)
+    assert values.tobytes() == Model(*parts, "nu_svr").decision_function(T).tobytes()
+    signs = Model(*parts, "one_class").predict(T)
+    assert np.array_equal(signs, np.where(values > 0, 1.0, -1.0))
+    assert set(signs) == {1.0, -1.0}
+
+
+# --------------------------------------------------------------------------------------- votes
+
+
+def test_votes_are_counted_and_equal_ones_go_to_the_first_class():
+    cases = {
+        (1, 1, 1): 0, (1, 1, -1): 0, (-1, 1, 1): 1, (1, -1, -1): 2, (-1, -1, 1): 1,
+        (1, -1, 1): 0, (-1, 1, -1): 0,  # a vote each
+        (0, 0, 0): 2, (0, -1, 1): 1,  # zero is for the second class
+        (np.nan, np.nan, np.nan): 0, (np.nan, np.nan, -1): 2, (np.nan, -1, np.nan): 2,
+    }  # fmt: skip
+    assert most_voted(np.array(list(cases)), 3).tolist() == list(cases.values())
+
+
+def test_votes_of_many_classes_are_those_of_a_plain_count():
+    rng = np.random.default_rng(0)
+    k = 7
+    values = rng.normal(size=(200, k * (k - 1) // 2))
+    votes = np.zeros((200, k), int)
+    for pair, (i, j) in enumerate(combinations(range(k), 2)):
+        votes[np.arange(200), np.where(values[:, pair] > 0, i, j)] += 1
+    assert np.array_equal(most_voted(values, k), votes.argmax(axis=1))
+
+
+# -------------------------------------------------------------------------------- probabilities
+
+
+def best_coupling(first, k):
+    """The minimum of the paper's (41) as a linear system: Qp + b e = 0, e'p = 1."""
+    r = np.zeros((k, k))
+    for value, (i, j) in zip(first, combinations(range(k), 2), strict=True):
+        r[i, j], r[j, i] = value, 1 - value
+    system = np.ones((k + 1, k + 1))
+    system[:k, :k] = -r * r.T + np.diag((r**2).sum(axis=0))
+    system[k, k] = 0
+    return np.linalg.solve(system, np.append(np.zeros(k), 1.0))[:k]
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 12])
+def test_coupled_probabilities_are_near_the_minimum(k):
+    rng = np.random.default_rng(k)
+    first = rng.uniform(0.02, 0.98, (50, k * (k - 1) // 2))
+    p = coupled(first, k)
+    assert p.shape == (50, k)
+    assert np.abs(p.sum(axis=1) - 1).max() < 1e-12
+    assert np.abs(p - [best_coupling(row, k) for row in first]).max() < 0.05 / k
+
+
+def test_consistent_pairs_couple_to_the_probabilities_they_come_from():
+    p = np.array([[0.5, 0.3, 0.15, 0.05], [0.25, 0.25, 0.25, 0.25], [0.97, 0.01, 0.01, 0.01]])
+    i, j = np.transpose(list(combinations(range(4), 2)))
+    assert np.abs(coupled(p[:, i] / (p[:, i] + p[:, j]), 4) - p).max() < 0.01
+
+
+def test_pairs_are_logistic_and_never_certain():
+    values = np.array([[0.0, 2.0, 1e300, -1e300, np.nan]])
+    A, B = np.array([-1.0, -1.5, -2.0, -2.0, -1.0]), np.array([0.5, 0.0, 0, 0, 0])
+    with np.errstate(over="raise", invalid="raise"):
+        first = pair_probabilities(values, A, B)[0]
+    assert np.allclose(first[:2], [1 / (1 + np.exp(0.5)), 1 / (1 + np.exp(-3))])
+    assert first[2:].tolist() == [1 - 1e-7, 1e-7, 0.5]
+
+
+def test_certain_pairs_still_couple():
+    for k in (3, 10):
+        first = np.where(
+            np.random.default_rng(k).random((40, k * (k - 1) // 2)) < 0.5, 1e-7, 1 - 1e-7
+        )
+        p = coupled(first, k)
+        assert np.isfinite(p).all()
+        assert np.abs(p.sum(axis=1) - 1).max() < 1e-9
+
+
+def test_absent_classes_are_improbable_in_early_prediction(T):
+    model = made_model(4)
+    model = replace(model, probability=Probability(np.full(6, -5.0), np.zeros(6)))
+    routed = model.early.partition.assign(dense_rows(T), 1)
+    p = model.predict_probability(T, method="early")
+    assert p[routed == 1][:, 0].min() > 0.9
+    assert p[routed == 2][:, :2].max() < 0.1
+    assert np.allclose(p[routed == 3], 0.25)
+
+
+def test_what_a_model_does_not_have_is_one_sentence(T):
+    model = made_model(3)
+    with pytest.raises(ValueError, match="the model has no probabilities: train it with them"):
+        replace(model, probability=None).predict_probability(T)
+    regression = replace(model, svm_type="nu_svr", labels=np.empty(0))
+    with pytest.raises(ValueError, match="type nu_svr has no probabilities of classes"):
+        regression.predict_probability(T)
+    with pytest.raises(ValueError, match="no exact solution, which exact prediction needs"):
+        replace(model, exact=None).predict(T, method="exact")
+    with pytest.raises(ValueError, match="no early level, which naive prediction needs"):
+        replace(model, early=None).predict_probability(T, method="naive")
+    with pytest.raises(ValueError, match="method must be one of exact, early, naive, bcm, not 'x'"):
+        model.predict(T, method="x")

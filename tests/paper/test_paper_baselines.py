@@ -1,0 +1,137 @@
+"""The paper's competitors in examples/paper/baselines on problems with known answers."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+from paper.baselines import METHODS, fitter  # noqa: E402
+from paper.fitted import kernel_matrix, objective  # noqa: E402
+from paper.subproblems import Subproblems  # noqa: E402
+
+from dcsvm.kernel.kernels import Kernel  # noqa: E402
+
+LINEARISED = ("llsvm", "fastfood", "ltpu")
+SMALL = {"llsvm": {"features": 200}, "fastfood": {"features": 400}, "ltpu": {"features": 200},
+         "spsvm": {"basis": 60}, "cascade": {"parts": 4}, "early": {"levels": 1},
+         "dcsvm": {"levels": 1}}  # fmt: skip
+
+
+def fit(method, X, y, C, kernel, **options):
+    if method in LINEARISED:
+        pytest.importorskip("sklearn")
+    if method == "libsvm" and shutil.which("svm-train") is None:
+        pytest.skip("no svm-train")
+    return fitter(method)(X, y, C, kernel, threads=2, **options)
+
+
+def disc(n_rows, seed):
+    X = np.random.default_rng(seed).uniform(-1, 1, (n_rows, 2)).astype(np.float32)
+    return X, np.where(np.hypot(*X.T) < 0.75, 1.0, -1.0)
+
+
+def lonely_points():
+    """Twenty points whose kernel values with each other are 0, and those with themselves 1."""
+    X = np.stack(np.divmod(np.arange(20), 5), axis=1).astype(np.float32)
+    return X, np.where(np.arange(20) % 3 == 0, 1.0, -1.0), Kernel("rbf", 60.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_learns_a_disc(method):
+    X, y = disc(800, 0)
+    X_test, y_test = disc(500, 1)
+    fitted = fit(method, X, y, 10.0, Kernel("rbf", 4.0), **SMALL.get(method, {}))
+    values = fitted.decision_function(X_test)
+    assert values.shape == (500,)
+    assert np.mean((values > 0) == (y_test > 0)) > 0.95
+    assert fitted.seconds >= 0
+
+
+@pytest.mark.parametrize("method", ["direct", "lasvm", "cascade"])
+@pytest.mark.parametrize("C", [0.5, 4.0])
+def test_exact_solvers_give_lonely_points_their_closed_form(method, C):
+    X, y, kernel = lonely_points()
+    fitted = fit(method, X, y, C, kernel, **({"parts": 2} if method == "cascade" else {}))
+    assert fitted.decision_function(X) == pytest.approx(y * min(C, 1.0), abs=2e-3)
+    a = min(C, 1.0)
+    assert fitted.facts["objective"] == pytest.approx(20 * (a * a / 2 - a), rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["llsvm", "ltpu"])
+def test_landmarks_on_all_lonely_points_give_the_closed_form(method):
+    X, y, kernel = lonely_points()
+    fitted = fit(method, np.repeat(X, 30, axis=0), np.repeat(y, 30), 0.5 / 30, kernel, features=20)
+    assert fitted.facts["size"] == 20
+    assert fitted.decision_function(X) == pytest.approx(0.5 * y, abs=1e-3)
+
+
+def test_spsvm_with_all_lonely_points_shrinks_by_its_squared_hinge():
+    X, y, kernel = lonely_points()
+    fitted = fit("spsvm", X, y, 4.0, kernel, basis=20)
+    assert fitted.decision_function(X) == pytest.approx(y * 4.0 / 5.0, abs=1e-3)
+
+
+def test_fastfood_features_multiply_to_the_kernel():
+    linearised = pytest.importorskip("paper.baselines.linearised")
+    X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+    frequencies = linearised.fastfood_frequencies(5, 8192, 0.1, seed=0)
+    assert frequencies.shape == (8192, 5)
+    angles = X @ frequencies.T
+    waves = np.concatenate((np.cos(angles), np.sin(angles)), axis=1) / np.sqrt(8192)
+    assert waves @ waves.T == pytest.approx(kernel_matrix(Kernel("rbf", 0.1), X, X), abs=0.06)
+
+
+def test_one_part_of_the_cascade_is_the_whole_problem():
+    X, y = disc(500, 2)
+    kernel = Kernel("rbf", 4.0)
+    whole = fit("direct", X, y, 10.0, kernel).facts["objective"]
+    assert fit("cascade", X, y, 10.0, kernel, parts=1).facts["objective"] == pytest.approx(
+        whole, rel=1e-4
+    )
+    first_round = fit("cascade", X, y, 10.0, kernel, parts=8)
+    assert first_round.facts["objective"] >= whole * (1 + 1e-4)
+    assert [point["parts"] for point in first_round.history] == [8, 4, 2, 1]
+
+
+def test_lasvm_comes_near_the_optimum_and_nearer_with_more_passes():
+    X, y = disc(500, 3)
+    kernel = Kernel("polynomial", 1.0, 1.0, 3)
+    best = fit("direct", X, y, 2.0, kernel).facts["objective"]
+    one = fit("lasvm", X, y, 2.0, kernel).facts["objective"]
+    three = fit("lasvm", X, y, 2.0, kernel, passes=3).facts["objective"]
+    assert best * (1 + 1e-4) <= three <= one + 1e-6 * abs(one)
+    assert three == pytest.approx(best, rel=0.02)
+
+
+def test_spsvm_has_a_history_that_gets_better():
+    X, y = disc(600, 4)
+    accuracy = lambda decide: float(np.mean((decide(X) > 0) == (y > 0)))  # noqa: E731
+    fitted = fit("spsvm", X, y, 10.0, Kernel("rbf", 4.0), basis=40, evaluate=accuracy)
+    sizes = [point["size"] for point in fitted.history]
+    assert sizes == sorted(set(sizes)) and sizes[-1] == 40
+    assert fitted.history[-1]["accuracy"] > fitted.history[0]["accuracy"]
+    seconds = [point["seconds"] for point in fitted.history]
+    assert seconds == sorted(seconds)
+
+
+def test_libsvm_agrees_with_the_direct_solver_where_a_bias_does_not_matter():
+    X, y = disc(600, 5)
+    kernel = Kernel("rbf", 4.0)
+    with_bias = fit("libsvm", X, y, 10.0, kernel)
+    without = fit("direct", X, y, 10.0, kernel)
+    assert with_bias.facts["objective"] == pytest.approx(without.facts["objective"], rel=0.05)
+    same = np.sign(with_bias.decision_function(X)) == np.sign(without.decision_function(X))
+    assert np.mean(same) > 0.97
+
+
+def test_a_part_of_one_class_is_solved():
+    X, y, kernel = lonely_points()
+    alpha = np.zeros(20)
+    Subproblems(X, y, 2.0, kernel, 1).solve(alpha, [np.flatnonzero(y > 0)], 1e-4)
+    assert alpha == pytest.approx(np.where(y > 0, 1.0, 0.0), abs=1e-3)
+    assert objective(kernel, X, alpha, 1) == pytest.approx(-0.5 * np.sum(y > 0), rel=1e-3)

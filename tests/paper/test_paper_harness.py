@@ -1,0 +1,175 @@
+"""The harness of examples/paper: cells, preparation, downloads, the paper's numbers, the page."""
+
+import bz2
+import hashlib
+import io
+import pickle
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+from bench.datasets import prepare  # noqa: E402
+from paper import EXPERIMENTS, fetch, problems, published, run  # noqa: E402
+from paper.cells import Cell, Results  # noqa: E402
+from paper.experiments import bound, grid, problem  # noqa: E402
+from paper.scales import SCALES  # noqa: E402
+
+from dcsvm.kernel.kernels import Kernel  # noqa: E402
+
+CELL = Cell("grid", "one", {"C": 2.0, "kernel": {"name": "rbf", "gamma": 0.5}})
+
+
+def test_a_cell_is_done_only_for_its_settings(tmp_path):
+    assert not CELL.is_done(tmp_path, 60)
+    CELL.save(tmp_path, {"status": "ok", "result": {"seconds": 1.5}})
+    assert CELL.is_done(tmp_path, 60)
+    assert Results(tmp_path).of(CELL) == {"seconds": 1.5}
+    other = Cell("grid", "one", {**CELL.settings, "C": 4.0})
+    assert not other.is_done(tmp_path, 60)
+    assert Results(tmp_path).of(other) is None
+    assert [path.name for path in tmp_path.rglob("*.json")] == ["one.json"]
+
+
+def test_a_cell_out_of_time_counts_for_that_limit_and_a_failed_one_never(tmp_path):
+    CELL.save(tmp_path, {"status": "timeout", "timeout": 60})
+    assert CELL.is_done(tmp_path, 60) and not CELL.is_done(tmp_path, 61)
+    assert Results(tmp_path).timeout(CELL) == 60
+    CELL.save(tmp_path, {"status": "failed", "timeout": 60})
+    assert not CELL.is_done(tmp_path, 60)
+
+
+def test_half_a_file_is_measured_again(tmp_path):
+    path = CELL.path(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text('{"settings": {"C"')
+    assert not CELL.is_done(tmp_path, 60)
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=lambda scale: scale.name)
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_cells_have_names_of_their_own(experiment, scale, tmp_path):
+    if experiment == "prediction":
+        pytest.importorskip("sklearn")
+    module = __import__(f"paper.experiments.{experiment}", fromlist=["cells"])
+    for names in (list(module.DATA_SETS), ["generated"]):
+        cells = module.cells(scale, names, 2)
+        assert cells and len({cell.path(tmp_path) for cell in cells}) == len(cells)
+        assert {cell.experiment for cell in cells} == {experiment}
+
+
+def test_measuring_resumes_and_is_written_up(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
+    from paper import report
+
+    monkeypatch.chdir(EXAMPLES)
+    where = ["--data", str(tmp_path / "none"), "--results", str(tmp_path / "results")]
+    measured = ["data_sets", *where]
+    first = CliRunner().invoke(run.main, measured)
+    assert first.exit_code == 0, first.output
+    assert "generated data" in first.output and "0 of 1 cells" in first.output
+    assert "failed" not in first.output
+    assert "1 of 1 cells" in CliRunner().invoke(run.main, measured).output
+    page = tmp_path / "RESULTS.md"
+    written = CliRunner().invoke(
+        report.main, [*where, "--out", str(page), "--plots", str(tmp_path / "plots")]
+    )
+    assert written.exit_code == 0, written.output
+    text = page.read_text()
+    assert "generated data" in text
+    for experiment in EXPERIMENTS:
+        assert f"## {report.TITLES[experiment]}" in text
+    assert (tmp_path / "plots" / "bound-generated.png").stat().st_size > 1000
+
+
+def test_a_cell_that_takes_too_long_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.chdir(EXAMPLES)
+    cell = grid.cell(SCALES["small"], "generated", 1, 1, "dcsvm", 1)
+    assert run.run_cell(cell, tmp_path, 0.01)["status"] == "timeout"
+
+
+def test_a_cell_that_fails_says_why(tmp_path, monkeypatch):
+    monkeypatch.chdir(EXAMPLES)
+    record = run.run_cell(bound.cell("covtype", 8, "random", 1), tmp_path, 60)
+    assert record["status"] == "failed" and "no such file" in record["message"]
+
+
+def test_stand_ins_are_taken_where_the_papers_set_is_not_there(tmp_path):
+    assert problems.available(("kddcup99", "covtype"), tmp_path) == ["generated"]
+    for name in ("kdd10.tr", "kdd10.te"):
+        (tmp_path / name).write_text("+1 1:1\n-1 2:0.5\n")
+    assert problems.available(("kddcup99", "covtype"), tmp_path) == ["kdd10"]
+    data = problems.load(problem("kdd10", 1), tmp_path)
+    assert data.X.shape == (1, 2) and data.X_test.tolist() == [[1, 0], [0, 0.5]]
+    assert data.y_test.tolist() == [1, -1]
+
+
+def test_cifar_is_animals_against_the_rest(tmp_path):
+    rng = np.random.default_rng(0)
+    with tarfile.open(tmp_path / "cifar-10-python.tar.gz", "w:gz") as archive:
+        for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]:
+            pixels = rng.integers(0, 256, (3, 3072), dtype=np.uint8)
+            content = pickle.dumps({b"labels": [0, 3, 9], b"data": pixels})
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    prepare("cifar", tmp_path, tmp_path)
+    X, y = problems.read(tmp_path / "cifar.te", None)
+    assert y.tolist() == [-1, 1, -1]
+    assert np.array_equal(X[:, : pixels.shape[1]], pixels[:, : X.shape[1]])
+    assert len(problems.read(tmp_path / "cifar.tr", None)[1]) == 15
+
+
+def test_webspam_is_scaled_by_the_training_rows(tmp_path):
+    lines = [f"{1 if i % 2 else -1} 1:{(i + 1) / 10} 3:4\n" for i in range(10)]
+    with bz2.open(tmp_path / "webspam_wc_normalized_unigram.svm.bz2", "wt") as file:
+        file.writelines(lines)
+    prepare("webspam", tmp_path, tmp_path)
+    X, y = problems.read(tmp_path / "webspam.tr", None)
+    assert X.shape == (8, 3) and X.max(axis=0).tolist() == [1, 0, 1]
+    assert len(problems.read(tmp_path / "webspam.te", None)[1]) == 2
+
+
+def test_a_download_is_checked_and_a_wrong_one_left_out(tmp_path):
+    content = b"+1 1:1\n"
+    served = tmp_path / "rows.bz2"
+    served.write_bytes(bz2.compress(content))
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for digest in (hashlib.sha256(content), hashlib.sha256(served.read_bytes())):
+        fetch.fetch(fetch.Source(served.as_uri(), digest.hexdigest()), folder)
+        assert (folder / "rows.bz2").read_bytes() == served.read_bytes()
+        (folder / "rows.bz2").unlink()
+    with pytest.raises(fetch.WrongChecksum):
+        fetch.fetch(fetch.Source(served.as_uri(), "0" * 64), folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_papers_grids_add_up_to_its_sums():
+    days = {"min": 1 / 1440, "h": 1 / 24, "days": 1}
+    for name, sums in published.GRID_SUMS.items():
+        for method, printed in sums.items():
+            value, unit = printed.split()
+            seconds = sum(
+                float(s.strip(">"))
+                for (data_set, _, _, m), (_, s) in published.grid().items()
+                if (data_set, m) == (name, method)
+            )
+            assert seconds / 86_400 == pytest.approx(float(value) * days[unit], rel=0.03)
+
+
+def test_the_bound_of_theorem_1_counts_pairs_between_clusters():
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    cluster = np.arange(60) % 4
+    kernel = Kernel("rbf", 0.3)
+    squares = ((X[:, None].astype(float) - X) ** 2).sum(axis=2)
+    K = np.exp(-0.3 * squares)
+    wanted = K[cluster[:, None] != cluster].sum()
+    assert bound.between(X, cluster, kernel, 1) == pytest.approx(wanted, rel=1e-5)

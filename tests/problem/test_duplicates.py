@@ -1,0 +1,86 @@
+"""Equal rows as one variable: the same problem, and every row gets its share back."""
+
+import numpy as np
+import pytest
+from reference import certificate, kernel_values, objective
+
+from dcsvm.data.rows import Rows
+from dcsvm.problem import duplicates
+from dcsvm.problem.duplicates import find_duplicates
+from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.algorithm import train_rows
+
+
+def repeated(n, n_distinct, seed=0, noise=0.1):
+    """Rows drawn with repetition, with labels that do not always agree for equal rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 9, size=(n_distinct, 3))[rng.integers(n_distinct, size=n)]
+    y = np.where((X.sum(1) % 3 == 0) ^ (rng.random(n) < noise), 1.0, -1.0)
+    return X.astype(np.float32), y
+
+
+def test_the_rows_of_a_variable_are_equal_and_of_one_label():
+    X, y = repeated(700, 60)
+    found = find_duplicates(Rows.from_array(X), y, np.ones(700))
+    assert np.array_equal(np.sort(found.rows), np.arange(700))
+    keys = set()
+    for variable in range(len(found.first)):
+        rows = found.rows[found.start[variable] : found.start[variable + 1]]
+        assert rows[0] == found.first[variable] and np.all(np.diff(rows) > 0)
+        assert np.all(X[rows] == X[rows[0]]) and np.all(y[rows] == y[rows[0]])
+        keys.add((*X[rows[0]], y[rows[0]]))
+    assert len(keys) == len(found.first)
+
+
+def test_few_duplicates_are_left_alone():
+    X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
+    X[1] = X[0]
+    assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
+
+
+def test_rows_with_the_same_hash_are_still_compared(monkeypatch):
+    zeros = lambda rows, values: np.zeros(rows.n_samples, np.uint64)  # noqa: E731
+    monkeypatch.setattr(duplicates, "_hash", zeros)
+    X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
+    assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 7.3])
+def test_shares_are_filled_one_after_the_other(C):
+    X, y = np.zeros((50, 2), np.float32), np.ones(50)
+    y[::2] = -1
+    found = find_duplicates(Rows.from_array(X), y, np.ones(50))
+    total = np.array([-3.25 * C, 25 * C])
+    place, own, share = found.split(np.array([0, 1]), total[None], np.full(2, C))
+    row, share = found.rows[own], share[0]
+    assert np.allclose(np.bincount(place, share), total)
+    assert np.all(np.abs(share) <= C)
+    first = share[place == 0]
+    assert row[place == 0].tolist() == [0, 2, 4, 6]
+    assert np.all(first[:3] == -C) and first[3] < 0
+    assert np.count_nonzero(place == 1) == 25
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+@pytest.mark.parametrize("C", [0.3, 20.0])
+def test_training_finds_the_optimum_of_all_rows(C, levels):
+    X, y = repeated(1500, 450, seed=2)
+    options = TrainOptions(C=C, gamma=0.7, levels=levels, threads=2, tolerance=1e-5)
+    model, report = train_rows(Rows.from_array(X), y, options)
+    K, problem = kernel_values(("rbf", 0.7, 0, 0), X, X), c_svc(y, C)
+    alpha = np.zeros(len(X))
+    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    assert report.converged
+    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
+    violation, gap = certificate(K, problem, alpha)
+    exact = objective(K, problem.linear, alpha)
+    assert abs(report.objective - exact) <= 1e-9 * abs(exact)
+    assert gap <= 1e-4 * abs(exact)
+    assert abs(report.duality_gap - gap) <= 0.05 * gap + 1e-6 * abs(exact)
+    assert report.n_sv == np.count_nonzero(alpha)
+    assert report.n_bsv == np.count_nonzero(np.abs(alpha) == C)
+    assert np.array_equal(model.exact.rows.dense, X[model.exact.row_numbers])
+    if levels:
+        assert np.array_equal(model.early.rows.dense, X[model.early.row_numbers])
+        assert len(set(model.early.row_numbers)) == len(model.early.row_numbers)

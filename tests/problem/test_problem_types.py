@@ -1,0 +1,199 @@
+"""Every problem type: optimal by an independent certificate, and svm-train's answer."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from reference import certificate, kernel_values
+
+import dcsvm
+from dcsvm.data.rows import Rows
+from dcsvm.problem import duplicates
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare
+from dcsvm.solving.report import Progress
+from dcsvm.training import algorithm as training
+
+GAMMA = 1.5
+TYPES = {
+    "c_svc": {},
+    "c_svc with bias": {"bias": True},
+    "weights": {"bias": True, "class_weights": {1.0: 3.0, 2.0: 0.5}},
+    "nu_svc": {"svm_type": "nu_svc", "nu": 0.3},
+    "one_class": {"svm_type": "one_class", "nu": 0.2},
+    "epsilon_svr": {"svm_type": "epsilon_svr", "epsilon": 0.05},
+    "nu_svr": {"svm_type": "nu_svr", "nu": 0.4},
+}
+LETTERS = {"nu_svc": "1", "one_class": "2", "epsilon_svr": "3", "nu_svr": "4"}
+
+
+def classes(n, n_classes, seed=0, repeats=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3)).astype(np.float32)
+    y = (np.floor(2.3 * X[:, 0] + 1.7 * X[:, 1] + 0.2 * rng.standard_normal(n)) % n_classes) + 1
+    again = rng.integers(0, n, repeats)
+    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
+
+
+def problem_for(name, n=500, repeats=60):
+    X, y = classes(n, 2 if "svr" in name or name == "one_class" else 3, repeats=repeats)
+    if "svr" in name:
+        y = np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
+    return X, y
+
+
+def solved(X, y, **options):
+    chosen = {"C": 4.0, "gamma": GAMMA, "threads": 2, "cache_mb": 50, "tolerance": 1e-4} | options
+    run = training.Run(prepare(Rows.from_array(X), y, TrainOptions(**chosen)), Progress())
+    return run, *run.run()
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+@pytest.mark.parametrize("name", TYPES)
+def test_the_solution_is_optimal_and_keeps_its_sums(name, levels):
+    X, y = problem_for(name)
+    run, _, report = solved(X, y, levels=levels, **TYPES[name])
+    K = kernel_values(("rbf", GAMMA, 0, 0), run.data.rows.dense, run.data.rows.dense)
+    total = 0.0
+    for part in run.formulation.parts():
+        problem, alpha = run.problem.part(part), run.alpha[part]
+        inside = K[np.ix_(problem.rows, problem.rows)]
+        violation, gap = certificate(inside, problem, alpha)
+        assert violation <= 1e-4
+        total += gap
+        for group in range(problem.n_groups):
+            own = problem.group == group
+            wanted = run.formulation.alpha[part][own].sum()
+            assert alpha[own].sum() == pytest.approx(wanted, abs=1e-9 * len(y))
+    assert report.converged
+    assert report.duality_gap >= total * (1 - 1e-6) - 1e-9
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if name != "c_svc"])
+def test_the_answer_is_that_of_svm_train(name, tmp_path):
+    if shutil.which("svm-train") is None:
+        pytest.skip("svm-train is not installed")
+    X, y = problem_for(name, repeats=0)
+    data = tmp_path / "data"
+    data.write_text(
+        "".join(
+            f"{label!r} " + " ".join(f"{k + 1}:{value!r}" for k, value in enumerate(row)) + "\n"
+            for label, row in zip(y.tolist(), X.astype(float).tolist(), strict=True)
+        )
+    )
+    options = TYPES[name]
+    command = ["svm-train", "-c", "4", "-g", str(GAMMA), "-e", "1e-4"]
+    command += ["-s", LETTERS.get(options.get("svm_type"), "0")]
+    command += ["-n", str(options.get("nu", 0.5)), "-p", str(options.get("epsilon", 0.1))]
+    for label, weight in options.get("class_weights", {}).items():
+        command += [f"-w{label:g}", str(weight)]
+    said = subprocess.run(
+        [*command, str(data), str(tmp_path / "model")], capture_output=True, text=True, check=True
+    ).stdout
+    _, model, report = solved(X, y, **options)
+    objectives = [float(value) for value in re.findall(r"obj = (\S+),", said)]
+    offsets = [float(value) for value in re.findall(r"rho = (\S+)", said)]
+    accuracy = 1e-3 if name == "nu_svc" else 2e-5  # of nu-SVC the square of a margin is in it
+    assert [p.objective for p in report.problems] == pytest.approx(objectives, rel=accuracy)
+    assert model.exact.rho == pytest.approx(offsets, abs=2e-3)
+    theirs = dcsvm.load_model(tmp_path / "model")
+    assert np.abs(model.decision_function(X) - theirs.decision_function(X)).max() < 5e-3
+    counts = [int(value) for value in re.findall(r"\bnSV = (\d+),", said)]
+    assert [p.n_sv for p in report.problems] == pytest.approx(counts, abs=4)
+    for parameter in ("nu", "C", "epsilon"):
+        found = re.findall(rf"^{parameter} = (\S+)$", said, re.M)
+        ours = [
+            p.parameter[1]
+            for p in report.problems
+            if p.parameter is not None and p.parameter[0] == parameter
+        ]
+        assert ours == pytest.approx([float(value) for value in found], rel=1e-2, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["c_svc", "c_svc with bias", "epsilon_svr"])
+def test_early_models_predict_nearly_as_well(name):
+    X, y = problem_for(name, n=3000, repeats=0)
+    _, model, report = solved(X, y, levels=1, **TYPES[name])
+    early, exact = model.predict(X, method="early"), model.predict(X)
+    if name == "epsilon_svr":
+        assert np.mean((early - y) ** 2) < 2 * np.mean((exact - y) ** 2) + 1e-3
+    else:
+        assert np.mean(early == y) > np.mean(exact == y) - 0.03
+
+
+def test_a_cluster_of_one_class_predicts_it():
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [rng.random((300, 2)), 50 + rng.random((300, 2)), 100 + rng.random((300, 2))]
+    )
+    y = np.repeat([1.0, 2.0, 3.0], 300)
+    for bias in (False, True):
+        model = dcsvm.train(X, y, C=1, gamma=1e-4, bias=bias, levels=1, branching=3, threads=1)
+        assert np.mean(model.predict(X, method="early") == y) == 1.0
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    for name in TYPES:
+        X, y = problem_for(name)
+        models = [solved(X, y, threads=threads, **TYPES[name])[1] for threads in (1, 3)]
+        assert np.array_equal(models[0].exact.coef, models[1].exact.coef)
+        assert np.array_equal(models[0].exact.rho, models[1].exact.rho)
+
+
+@pytest.mark.parametrize("name", ["c_svc", "c_svc with bias", "nu_svc", "epsilon_svr"])
+def test_probabilities_fit_rows_that_were_not_seen(name):
+    X, y = problem_for(name, n=900, repeats=0)
+    new, wanted = problem_for(name, n=901, repeats=0)
+    _, model, _ = solved(X, y, probability=True, **TYPES[name])
+    if name == "epsilon_svr":
+        residual = np.abs(model.predict(new) - wanted).mean()
+        assert 0.5 < model.probability.A[0] / residual < 2
+        return
+    values = model.predict_probability(new)
+    chosen = values[np.arange(len(new)), np.searchsorted(model.labels, wanted)]
+    order = np.argsort(model.labels)
+    chosen = values[:, order][np.arange(len(new)), wanted.astype(int) - 1]
+    assert np.allclose(values.sum(axis=1), 1)
+    assert -np.log(chosen).mean() < 0.75
+
+
+def test_an_infeasible_nu_is_refused():
+    X, y = classes(100, 2)
+    y[:] = 1
+    y[:5] = 2
+    with pytest.raises(ValueError, match="nu 0.9 is infeasible"):
+        dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, threads=1)
+
+
+@pytest.mark.parametrize("name", ["c_svc with bias", "nu_svc", "epsilon_svr"])
+def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
+    """Labels of equal rows that disagree: held out together they would predict each other."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (600, 3)).astype(np.float32)
+    y = (X.sum(axis=1) + rng.standard_normal(600) > 4.5).astype(float)
+    _, model, report = solved(X, y, probability=True, **TYPES[name])
+    assert report.n_merged > 400
+    if name == "epsilon_svr":
+        assert model.probability.A[0] < 0.5
+    else:
+        assert model.probability.A[0] < 0
+        chosen = model.labels[model.predict_probability(X).argmax(axis=1)]
+        assert np.mean(chosen == y) > 0.7
+    monkeypatch.setattr(duplicates, "WORTH_MERGING", 1.0)
+    _, apart, report = solved(X, y, probability=True, **TYPES[name])
+    assert report.n_merged == 0
+    assert np.allclose(model.probability.A, apart.probability.A, rtol=5e-3)
+    if name != "epsilon_svr":
+        assert np.allclose(model.probability.B, apart.probability.B, atol=5e-3)
+
+
+def test_what_a_type_has_not_is_refused_in_a_sentence():
+    X, y = classes(600, 2)
+    with pytest.raises(ValueError, match="no early models of nu_svc"):
+        dcsvm.train(X, y, svm_type="nu_svc", early=True, threads=1)
+    with pytest.raises(ValueError, match="one-class has no probabilities"):
+        dcsvm.train(X, y, svm_type="one_class", probability=True, threads=1)
+    with pytest.raises(ValueError, match="no margin between two classes"):
+        dcsvm.train(np.zeros((50, 2)), np.arange(50) % 2, svm_type="nu_svc", threads=1)

@@ -1,0 +1,383 @@
+"""Runs that are stopped or killed go on from their checkpoint; others' checkpoints are refused."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from reference import labelled_rows
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.model.file import load_model
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving import checkpoint, solving
+from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
+from dcsvm.solving.report import Progress
+from dcsvm.solving.solving import Solving
+from dcsvm.training.algorithm import train_rows
+
+LEVELS = {"levels": 3, "branching": 2, "early_level": 2}
+CASES = {
+    "levels": LEVELS,
+    "levels with bias": {**LEVELS, "bias": True},
+    "direct": {"levels": 0},
+    "regression": {"svm_type": "epsilon_svr", "levels": 1, "branching": 4},
+    "nu-SVC": {"svm_type": "nu_svc", "nu": 0.3},
+    "measured": {**LEVELS, "measure_levels": True},
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = labelled_rows(3000, 4, seed=5, noise=0.2)
+    return Rows.from_array(X), y
+
+
+def train(data, folder=None, *, resume=False, progress=None, **options):
+    chosen = {"C": 30.0, "gamma": 2.0, "threads": 2, "cache_mb": 50, "tolerance": 1e-5} | options
+    stop = getattr(progress, "stop", None)
+    kept = None if folder is None else Checkpoint(folder, resume=resume)
+    return train_rows(*data, TrainOptions(**chosen), progress, stop=stop, checkpoint=kept)
+
+
+class StopAt(Progress):
+    """Stops at the given one of all calls of `advance`, or after a level."""
+
+    def __init__(self, call=None, level=None):
+        self.stop, self.call, self.level, self.n_calls = _core.Stop(), call, level, 0
+        self.resumed = None
+
+    def resume(self, name):
+        self.resumed = name
+
+    def advance(self, *_where):
+        self.n_calls += 1
+        if self.n_calls == self.call:
+            self.stop.request()
+
+    def end_level(self, report):
+        if report.level == self.level:
+            self.stop.request()
+
+
+def stopped_or_nothing(data, folder, **how):
+    try:
+        return train(data, folder, **how)
+    except _core.Stopped:
+        return None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_stopped_again_and_again_ends_at_the_same_objective(data, name, tmp_path):
+    whole = train(data, **CASES[name])[1]
+    n_pieces, stopped = 0, True
+    while stopped:
+        progress = StopAt(call=3 + 5 * n_pieces)
+        trained = stopped_or_nothing(
+            data, tmp_path / "c", resume=n_pieces > 0, progress=progress, **CASES[name]
+        )
+        n_pieces += 1
+        stopped = trained is None or trained[1].stopped
+    model, report = trained
+    assert n_pieces > 1
+    assert report.converged
+    # nu-SVC's objective is divided by the square of its margin
+    rel = 1e-3 if name == "nu-SVC" else 1e-6
+    assert report.objective == pytest.approx(whole.objective, rel=rel)
+    assert len(report.levels) == len(whole.levels)
+    if CASES[name].get("measure_levels"):
+        assert all(level.distance is not None for level in report.levels)
+    if "early_level" in CASES[name]:
+        assert model.early.level == 2
+
+
+@pytest.mark.parametrize("level", [3, 2, 1])
+def test_from_the_end_of_a_level_the_bits_are_the_same(data, level, tmp_path):
+    whole = train(data, **LEVELS)[0]
+    train(data, tmp_path / "c", progress=StopAt(level=level), **LEVELS)
+    progress = StopAt()
+    model, report = train(data, tmp_path / "c", resume=True, progress=progress, **LEVELS)
+    assert progress.resumed == ("refine" if level == 1 else f"level {level - 1}")
+    assert report.converged
+    assert model.exact.coef.tobytes() == whole.exact.coef.tobytes()
+    assert model.early.coef.tobytes() == whole.early.coef.tobytes()
+    assert model.early.rows.dense.tobytes() == whole.early.rows.dense.tobytes()
+
+
+def test_a_stopped_run_has_the_last_level_as_its_early_model(data, tmp_path):
+    model, report = train(data, tmp_path / "c", progress=StopAt(level=3), **LEVELS)
+    assert (model.early.level, report.stopped, report.converged) == (3, True, False)
+    assert load_model(tmp_path / "c" / "early.model").early.level == 3
+    assert np.mean(model.predict(data[0], method="early") == data[1]) > 0.6
+
+
+def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    monkeypatch.setattr(solving, "VALUES_AT_ONCE", 100_000)
+    gradient_of, sizes = Solving.gradient_of, []
+
+    def counted(self, variables, *rest, float64, **more):
+        if float64:
+            sizes.append(len(variables))
+            if len(sizes) == n_before_kill:
+                raise KeyboardInterrupt
+        return gradient_of(self, variables, *rest, float64=float64, **more)
+
+    monkeypatch.setattr(Solving, "gradient_of", counted)
+    n_before_kill = None
+    model, report = train(data, tmp_path / "whole", **LEVELS)
+    n_checked = sum(sizes)
+    n_before_kill, sizes[:] = len(sizes) // 2, []
+    with pytest.raises(KeyboardInterrupt):
+        train(data, tmp_path / "c", **LEVELS)
+    n_done, n_before_kill, sizes[:] = sum(sizes[:-1]), None, []
+    resumed, again = train(data, tmp_path / "c", resume=True, **LEVELS)
+    assert 0 < sum(sizes) == n_checked - n_done
+    assert again.kernel_error == report.kernel_error
+    assert again.n_checked == report.n_checked
+    assert resumed.exact.coef.tobytes() == model.exact.coef.tobytes()
+
+
+def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypatch):
+    """Every state that was ever stored is one to go on from."""
+    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    saved, save = [], Checkpoint.save
+
+    def save_and_copy(self, *state):
+        save(self, *state)
+        saved.append(shutil.copytree(self.folder, tmp_path / f"copy{len(saved)}"))
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_copy)
+    whole = train(data, tmp_path / "c", **LEVELS)[1]
+    monkeypatch.undo()
+    assert len(saved) > 8
+    for folder in saved[:: max(1, len(saved) // 12)]:
+        report = train(data, folder, resume=True, **LEVELS)[1]
+        assert report.converged
+        assert report.objective == pytest.approx(whole.objective, rel=1e-6)
+
+
+def test_what_a_killed_process_was_writing_is_removed(data, tmp_path):
+    train(data, tmp_path / "c", progress=StopAt(level=3), **LEVELS)
+    (tmp_path / "c" / ".dcsvm-abc").write_text("half of a checkpoint")
+    kept = Checkpoint(tmp_path / "c", resume=True)
+    assert sorted(os.listdir(tmp_path / "c")) == ["early.model", "state"]
+    kept.remove()
+    assert not (tmp_path / "c").exists()
+
+
+def test_checkpoints_of_other_data_or_options_are_refused(data, tmp_path):
+    rows, y = data
+    stopped_or_nothing(data, tmp_path / "c", progress=StopAt(call=20), levels=0)
+    fewer = rows.take(np.arange(2999)), y[:2999]
+    other = Rows.from_array(rows.dense + np.float32(1.0)), y
+    flipped = rows, np.where(np.arange(3000) == 7, -y, y)
+    wrong = {
+        "data with 3000 rows, not 2999": (fewer, {}),
+        "data with other values": (other, {}),
+        "data with other labels": (flipped, {}),
+        "a run with C 30.0, not 31.0": (data, {"C": 31.0}),
+        "a run with gap unset, not 0.001": (data, {"gap": 1e-3}),
+        "a run with levels 0, not 2": (data, {"levels": 2}),
+    }
+    for sentence, (those, options) in wrong.items():
+        with pytest.raises(CheckpointError, match=re.escape(f"the checkpoint is of {sentence}")):
+            train(those, tmp_path / "c", resume=True, **({"levels": 0} | options))
+    assert train(data, tmp_path / "c", resume=True, levels=0, threads=1)[1].converged
+
+
+def test_a_checkpoint_is_neither_overwritten_nor_made_up(tmp_path, data):
+    with pytest.raises(CheckpointError, match="there is no checkpoint to resume"):
+        Checkpoint(tmp_path / "c", resume=True)
+    train(data, tmp_path / "c", progress=StopAt(level=3), **LEVELS)
+    with pytest.raises(CheckpointError, match="there is a checkpoint already"):
+        Checkpoint(tmp_path / "c")
+
+
+def test_damaged_checkpoints_give_one_sentence(data, tmp_path):
+    train(data, tmp_path / "c", progress=StopAt(level=2), **LEVELS)
+    path = tmp_path / "c" / "state"
+    text = path.read_bytes()
+    rng = np.random.default_rng(1)
+    damaged = [b"", text[:10], text[:-1], text + b"x", text[: len(text) // 2]]
+    for place in rng.integers(len(text), size=40):
+        changed = bytearray(text)
+        changed[place] ^= 1 << int(rng.integers(8))
+        damaged.append(bytes(changed))
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="the checkpoint is damaged"):
+            train(data, tmp_path / "c", resume=True, **LEVELS)
+
+
+def lies():
+    """Changes to a state that keep the file whole but make no sense."""
+    yield lambda header, arrays: header["state"].update(steps_done=99)
+    yield lambda header, arrays: header["state"].update(rng={"bit_generator": "MT19937"})
+    yield lambda header, arrays: header["state"].pop("report")
+    yield lambda header, arrays: header.update(run=[])
+    yield lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1])
+    yield lambda header, arrays: arrays.update(alpha=arrays["alpha"] + 1e9)
+    yield lambda header, arrays: arrays.update(known=arrays["known"] + np.uint8(7))
+    yield lambda header, arrays: arrays.update(gradient=np.full_like(arrays["alpha"], np.nan))
+    yield lambda header, arrays: arrays.update(begun_with=np.array([10**6], np.int32))
+    yield lambda header, arrays: arrays.update(whole_tolerance=np.zeros(0))
+    yield lambda header, arrays: arrays.pop("support_0")
+
+
+@pytest.mark.parametrize("number", range(len(list(lies()))))
+def test_checkpoints_that_lie_are_refused(data, tmp_path, number):
+    train(data, tmp_path / "c", progress=StopAt(level=2), **LEVELS)
+    path = tmp_path / "c" / "state"
+    header, arrays = checkpoint._parsed(path.read_bytes())
+    list(lies())[number](header, arrays)
+    header.pop("arrays")
+    path.write_bytes(b"".join(checkpoint._parts(header, arrays)))
+    with pytest.raises(CheckpointError, match="the checkpoint is damaged"):
+        train(data, tmp_path / "c", resume=True, **LEVELS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hears_sigint():
+    """Shells start commands in the background with SIGINT ignored, and those that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def command(*arguments):
+    code = "from dcsvm.cli.train import main; main()"
+    return [sys.executable, "-c", code, "-q", *map(str, arguments)]
+
+
+@pytest.fixture(scope="module")
+def slow_file(tmp_path_factory):
+    """A file that trains for long, on a fast machine too: large C on noise."""
+    X, y = labelled_rows(20_000, 6, seed=7, noise=0.4)
+    path = tmp_path_factory.mktemp("slow") / "slow.tr"
+    with open(path, "w", encoding="ascii") as file:
+        for label, row in zip(y, X, strict=True):
+            file.write(
+                f"{label:g} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(row)) + "\n"
+            )
+    return path
+
+
+SLOW = ["-c", 5000, "-g", 1, "-e", 1e-5, "-l", 0]
+
+
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_writes_what_there_is(slow_file, tmp_path, number):
+    model, report = tmp_path / "m", tmp_path / "r"
+    started = subprocess.Popen(
+        command(*SLOW, "--report", report, slow_file, model), stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(2.5)
+    started.send_signal(number)
+    said = started.communicate(timeout=60)[1]
+    assert started.returncode == 128 + number, said
+    assert "the model is usable" in said
+    assert json.loads(report.read_text())["stopped"] is True
+    assert load_model(model).exact.worth.converged is False
+    assert sorted(os.listdir(tmp_path)) == ["m", "r"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_second_signal_ends_at_once(slow_file, tmp_path):
+    started = subprocess.Popen(
+        command(*SLOW, slow_file, tmp_path / "m"), stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(2.5)
+    started.send_signal(signal.SIGINT)
+    said = started.stderr.readline()
+    started.send_signal(signal.SIGTERM)
+    said += started.communicate(timeout=60)[1]
+    assert "SIGINT: stopping; a second one ends at once" in said
+    # unless the model was written in between
+    assert (started.returncode, os.listdir(tmp_path)) in ((143, []), (130, ["m"]), (143, ["m"]))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_while_reading_ends_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    started = subprocess.Popen(
+        command(tmp_path / "pipe", tmp_path / "m"), stderr=subprocess.PIPE, text=True
+    )
+    with open(tmp_path / "pipe", "w", encoding="ascii"):
+        time.sleep(0.5)
+        started.send_signal(signal.SIGTERM)
+        said = started.communicate(timeout=60)[1]
+    assert (started.returncode, said) == (143, "interrupted\n")
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_time_limit_writes_what_there_is(slow_file, tmp_path):
+    start = time.monotonic()
+    done = subprocess.run(
+        command(*SLOW, "--time-limit", 2, slow_file, tmp_path / "m"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert time.monotonic() - start < 30
+    assert done.returncode == 3, done.stderr
+    assert "stopped at the time limit of 2 s, not converged: violation" in done.stderr
+    assert load_model(tmp_path / "m").exact is not None
+
+
+def test_a_time_limit_that_is_too_short_gives_no_model(slow_file, tmp_path):
+    done = subprocess.run(
+        command(*SLOW, "--time-limit", 0.001, slow_file, tmp_path / "m"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "stopped before anything was solved: there is no model" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_command_that_is_killed_goes_on(slow_file, tmp_path):
+    folder = tmp_path / "c"
+    both = ["--checkpoint", folder, "--resume", folder, slow_file, tmp_path / "m"]
+    easy = ["-c", 50, "-g", 1, "-e", 1e-4, "-l", 1, "-q"]
+    started = subprocess.Popen(command(*easy, *both))
+    wait_for(folder / "state")
+    started.kill()
+    started.wait()
+    done = subprocess.run(command(*easy, *both), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert load_model(tmp_path / "m").exact.worth.converged is True
+    assert not folder.exists()
+
+
+def test_options_that_do_not_go_together_are_refused(slow_file, tmp_path):
+    cases = {
+        ("--checkpoint", "a", "--resume", "b"): (2, "name different folders"),
+        ("--resume", tmp_path / "none"): (1, "there is no checkpoint to resume"),
+        ("-v", 3, "--time-limit", 5): (2, "--time-limit is not for cross validation"),
+        ("--time-limit", 0): (2, "--time-limit"),
+    }
+    for options, (status, said) in cases.items():
+        done = subprocess.run(
+            command(*options, slow_file), capture_output=True, text=True, cwd=tmp_path, timeout=60
+        )
+        assert done.returncode == status, done.stderr
+        assert said in done.stderr

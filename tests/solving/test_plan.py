@@ -1,0 +1,130 @@
+"""plan: which levels run, which is kept for early prediction, threads and memory."""
+
+import os
+
+import pytest
+
+from dcsvm.machine import default_cache_mb, default_threads
+from dcsvm import machine
+from dcsvm.solving.plan import Plan, make_plan
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "levels"),
+    [(1, ()), (3999, ()), (4000, (1,)), (15999, (1,)), (16000, (2, 1)), (64000, (3, 1)),
+     (464810, (3, 1)), (1024000, (5, 3, 1))],
+)  # fmt: skip
+def test_the_default_levels_are_the_early_one_every_second_finer_one_and_level_1(n_samples, levels):
+    chosen = make_plan(n_samples, None, 4, None)
+    assert chosen.levels == levels
+    assert chosen.skipped == ()
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "wanted", "levels", "skipped"),
+    [
+        (399, 1, (), (1,)),
+        (400, 1, (1,), ()),
+        (400, 3, (1,), (3, 2)),
+        (1600, 2, (2, 1), ()),
+        (25600, 4, (4, 3, 2, 1), ()),
+        (25599, 4, (3, 2, 1), (4,)),
+        (1, 5, (), (5, 4, 3, 2, 1)),
+        (10**6, 0, (), ()),
+    ],
+)
+def test_levels_of_fewer_than_a_hundred_rows_a_cluster_are_skipped(
+    n_samples, wanted, levels, skipped
+):
+    chosen = make_plan(n_samples, wanted, 4, None)
+    assert chosen.levels == levels
+    assert chosen.skipped == skipped
+
+
+@pytest.mark.parametrize(("wanted", "early"), [(1, 1), (2, 2), (3, 3), (4, 3), (6, 3), (0, None)])
+def test_the_early_level_has_branching_cubed_clusters_or_is_the_finest(wanted, early):
+    assert make_plan(10**7, wanted, 4, None).early_level == early
+
+
+def test_the_early_level_can_be_chosen():
+    assert make_plan(10**7, 4, 4, 2).early_level == 2
+    assert make_plan(10**7, 4, 4, 4).early_level == 4
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "levels", "early"), [(10**6, 2, 3), (10**6, 0, 1), (100, 3, 1), (10**6, 2, 0)]
+)
+def test_an_early_level_that_does_not_run_is_refused(n_samples, levels, early):
+    with pytest.raises(ValueError, match=f"early level {early} does not exist"):
+        make_plan(n_samples, levels, 4, early)
+
+
+def test_branching_other_than_four_counts_its_own_clusters():
+    assert make_plan(800, 3, 2, None) == Plan((3, 2, 1), (), 3, 2)
+    assert make_plan(800, 4, 2, None).skipped == (4,)
+    assert make_plan(3000, 2, 30, None) == Plan((1,), (2,), 1, 30)
+
+
+@pytest.mark.parametrize(("levels", "branching"), [(-1, 4), (2, 1), (2, 0), (None, -3)])
+def test_levels_and_branching_that_make_no_sense_are_refused(levels, branching):
+    with pytest.raises(ValueError, match="must be at least"):
+        make_plan(1000, levels, branching, None)
+
+
+def test_a_plan_describes_itself():
+    assert make_plan(10**6, 2, 4, None).describe() == "levels of 16, 4 clusters (early level 2)"
+    assert make_plan(10, None, 4, None).describe() == "no levels"
+    skipped = make_plan(1000, 3, 4, None).describe()
+    assert skipped.endswith("level 3, 2 skipped: fewer than 100 rows a cluster")
+
+
+@pytest.mark.parametrize(
+    ("text", "threads"), [("1", 1), ("3", 3), ("5,2", 5), (" 4 ", 4), ("64", 64)]
+)
+def test_openmps_variable_sets_the_threads(monkeypatch, text, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert default_threads() == threads
+
+
+@pytest.mark.parametrize("text", ["", "0", "-2", "many", "1.5", "\u00b2"])
+def test_a_variable_that_is_no_number_counts_for_nothing(monkeypatch, text):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    expected = default_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert default_threads() == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity on this system")
+def test_threads_follow_the_affinity_and_the_quota(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(6)))
+    for words, threads in (
+        (["max", "100000"], 6), (["250000", "100000"], 2), (["50000", "100000"], 1),
+        (["900000", "100000"], 6), ([], 6),
+    ):  # fmt: skip
+        monkeypatch.setattr(machine, "_cgroup_value", lambda name, words=words: words)
+        assert default_threads() == threads
+
+
+def test_memory_is_half_of_what_may_be_used_and_at_most_eight_gigabytes(monkeypatch):
+    pages = {"SC_PHYS_PAGES": 10**9, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    for words, megabytes in (
+        ([], 8000), (["max"], 8000), (["3000000000"], 1500), (["1000000"], 1), (["0"], 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(machine, "_cgroup_value", lambda name, words=words: words)
+        assert default_cache_mb() == megabytes
+
+
+def test_the_defaults_of_this_machine_are_usable(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert 1 <= default_threads() <= (os.cpu_count() or 1)
+    assert 1 <= default_cache_mb() <= 8000
+
+
+def test_dear_kernel_rows_leave_out_level_1_by_default():
+    plan = make_plan(10**7, None, 4, None, dear_rows=True)
+    assert plan.levels == (5, 3)
+    assert make_plan(5000, None, 4, None, dear_rows=True).levels == (1,)
+    assert plan.early_level == 3
+    assert make_plan(10**7, 6, 4, None, dear_rows=True).levels == (6, 5, 4, 3, 2, 1)

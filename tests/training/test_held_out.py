@@ -1,0 +1,152 @@
+"""Values of rows by the solutions of the folds that hold them out."""
+
+import numpy as np
+import pytest
+
+from dcsvm.data.rows import Rows
+from dcsvm.problem.folds import Folds
+from dcsvm.problem.formulation import in_folds
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare
+from dcsvm.solving.report import Progress
+from dcsvm.training.algorithm import Run, train_rows
+from dcsvm.training.held_out import (
+    alpha_without_held_out,
+    folds_for_probability,
+    folds_of,
+    formulation_of_folds,
+    held_out_values,
+)
+
+OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-6, "nu": 0.3}
+TYPES = {
+    "c_svc": {},
+    "bias": {"bias": True},
+    "nu_svc": {"svm_type": "nu_svc"},
+    "one_class": {"svm_type": "one_class"},
+    "epsilon_svr": {"svm_type": "epsilon_svr"},
+    "nu_svr": {"svm_type": "nu_svr"},
+}
+
+
+def rows_and_labels(n=240, n_classes=3, repeats=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3)).astype(np.float32)
+    y = np.floor(2 * X[:, 0] + 2 * X[:, 1] + 0.3 * rng.standard_normal(n)) % n_classes
+    again = rng.integers(0, n, repeats)
+    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
+
+
+def prepared_for(name, **how):
+    X, y = rows_and_labels(**how)
+    return X, y, prepare(Rows.from_array(X), y, TrainOptions(**OPTIONS | TYPES[name]))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_problems_of_a_fold_are_those_of_its_rows(name):
+    _, _, prepared = prepared_for(name)
+    folds = folds_of(prepared, 4)
+    together = formulation_of_folds(prepared, folds, [3, 1])
+    assert together.n_folds == 2
+    for k, fold in enumerate([3, 1]):
+        copies = folds.left(fold)
+        kept = np.flatnonzero(copies)
+        alone = prepared.task.formulate(prepared.values[kept], copies[kept])
+        own = together.variables_of_fold(k)
+        assert np.array_equal(together.problem.rows[own], kept[alone.problem.rows])
+        assert np.array_equal(together.problem.upper[own], alone.problem.upper)
+        assert np.array_equal(together.problem.linear[own], alone.problem.linear)
+        assert np.array_equal(together.alpha[own], alone.alpha)
+        assert together.parts_of_fold(k) == [
+            slice(own[0] + part.start, own[0] + part.stop) for part in alone.parts()
+        ]
+
+
+def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
+    _, _, prepared = prepared_for("c_svc")
+    without = np.where(prepared.values == 1, 0, prepared.copies)
+    both = in_folds(prepared.task.formulate, prepared.values, [without, prepared.copies])
+    assert np.flatnonzero(np.diff(both.start) == 0).tolist() == [0, 2]
+    assert [len(both.parts_of_fold(k)) for k in (0, 1)] == [1, 3]
+
+
+def test_entries_say_what_each_fold_holds_out():
+    fold, row = np.array([0, 1, 1, 0, 1, 0]), np.array([2, 2, 0, 1, 2, 1])
+    folds = Folds.of(fold, row, np.array([1.0, 1, 1, 1, 0.5, 1]))
+    assert folds.counts.tolist() == [2, 1, 1, 2]
+    assert folds.copies.tolist() == [2, 1, 1, 1.5]
+    assert np.array_equal(folds.fold[folds.entry], fold)
+    assert np.array_equal(folds.row[folds.entry], row)
+    assert folds.left(0).tolist() == [1, 0, 1.5]
+    assert folds.left(1).tolist() == [0, 2, 1]
+    assert folds.n_held([1]) == 3
+    learns = folds.learns(np.array([0, 1, 2, 1])[folds.row], 3)
+    assert learns.tolist() == [[True, False, True], [False, True, True]]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_held_out_values_are_those_of_a_model_of_the_other_rows(name):
+    X, y, prepared = prepared_for(name)
+    folds = folds_of(prepared, 3)
+    run = Run(prepared, Progress(), formulation_of_folds(prepared, folds, [2, 0]))
+    run.improve()
+    n_rows = 0
+    for entries, values in held_out_values(run, folds, [2, 0]):
+        n_rows += len(values)
+        fold = folds.fold[entries][0]
+        held = folds.fold[folds.entry] == fold
+        model, _ = train_rows(Rows.from_array(X[~held]), y[~held], prepared.options)
+        wanted = model.decision_function(X[held]).reshape(np.count_nonzero(held), -1)
+        found = values[folds.entry[held] - entries.start]
+        if len(model.labels):  # of pairs in the order in which the classes appear
+            order = [prepared.task.labels.tolist().index(label) for label in model.labels]
+            if order != sorted(order):
+                continue
+        assert np.allclose(found, wanted, atol=2e-4)
+    assert n_rows == np.count_nonzero((folds.fold == 0) | (folds.fold == 2))
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if name != "one_class"])
+def test_folds_end_in_the_same_values_wherever_they_start(name):
+    _, _, prepared = prepared_for(name)
+    whole = Run(prepared, Progress())
+    whole.improve()
+    folds = folds_for_probability(prepared)
+    formulation = formulation_of_folds(prepared, folds, range(5))
+    found = []
+    for start in (formulation.alpha, alpha_without_held_out(whole, folds, formulation)):
+        run = Run(prepared, Progress(), formulation)
+        run.begin_with(start.copy())
+        check_feasible(formulation, start)
+        run.extend_gradient()
+        run.conquer()
+        found.append(np.concatenate([v for _, v in held_out_values(run, folds, range(5))]))
+    assert np.allclose(*found, atol=2e-4)
+
+
+def check_feasible(formulation, alpha):
+    problem = formulation.problem
+    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
+    for part in formulation.parts():
+        for group in range(problem.n_groups):
+            own = part.start + np.flatnonzero(problem.group[part] == group)
+            assert alpha[own].sum() == pytest.approx(formulation.alpha[own].sum(), abs=1e-9)
+
+
+def test_a_class_of_one_row_has_probabilities():
+    X, y = rows_and_labels(repeats=0)
+    y[7] = 5.0
+    options = TrainOptions(**OPTIONS, probability=True)
+    model, _ = train_rows(Rows.from_array(X), y, options)
+    assert np.all(np.isfinite(model.probability.A))
+    assert np.all(np.isfinite(model.probability.B))
+
+
+def test_probabilities_of_folds_do_not_depend_on_threads():
+    found = []
+    for threads in (1, 3):
+        X, y = rows_and_labels()
+        options = TrainOptions(**OPTIONS | {"threads": threads, "probability": True})
+        found.append(train_rows(Rows.from_array(X), y, options)[0].probability)
+    assert np.array_equal(found[0].A, found[1].A)
+    assert np.array_equal(found[0].B, found[1].B)

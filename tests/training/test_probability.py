@@ -1,0 +1,112 @@
+"""The sigmoid and the Laplace noise against independent optimisers and known cases."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, xlog1py, xlogy
+
+from dcsvm.training.probability import fit_sigmoid, laplace_sigma, sigmoid
+
+
+def loss_of(A, B, values, is_first):
+    """Platt's loss, written from its definition."""
+    n_first = is_first.sum()
+    n_other = len(values) - n_first
+    target = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_other + 2))
+    p = expit(-(A * values + B))
+    return -np.sum(xlogy(target, p) + xlog1py(1 - target, -p))
+
+
+def drawn(n, A, B, seed, scale=1.0):
+    rng = np.random.default_rng(seed)
+    values = scale * rng.standard_normal(n)
+    return values, rng.random(n) < expit(-(A * values + B))
+
+
+@pytest.mark.parametrize(
+    ("n", "A", "B", "scale"),
+    [(2000, -2, 0.5, 1), (500, -0.1, -3, 1), (300, 0, 0, 1), (1000, 1.5, 0, 1), (50, -40, 3, 0.05),
+     (400, -0.01, 0.3, 200)],
+)  # fmt: skip
+def test_the_fit_is_the_minimum_an_independent_optimiser_finds(n, A, B, scale):
+    values, is_first = drawn(n, A, B, seed=n, scale=scale)
+    fitted = fit_sigmoid(values, is_first)
+    best = minimize(lambda at: loss_of(*at, values, is_first), (0.0, 0.0), method="Nelder-Mead",
+                    options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 10_000})  # fmt: skip
+    assert loss_of(*fitted, values, is_first) <= best.fun * (1 + 1e-9)
+    assert fitted == pytest.approx(tuple(best.x), rel=1e-4, abs=1e-5)
+
+
+def test_the_fit_recovers_the_sigmoid_that_drew_the_classes():
+    values, is_first = drawn(200_000, -1.7, 0.4, seed=5)
+    assert fit_sigmoid(values, is_first) == pytest.approx((-1.7, 0.4), abs=0.03)
+
+
+def test_swapped_classes_change_the_signs():
+    values, is_first = drawn(300, -2, 0.5, seed=2)
+    A, B = fit_sigmoid(values, is_first)
+    assert fit_sigmoid(-values, ~is_first) == pytest.approx((A, -B), rel=1e-6)
+
+
+def test_values_that_say_nothing_give_the_share_of_the_classes():
+    A, B = fit_sigmoid(np.zeros(100), np.arange(100) < 30)
+    assert A == 0
+    expected = (30 * 31 / 32 + 70 * 1 / 72) / 100  # the mean of the regularised targets
+    assert sigmoid(np.zeros(1), A, B)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_separable_values_stop_at_the_regularised_targets():
+    values = np.repeat([2.0, -2.0], [40, 60])
+    A, B = fit_sigmoid(values, values > 0)
+    assert sigmoid(values[[0, -1]], A, B) == pytest.approx([41 / 42, 1 / 62], abs=1e-5)
+
+
+@pytest.mark.parametrize("n_first", [0, 5])
+def test_one_class_is_likely_but_not_certain(n_first):
+    values = np.linspace(-1, 1, 5)
+    p = sigmoid(values, *fit_sigmoid(values, np.arange(5) < n_first))
+    assert np.allclose(p, 6 / 7 if n_first else 1 / 7, atol=1e-5)
+
+
+def test_huge_values_neither_overflow_nor_warn():
+    values = np.array([1e6, -1e6, 3e5, -2e5, 1e4, -1e4])
+    with np.errstate(all="raise", under="ignore"):
+        A, B = fit_sigmoid(values, np.array([True, False, True, False, False, True]))
+        p = sigmoid(np.array([1e300, -1e300]), A, B)
+    assert A < 0
+    assert np.array_equal(p, [1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "is_first", "message"),
+    [([1.0, np.nan], [True, False], "finite"), ([1.0], [True, False], "do not fit"),
+     ([], [], "do not fit")],
+)  # fmt: skip
+def test_values_that_cannot_be_fitted_are_refused(values, is_first, message):
+    with pytest.raises(ValueError, match=message):
+        fit_sigmoid(np.array(values), np.array(is_first, bool))
+
+
+def test_sigma_is_the_maximum_of_the_likelihood_where_nothing_lies_far_out():
+    residuals = np.random.default_rng(1).uniform(-3, 3, 500)
+    best = minimize(lambda s: 500 * np.log(2 * s[0]) + np.abs(residuals).sum() / s[0], [1.0],
+                    method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-10})  # fmt: skip
+    assert laplace_sigma(residuals) == pytest.approx(best.x[0], rel=1e-6)
+
+
+def test_sigma_leaves_out_what_is_beyond_five_standard_deviations():
+    residuals = np.array([1.0, -1.0] * 50 + [1000.0])
+    assert laplace_sigma(residuals) == 1.0
+    # mean 11/6: five standard deviations are 12.96
+    assert laplace_sigma(np.array([1.0, -1.0, 1.0, 1.0, -1.0, 6.0])) == pytest.approx(11 / 6)
+
+
+def test_sigma_of_laplace_noise_is_its_scale():
+    residuals = np.random.default_rng(2).laplace(scale=0.3, size=100_000)
+    assert laplace_sigma(residuals) == pytest.approx(0.3, rel=0.02)
+
+
+def test_sigma_of_nothing():
+    assert laplace_sigma(np.zeros(4)) == 0.0
+    with pytest.raises(ValueError, match="without residuals"):
+        laplace_sigma(np.array([]))

@@ -1,0 +1,170 @@
+"""One test per fault found: each failed once, and says what was wrong."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from reference import labelled_rows
+
+import dcsvm
+from dcsvm.machine import default_threads
+from dcsvm.model.file import load_model
+from dcsvm.model.reader import ModelError
+
+MODEL = """svm_type c_svc
+kernel_type polynomial
+degree 3
+gamma 0.5
+coef0 0
+nr_class 2
+total_sv 1
+rho 0
+label 1 -1
+nr_sv 1 0
+SV
+1 1:0.5
+dcsvm_section 3
+n_features 1
+rows dense
+row_numbers 1
+"""
+
+# Arguments that do not fit together; the core read or wrote outside its arrays.
+SETTING = """
+import resource
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+import numpy as np
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.problem.formulation import BoxProblem, c_svc
+from dcsvm.solving.iterate import Iterate
+
+def dense(d=5, n=50):
+    return _core.Points(Rows(n, d, dense=np.ones((n, d), np.float32)), 1)
+
+def sparse(indptr=(0, 1, 2), indices=(0, 1), d=5):
+    return _core.Points(Rows(2, d, indptr=np.array(indptr, np.int64),
+                             indices=np.array(indices, np.int32), values=np.ones(2, np.float32)), 1)
+
+def matrix(a, b, form=None):
+    _core.kernel_matrix(_core.Setup(2, 1.0, 0.0, 0, b, form), a, None, b, None, 1)
+
+def weighted(indptr=np.arange(51), columns=np.zeros(50), values=np.ones(50), n_columns=3):
+    p = dense()
+    weights = np.array(indptr, np.int64), np.array(columns, np.int32), values, n_columns
+    _core.kernel_product(_core.Setup(2, 1.0, 0.0, 0, p), p, None, p, None, weights, False, 1)
+
+def solve(start=(0, 50), members=np.arange(50), row=None, threads=1, n=50, group=None):
+    q = c_svc(np.where(np.arange(n) % 2, 1.0, -1.0), 1.0)
+    q = BoxProblem(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
+    p = dense()
+    _core.solve_clusters(_core.Setup(2, 1.0, 0.0, 0, p), p, q, np.array(start, np.int64),
+                         np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,
+                         10**6, threads, None)
+
+try:
+    {call}
+except ValueError:
+    print("refused")
+"""
+CALLS = {
+    "sides of different features": "matrix(dense(5), dense(3))",
+    "dense rows against sparse ones": "matrix(dense(5), sparse())",
+    "sparse rows against dense ones": "matrix(sparse(), dense(5))",
+    "the sparse form for dense rows": "matrix(dense(), dense(), 2)",
+    "a column beyond the features": "matrix(sparse(indices=(0, 10**8)), sparse(indices=(0, 10**8)))",  # noqa: E501
+    "row starts beyond the values": "sparse(indptr=(0, 10**9, 2))",
+    "a column beyond the weights": "weighted(columns=np.full(50, 10**8))",
+    "fewer columns than weights": "weighted(columns=np.zeros(49))",
+    "weight starts that fall": "weighted(indptr=[0, 10**9, *range(2, 51)])",
+    "a member that does not exist": "solve(members=np.full(50, 10**8))",
+    "cluster starts that fall": "solve(start=(0, 10**6, 50))",
+    "a first start below zero": "solve(start=(-5, 50))",
+    "a variable on a row that does not exist": "solve(row=np.full(50, 10**8, np.int32))",
+    "more variables than rows": "solve(n=60, members=np.arange(60), start=(0, 60))",
+    "a group below -1": "solve(group=np.full(50, -7, np.int8))",
+    "no threads": "solve(threads=0)",
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_core_arguments_that_do_not_fit_are_refused_instead_of_crashing(kind):
+    code = SETTING.replace("{call}", CALLS[kind])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_float64_gradient_reaches_the_solver():
+    """solve_clusters started from zeros instead of the gradient given, and called that converged."""  # noqa: E501
+    X, y = labelled_rows(800, 4, seed=6, noise=0.25)
+    model = dcsvm.train(X, y, C=1000.0, gamma=1.0, levels=0, tolerance=1e-5, threads=1, cache_mb=50)
+    assert model.exact is not None  # train warns, which is an error here, when not converged
+
+
+def test_threads_of_a_digit_that_is_no_number_are_ignored(monkeypatch):
+    """int() refuses digits like a superscript two, which isdigit() accepts."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "\u00b2")
+    assert default_threads() >= 1
+
+
+def test_the_bias_of_a_model_written_by_libsvm_counts(tmp_path):
+    """Prediction left out the bias that load_model had read from rho."""
+    path = tmp_path / "m"
+    path.write_text(MODEL.partition("dcsvm_section")[0].replace("rho 0", "rho -5"))
+    assert load_model(path).decision_function(np.zeros((1, 1))).tolist() == [5.0]
+
+
+def test_a_training_report_comes_with_the_model():
+    """dcsvm.train promised model.report and dropped it."""
+    X, y = labelled_rows(50, 3, seed=1)
+    assert dcsvm.train(X, y, threads=1).report.converged
+
+
+def test_labels_that_are_not_finite_are_refused():
+    """nan became a class of its own."""
+    y = np.where(np.arange(20) < 3, np.nan, 1.0)
+    with pytest.raises(ValueError, match="label|finite"):
+        dcsvm.train(np.ones((20, 2)), y, threads=1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("degree 3", "degree " + "9" * 30), ("row_numbers 1", "row_numbers " + "9" * 30),
+     ("row_numbers 1", "row_numbers 0"), ("row_numbers 1", "row_numbers \u00b2"),
+     ("n_features 1\n", f"n_features {'9' * 30}\n"), ("n_features 1\n", "n_features 2147483647\n")],
+    ids=["degree", "row-number", "row-number-zero", "row-number-digit", "features", "features-beyond"],  # noqa: E501
+)  # fmt: skip
+def test_a_model_with_a_number_out_of_range_is_refused(tmp_path, old, new):
+    """OverflowError came out of NumPy or Cython; a huge n_features was allocated."""
+    path = tmp_path / "m"
+    path.write_text(MODEL)
+    load_model(path)
+    path.write_text(MODEL.replace(old, new), encoding="utf-8")
+    with pytest.raises(ModelError):
+        model = load_model(path)
+        if "degree" in new:
+            model.predict(np.ones((1, 1)))
+
+
+def test_naive_sums_have_no_constants_of_clusters_with_one_class():
+    """Without a bias a cluster of one class added 1 to the sum everywhere: 60 % instead of 86."""
+    X, y = labelled_rows(400, 2, seed=1)
+    X[::2] += 9
+    y[::2] = 1
+    model = dcsvm.train(X, y, gamma=2, levels=1, branching=2, threads=1)
+    early = model.early
+    assert np.abs(early.rho).max() == 1
+    squared = ((X[:, None].astype(float) - early.rows.dense) ** 2).sum(axis=2)
+    expected = np.exp(-2 * squared) @ early.coef[0]
+    assert model.decision_function(X, method="naive") == pytest.approx(expected, abs=1e-4)
+
+
+def test_merged_rows_at_their_bound_are_counted_as_such():
+    """The last of equal rows got C less a rounding error: n_bsv was 980 instead of 1041."""
+    X, y = labelled_rows(100, 3, seed=1, noise=0.3)
+    again = np.random.default_rng(0).integers(0, 100, 700)
+    report = dcsvm.train(X[again], y[again], C=0.3, gamma=2, threads=1).report
+    assert report.n_merged > 500
+    assert report.n_bsv == report.problems[0].n_bsv > 300

@@ -1,0 +1,616 @@
+"""training and the Python API: the same answer by every way there is, and honest reports."""
+
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import scipy.sparse
+from reference import (
+    certificate,
+    kernel_values,
+    labelled_rows,
+    objective,
+    solve_reference,
+)
+
+import dcsvm
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.model.model import Model
+from dcsvm.model.parts import Worth
+from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.report import LevelReport, Progress, report_dict
+from dcsvm.training.algorithm import EARLY_TOLERANCE, train_rows
+
+KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
+
+
+def train(X, y, progress=None, **options):
+    chosen = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "levels": 0} | options
+    stop = getattr(progress, "stop", None)
+    return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), progress, stop=stop)
+
+
+def full_alpha(model, n_samples):
+    alpha = np.zeros(n_samples)
+    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    return alpha
+
+
+def relative(a, b):
+    return abs(a - b) / abs(b)
+
+
+# ------------------------------------------------------------------------------- the same answer
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel[0])
+def test_a_trained_model_is_the_optimum_of_the_reference(kernel):
+    X, y = labelled_rows(300, 4, seed=1)
+    name, gamma, coef0, degree = kernel
+    model, report = train(X, y, kernel=name, gamma=gamma, coef0=coef0, degree=degree, C=2.0,
+                          tolerance=1e-5)  # fmt: skip
+    K = kernel_values(kernel, X, X)
+    problem = c_svc(y, 2.0)
+    best = objective(K, problem.linear, solve_reference(K, problem)[0])
+    alpha = full_alpha(model, 300)
+    assert report.converged
+    assert relative(report.objective, best) <= 1e-6
+    assert relative(objective(K, problem.linear, alpha), best) <= 1e-6
+    values = model.decision_function(X)
+    assert np.abs(values - K @ alpha).max() <= 1e-6 * (1 + np.abs(alpha).sum())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"levels": 1}, {"levels": 2, "branching": 3}, {"levels": 1, "clustering": "kmeans"},
+     {"levels": 1, "sample": 7}, {"levels": 3, "branching": 2, "seed": 5}],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel[0])
+def test_dividing_first_does_not_change_the_objective(wavy, kernel, options):
+    X, y = wavy
+    name, gamma, coef0, degree = kernel
+    settings = {"kernel": name, "gamma": gamma, "coef0": coef0, "degree": degree, "C": 1.0,
+                "tolerance": 1e-5}  # fmt: skip
+    _, direct = train(X, y, **settings)
+    _, divided = train(X, y, **settings, **options)
+    assert direct.converged
+    assert divided.converged
+    assert divided.levels
+    assert relative(divided.objective, direct.objective) <= 1e-6
+
+
+def test_the_warm_start_is_worth_as_much_as_the_cold_one(wavy):
+    X, y = wavy
+    cold, _ = train(X, y, tolerance=1e-6)
+    warm, _ = train(X, y, tolerance=1e-6, levels=2, branching=2)
+    difference = cold.decision_function(X) - warm.decision_function(X)
+    assert np.abs(difference).max() <= 1e-3
+    assert np.array_equal(cold.exact.row_numbers, warm.exact.row_numbers)
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+def test_swapped_labels_turn_the_decision_values(wavy, levels):
+    X, y = wavy
+    model, report = train(X, y, levels=levels, tolerance=1e-5)
+    turned, turned_report = train(X, -y, levels=levels, tolerance=1e-5)
+    assert relative(turned_report.objective, report.objective) <= 1e-6
+    assert np.abs(model.decision_function(X) + turned.decision_function(X)).max() <= 1e-2
+    assert model.labels.tolist() == turned.labels.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+def test_the_order_of_rows_does_not_change_the_objective(wavy, levels):
+    X, y = wavy
+    order = np.random.default_rng(2).permutation(len(X))
+    _, report = train(X, y, levels=levels, tolerance=1e-5)
+    _, shuffled = train(X[order], y[order], levels=levels, tolerance=1e-5)
+    assert relative(shuffled.objective, report.objective) <= 1e-6
+
+
+def test_duplicate_rows_with_half_the_cost_are_the_same_problem():
+    X, y = labelled_rows(200, 4, seed=3)
+    _, once = train(X, y, C=2.0, tolerance=1e-5)
+    _, twice = train(np.repeat(X, 2, axis=0), np.repeat(y, 2), C=1.0, tolerance=1e-5)
+    assert relative(twice.objective, once.objective) <= 1e-6
+
+
+@pytest.mark.parametrize("pair", [(1.0, 2.0), (0.0, 1.0), (-3.5, 1e-3), (7.0, -1.0), (1e300, 5.0)])
+def test_any_two_labels_give_the_same_model(wavy, pair):
+    X, y = wavy
+    assert y[0] == 1
+    plain, _ = train(X, y)
+    model, _ = train(X, np.where(y > 0, *pair))
+    assert model.labels.tolist() == list(pair)
+    assert model.exact.coef[0].tobytes() == plain.exact.coef[0].tobytes()
+    assert np.array_equal(model.predict(X), np.where(plain.predict(X) > 0, *pair))
+
+
+def test_the_first_label_is_positive_except_that_plus_one_precedes_minus_one(wavy):
+    X, y = wavy
+    model, _ = train(X, np.where(y > 0, 2.0, 1.0))
+    assert model.labels.tolist() == [2.0, 1.0]
+    model, _ = train(X, -y)
+    assert model.labels.tolist() == [1.0, -1.0]
+    positive = model.decision_function(X) > 0
+    assert np.mean((-y > 0) == positive) > 0.8
+
+
+@pytest.mark.parametrize("options", [{"levels": 0}, {"levels": 1}, {"levels": 2, "branching": 3}])
+def test_threads_do_not_change_a_bit_of_alpha(wavy, options):
+    X, y = wavy
+    results = set()
+    for threads in (1, 2, 3):
+        model, report = train(X, y, threads=threads, tolerance=1e-4, **options)
+        results.add((model.exact.coef[0].tobytes(), model.exact.row_numbers.tobytes(),
+                     report.objective, report.violation, report.kernel_error))  # fmt: skip
+    assert len(results) == 1
+
+
+def test_a_second_run_gives_the_same_bits_and_another_seed_another_partition(wavy):
+    X, y = wavy
+    first, again, other = (train(X, y, levels=1, seed=seed, sample=50)[0] for seed in (1, 1, 2))
+    assert first.exact.coef[0].tobytes() == again.exact.coef[0].tobytes()
+    sample = first.early.partition.sample.dense
+    assert sample.tobytes() == again.early.partition.sample.dense.tobytes()
+    assert sample.tobytes() != other.early.partition.sample.dense.tobytes()
+
+
+def test_sparse_and_dense_rows_have_the_same_objective():
+    X, y = labelled_rows(300, 100, seed=4)
+    keep = np.random.default_rng(5).random(X.shape) < 0.04
+    X = np.where(keep, X, np.float32(0))
+    sparse = Rows.from_array(X)
+    assert not sparse.is_dense
+    dense = sparse.in_form_of(Rows(0, 100, dense=np.empty((0, 100), np.float32)), 1)
+    options = TrainOptions(C=4.0, gamma=0.5, threads=1, cache_mb=50, levels=0, tolerance=1e-5)
+    (a, first), (b, second) = (train_rows(rows, y, options) for rows in (sparse, dense))
+    assert relative(first.objective, second.objective) <= 1e-6
+    assert np.abs(a.decision_function(X) - b.decision_function(X)).max() <= 1e-3
+
+
+# ----------------------------------------------------------------------------- reports, progress
+
+
+def test_the_report_says_what_can_be_recomputed(wavy, trained):
+    X, y = wavy
+    model, report = trained
+    alpha = full_alpha(model, len(X))
+    K, problem = kernel_values(("rbf", 2.0, 0, 0), X, X), c_svc(y, 4.0)
+    violation, gap = certificate(K, problem, alpha)
+    assert report.converged
+    assert abs(report.objective - objective(K, problem.linear, alpha)) <= 1e-6 * abs(
+        report.objective
+    )
+    assert abs(report.violation - violation) <= 1e-5
+    assert abs(report.duality_gap - gap) <= 0.05 * gap + 1e-3
+    assert 0 <= report.kernel_error <= np.abs(alpha).sum() * 2**-24
+    assert report.n_sv == np.count_nonzero(alpha) == len(model.exact.coef[0])
+    assert report.n_bsv == np.count_nonzero(np.abs(alpha) == 4.0)
+    assert report.kernel_evaluations > 0
+    assert report.threads == 2
+    assert report.seconds_train >= report.seconds_verify > 0
+
+
+def test_every_level_is_reported_from_the_finest(wavy):
+    X, y = wavy
+    _, report = train(X, y, levels=3, branching=2)
+    assert [level.level for level in report.levels] == [3, 2, 1]
+    for level in report.levels:
+        assert 1 <= level.n_clusters <= 2**level.level
+        assert len(X) / level.n_clusters <= level.largest_cluster <= len(X)
+        assert 0 < level.n_sv <= len(X)
+        assert level.seconds_clustering > 0
+        assert level.seconds_training > 0
+    # merging clusters can only couple what was apart: for a psd kernel with block-diagonal start
+    assert all(level.objective <= report.objective * 0.9 for level in report.levels)
+    assert [len(rows) for rows in report.support_by_level] == [v.n_sv for v in report.levels]
+    values = report_dict(report)
+    assert {field.name for field in fields(LevelReport)} == set(values["levels"][0])
+    for key in ("objective", "violation", "duality_gap", "kernel_error", "n_sv", "n_bsv",
+                "converged", "kernel_evaluations", "threads"):  # fmt: skip
+        assert values[key] is not None
+
+
+def test_certify_checks_every_row_in_float64(wavy):
+    X, y = wavy
+    model, report = train(X, y, certify=True, tolerance=1e-4)
+    K, problem = kernel_values(("rbf", 2.0, 0, 0), X, X), c_svc(y, 4.0)
+    violation, gap = certificate(K, problem, full_alpha(model, len(X)))
+    assert report.kernel_error == 0
+    assert abs(report.violation - violation) <= 1e-9
+    assert abs(report.duality_gap - gap) <= 1e-7
+    assert violation <= 1e-4
+
+
+@pytest.mark.parametrize("wanted", [1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize("options", [{}, {"levels": 1}, {"kernel": "linear", "C": 0.1}], ids=str)
+def test_a_relative_gap_that_is_asked_for_is_reached(wavy, wanted, options):
+    X, y = wavy
+    model, report = train(X, y, gap=wanted, **options)
+    C = options.get("C", 4.0)
+    K = kernel_values((options.get("kernel", "rbf"), 2.0, 0, 0), X, X)
+    alpha, problem = full_alpha(model, len(X)), c_svc(y, C)
+    gap = certificate(K, problem, alpha)[1]
+    assert report.converged
+    assert report.relative_gap <= wanted
+    assert gap <= 1.1 * wanted * abs(objective(K, problem.linear, alpha)) + 1e-9
+
+
+def test_a_gap_below_what_the_arithmetic_can_certify_is_not_converged(wavy):
+    X, y = wavy
+    _, report = train(X, y, gap=1e-30)
+    assert not report.converged
+    assert 0 <= report.relative_gap < 1e-9
+
+
+def test_a_gap_needs_a_kernel_that_has_one(wavy):
+    with pytest.raises(ValueError, match="cannot be stated for the kernel sigmoid"):
+        train(*wavy, kernel="sigmoid", gap=1e-3)
+    with pytest.raises(ValueError, match="gap must be positive"):
+        train(*wavy, gap=0.0)
+
+
+def test_the_objective_does_not_rest_on_kernel_values_that_show_in_it():
+    """With a large C the rounding of float32 kernel values adds up over bounded variables."""
+    X, y = labelled_rows(2500, 6, seed=3)
+    model, report = train(X, y, C=1000.0, gamma=0.02, tolerance=1e-2)
+    K = kernel_values(("rbf", 0.02, 0, 0), X, X)
+    exact = objective(K, c_svc(y, 1000.0).linear, full_alpha(model, len(X)))
+    assert relative(report.objective, exact) <= 1e-6
+
+
+def test_an_indefinite_kernel_has_no_gap(wavy):
+    X, y = wavy
+    model, report = train(X, y, kernel="sigmoid", gamma=0.5, coef0=-0.5, levels=1)
+    assert report.converged
+    assert report.duality_gap is None
+    assert report.objective < 0
+    _, negative = train(X, y, kernel="polynomial", gamma=0.5, coef0=-1.0, degree=2, C=0.1)
+    assert negative.duality_gap is None
+
+
+@pytest.mark.parametrize("certify", [False, True])
+def test_a_small_tolerance_is_reached_with_float64_kernel_values(certify):
+    X, y = labelled_rows(800, 4, seed=6, noise=0.25)
+    model, report = train(X, y, C=1000.0, gamma=1.0, tolerance=1e-5, certify=certify)
+    K, problem = kernel_values(("rbf", 1.0, 0, 0), X, X), c_svc(y, 1000.0)
+    alpha = full_alpha(model, len(X))
+    float32_error = np.abs((K.astype(np.float32) - K) @ alpha).max()
+    assert float32_error > 1e-6, "this problem does not need float64"
+    violation, _ = certificate(K, problem, alpha)
+    assert report.converged
+    assert violation <= 1.001e-5
+
+
+def test_convergence_is_claimed_only_for_the_float64_violation():
+    for C in (10.0, 300.0, 10000.0):
+        X, y = labelled_rows(300, 3, seed=7, noise=0.2)
+        model, report = train(X, y, C=C, gamma=3.0, tolerance=1e-5)
+        K = kernel_values(("rbf", 3.0, 0, 0), X, X)
+        violation, _ = certificate(K, c_svc(y, C), full_alpha(model, 300))
+        # at most 300 rows are all checked, so the reported violation is the true one
+        assert abs(report.violation - violation) <= 1e-8 + 1e-12 * C
+        assert report.converged == (violation <= 1e-5) or abs(violation - 1e-5) < 1e-9
+
+
+def test_a_limit_of_iterations_gives_a_usable_model_that_did_not_converge(wavy):
+    X, y = wavy
+    for levels in (0, 1):
+        model, report = train(X, y, levels=levels, max_iterations=20)
+        assert not report.converged
+        assert report.violation > 1e-3
+        assert np.all(np.isfinite(model.decision_function(X)))
+
+
+class Recorder(Progress):
+    def __init__(self, stop_in=None):
+        self.begun, self.levels, self.ended, self.stop_in = [], [], [], stop_in
+        self.stop = _core.Stop()
+
+    def begin(self, name, n_rows):
+        self.begun.append((name, n_rows))
+        if name == self.stop_in:
+            self.stop.request()
+
+    def advance(self, rows_done, violation, n_active):
+        assert rows_done >= 0
+
+    def end_level(self, report):
+        self.levels.append(report.level)
+
+    def end(self, name, seconds, n_sv):
+        self.ended.append(name)
+
+
+def test_progress_hears_of_every_phase(wavy):
+    X, y = wavy
+    progress = Recorder()
+    train(X, y, progress, levels=2, branching=2)
+    assert [name for name, _ in progress.begun] == ["level 2", "level 1", "refine", "conquer"]
+    assert progress.begun[0][1] == progress.begun[3][1] == len(X)
+    assert progress.levels == [2, 1]
+    assert progress.ended == ["refine", "conquer"]
+
+
+def test_a_stop_before_anything_is_solved_gives_no_model(wavy):
+    with pytest.raises(_core.Stopped):
+        train(*wavy, Recorder("level 2"), levels=2, branching=2)
+
+
+@pytest.mark.parametrize("phase", ["level 1", "refine", "conquer"])
+def test_a_stop_gives_an_honest_model(wavy, phase):
+    X, y = wavy
+    model, report = train(X, y, Recorder(phase), levels=2, branching=2, tolerance=1e-6)
+    assert not report.converged
+    K = kernel_values(("rbf", 2.0, 0, 0), X, X)
+    violation, _ = certificate(K, c_svc(y, 4.0), full_alpha(model, len(X)))
+    assert abs(report.violation - violation) <= 1e-4
+    assert model.early.level == 2
+    assert report.stopped
+    assert model.exact.worth == Worth(False, report.violation, report.duality_gap)
+    assert np.all(np.isfinite(model.decision_function(X)))
+
+
+def test_an_exception_inside_progress_comes_out_of_training(wavy):
+    X, y = wavy
+
+    class Failing(Progress):
+        def advance(self, *event):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(X, y, Failing())
+
+
+# ---------------------------------------------------------------------------------- early models
+
+
+def test_stopping_early_gives_local_models_only(wavy, wavy_test):
+    X, y = wavy
+    model, report = train(X, y, levels=1, early=True)
+    assert model.exact is None
+    assert model.early.level == 1
+    assert report.objective is None
+    assert len(report.levels) == 1
+    assert report.converged
+    values = model.decision_function(X)
+    assert np.array_equal(values, model.decision_function(X, method="early"))
+    assert np.mean(model.predict(wavy_test[0]) == wavy_test[1]) > 0.8
+    with pytest.raises(ValueError, match="no exact solution"):
+        model.decision_function(X, method="exact")
+
+
+def test_the_early_level_is_the_same_whether_training_stops_there_or_not(wavy, trained):
+    X, y = wavy
+    model, _ = trained
+    early, _ = train(X, y, levels=1, early=True)
+    assert early.early.coef[0].tobytes() == model.early.coef[0].tobytes()
+    assert np.array_equal(early.predict(X), model.predict(X, method="early"))
+
+
+def test_each_local_model_is_the_optimum_of_its_cluster(wavy, trained):
+    X, y = wavy
+    model, report = trained
+    early = model.early
+    cluster = early.partition.assign(Rows.from_array(X), 1)
+    assert np.array_equal(early.cluster, np.sort(early.cluster))
+    assert np.array_equal(early.cluster, cluster[early.row_numbers])
+    alpha = np.zeros(len(X))
+    alpha[early.row_numbers] = early.coef[0]
+    K, total = kernel_values(("rbf", 2.0, 0, 0), X, X), 0.0
+    for number in range(early.partition.n_clusters):
+        own = np.flatnonzero(cluster == number)
+        problem = c_svc(y[own], 4.0)
+        assert certificate(K[np.ix_(own, own)], problem, alpha[own])[0] <= 1.01 * EARLY_TOLERANCE
+        total += objective(K[np.ix_(own, own)], problem.linear, alpha[own])
+    assert abs(total - report.levels[-1].objective) <= 1e-6 * abs(total)
+
+
+def test_early_and_naive_values_are_the_paper_s_equations(wavy_test, trained):
+    model, _ = trained
+    early, T = model.early, wavy_test[0]
+    K = kernel_values(("rbf", 2.0, 0, 0), T, early.rows.dense) * early.coef[0]
+    cluster = early.partition.assign(Rows.from_array(T), 1)
+    own = np.where(cluster[:, None] == early.cluster, K, 0).sum(axis=1)
+    limit = 1e-6 * np.abs(early.coef[0]).sum()
+    assert np.abs(model.decision_function(T, method="early") - own).max() <= limit
+    assert np.abs(model.decision_function(T, method="naive") - K.sum(axis=1)).max() <= limit
+
+
+def test_a_model_without_an_early_level_says_so(wavy):
+    X, y = wavy
+    model, _ = train(X, y, levels=0)
+    for method in ("early", "naive", "bcm"):
+        with pytest.raises(ValueError, match="no early level"):
+            model.predict(X, method=method)
+    with pytest.raises(ValueError, match="method must be one of"):
+        model.predict(X, method="fast")
+    with pytest.raises(ValueError, match="no early level"):
+        train(X[:50], y[:50], levels=None, early=True)
+
+
+# ------------------------------------------------------------------------------------ prediction
+
+
+@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
+def test_threads_and_pieces_do_not_change_a_bit_of_a_prediction(
+    wavy_test, trained, method, monkeypatch
+):
+    model, T = trained[0], wavy_test[0]
+    whole = model.decision_function(T, method=method)
+    for threads in (2, 3, 7):
+        assert (
+            model.decision_function(T, method=method, threads=threads).tobytes() == whole.tobytes()
+        )
+    monkeypatch.setattr("dcsvm.model.predict.PREDICTED_AT_ONCE", 64)
+    assert model.decision_function(T, method=method).tobytes() == whole.tobytes()
+    one = np.concatenate([model.decision_function(row[None], method=method) for row in T])
+    assert one.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("method", ["exact", "early", "naive"])
+def test_test_rows_may_have_fewer_or_more_features(wavy_test, trained, method):
+    model, T = trained[0], wavy_test[0]
+    cut = T.copy()
+    cut[:, 2:] = 0
+    full = model.decision_function(cut, method=method)
+    assert np.allclose(model.decision_function(cut[:, :2], method=method), full, atol=1e-6)
+    wide = np.concatenate((T, np.ones((len(T), 3), np.float32)), axis=1)
+    factor = np.exp(-2.0 * 3)  # three more features, each 1 apart from 0
+    if method != "early":  # which cluster is nearest may change
+        expected = factor * model.decision_function(T, method=method)
+        assert np.allclose(model.decision_function(wide, method=method), expected, atol=1e-6)
+    assert model.decision_function(wide, method=method).shape == (len(T),)
+    sparse = scipy.sparse.csr_matrix(T)
+    assert np.allclose(model.decision_function(sparse, method=method),
+                       model.decision_function(T, method=method), atol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
+def test_no_rows_have_no_predictions(trained, method):
+    assert trained[0].predict(np.empty((0, 4)), method=method).shape == (0,)
+
+
+# ----------------------------------------------------------------------------------- Python API
+
+
+def test_the_api_trains_on_arrays_and_sparse_matrices(wavy):
+    X, y = wavy
+    model = dcsvm.train(X, y, C=4, gamma=2, levels=1, threads=1)
+    assert isinstance(model, Model)
+    assert isinstance(model, dcsvm.Model)
+    for matrix in (scipy.sparse.csr_matrix(X), scipy.sparse.csc_matrix(X), scipy.sparse.csr_array(X),  # noqa: E501
+                   X.astype(np.float64), np.asfortranarray(X)):  # fmt: skip
+        same = dcsvm.train(matrix, y.astype(int).tolist(), C=4, gamma=2, levels=1, threads=1)
+        assert same.exact.coef[0].tobytes() == model.exact.coef[0].tobytes()
+    assert np.mean(model.predict(X) == y) > 0.85
+
+
+def test_the_api_takes_the_report_along(wavy):
+    X, y = wavy
+    model = dcsvm.train(X, y, C=4, gamma=2, levels=0, threads=1)
+    assert model.report.converged
+
+
+def test_the_api_saves_and_loads(wavy, tmp_path):
+    X, y = wavy
+    model = dcsvm.train(X, y, gamma=2, levels=1, threads=1)
+    model.save(tmp_path / "my.model")
+    loaded = dcsvm.load_model(tmp_path / "my.model")
+    for method in ("exact", "early", "naive", "bcm"):
+        assert (loaded.decision_function(X, method=method).tobytes()
+                == model.decision_function(X, method=method).tobytes())  # fmt: skip
+
+
+def test_the_api_warns_when_it_did_not_converge(wavy):
+    X, y = wavy
+    with pytest.warns(UserWarning, match="not converged"):
+        dcsvm.train(X, y, gamma=2, levels=0, max_iterations=3, threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dcsvm.train(X, y, gamma=2, levels=0, threads=1)
+
+
+def test_gamma_is_by_default_one_over_the_number_of_features(wavy):
+    X, y = wavy
+    assert dcsvm.train(X[:50], y[:50], threads=1).kernel.gamma == 0.25
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0}, "C must be positive"),
+        ({"C": -1}, "C must be positive"),
+        ({"C": float("nan")}, "C must be positive"),
+        ({"C": float("inf")}, "C must be positive"),
+        ({"gamma": -1}, "gamma must be"),
+        ({"gamma": float("nan")}, "gamma must be"),
+        ({"coef0": float("inf")}, "coef0 must be"),
+        ({"degree": -1}, "degree must be"),
+        ({"kernel": "cosine"}, "unknown kernel"),
+        ({"tolerance": 0}, "tolerance must be"),
+        ({"tolerance": float("nan")}, "tolerance must be"),
+        ({"levels": -1}, "levels must be"),
+        ({"levels": 1, "branching": 1}, "branching must be"),
+        ({"sample": 0}, "sample must be"),
+        ({"clustering": "random"}, "clustering must be"),
+        ({"threads": 0}, "threads must be"),
+        ({"cache_mb": 0}, "cache must be"),
+        ({"levels": 1, "early_level": 2}, "early level 2 does not exist"),
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense_are_refused(wavy, options, message):
+    X, y = wavy
+    with pytest.raises(ValueError, match=message):
+        dcsvm.train(X, y, **({"threads": 1} | options))
+
+
+def test_an_option_that_does_not_exist_is_refused(wavy):
+    with pytest.raises(TypeError):
+        dcsvm.train(*wavy, gama=2)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.ones(20), "training needs two classes, found one: 1"),
+        (np.ones(19), "20 rows have 19 labels"),
+        (np.where(np.arange(20) < 3, np.nan, 1.0), "label|class|finite"),
+    ],
+    ids=["one", "length", "nan"],
+)
+def test_labels_that_do_not_fit_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        dcsvm.train(np.random.default_rng(0).random((20, 3)), y, threads=1)
+
+
+def test_rows_that_are_not_numbers_are_refused():
+    for X in (np.full((4, 2), np.nan), np.full((4, 2), 1e300), np.array([["a"], ["b"]] * 2),
+              np.ones(4), np.ones((4, 2)) * 1j):  # fmt: skip
+        with pytest.raises(ValueError, match="."):
+            dcsvm.train(X, [1, 2, 1, 2], threads=1)
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(ValueError, match="there are no rows"):
+        dcsvm.train(np.empty((0, 3)), [], threads=1)
+
+
+def test_rows_without_features_are_trained():
+    model = dcsvm.train(np.empty((6, 0)), [1, 1, 1, 1, -1, -1], threads=1)
+    assert model.predict(np.empty((2, 0))).tolist() == [1, 1]
+
+
+# ----------------------------------------------------------------------- support vectors by level
+
+
+def test_the_support_vectors_of_the_levels_foretell_the_final_ones():
+    X, y = labelled_rows(2000, 4, seed=8, noise=0.02)
+    model, report = train(X, y, levels=2, branching=3, threads=2)
+    final = set(model.exact.row_numbers)
+    recalls, precisions = [], []
+    for rows in report.support_by_level:
+        both = len(final & set(rows))
+        recalls.append(both / len(final))
+        precisions.append(both / len(rows))
+    assert min(recalls) > 0.85  # few are missed
+    assert precisions[-1] > 0.6
+    assert precisions[-1] > precisions[0]  # coarser levels are nearer to the whole problem
+
+
+def test_levels_are_measured_where_asked(wavy):
+    """Theorem 1 by its definition: every pair, f over all rows."""
+    X, y = wavy
+    copies = np.repeat(np.arange(len(X)), np.where(np.arange(len(X)) < 60, 2, 1))
+    for rows in (np.arange(len(X)), copies):
+        model, report = train(X[rows], y[rows], levels=1, measure_levels=True)
+        level = report.levels[0]
+        assert level.off_diagonal_mass > 0
+        assert level.bound == pytest.approx(0.5 * 4.0**2 * level.off_diagonal_mass)
+        assert -1e-6 * abs(report.objective) <= level.distance <= level.bound
+    assert train(X, y, levels=1)[1].levels[0].bound is None

@@ -1,0 +1,105 @@
+"""Training that begins with a model of the same rows."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from reference import labelled_rows
+
+from dcsvm.cli.train import main
+from dcsvm.data.rows import Rows
+from dcsvm.model.file import load_model
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.algorithm import train_rows
+
+TYPES = {
+    "c_svc": {},
+    "bias": {"bias": True},
+    "weights": {"bias": True, "class_weights": {1.0: 3.0}},
+    "nu_svc": {"svm_type": "nu_svc", "nu": 0.4},
+    "one_class": {"svm_type": "one_class", "nu": 0.4},
+    "epsilon_svr": {"svm_type": "epsilon_svr"},
+    "nu_svr": {"svm_type": "nu_svr", "nu": 0.3},
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Three classes, every tenth row twice."""
+    X, y = labelled_rows(900, 4, seed=8, noise=0.2)
+    y = np.where(X[:, 0] > 0.4, 3.0, y)
+    again = np.arange(0, 900, 10)
+    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
+
+
+def train(X, y, init_model=None, **options):
+    chosen = {"C": 2.0, "gamma": 1.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-5} | options
+    return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), init_model=init_model)
+
+
+@pytest.mark.parametrize("other", [{"C": 20.0}, {"C": 0.2}, {"gamma": 2.0}])
+@pytest.mark.parametrize("name", TYPES)
+def test_the_answer_is_that_of_a_cold_start(data, name, other, tmp_path):
+    train(*data, **TYPES[name])[0].save(tmp_path / "m")
+    first = load_model(tmp_path / "m")
+    _, cold = train(*data, **TYPES[name], **other)
+    _, warm = train(*data, first, **TYPES[name], **other)
+    assert warm.converged
+    rel = 1e-3 if name == "nu_svc" else 1e-5
+    assert warm.objective == pytest.approx(cold.objective, rel=rel)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_same_problem_is_solved_by_its_own_model(data, name):
+    model, cold = train(*data, **TYPES[name])
+    warm = train(*data, model, **TYPES[name])[1]
+    assert warm.counts["iterations"] <= 0.2 * cold.counts["iterations"]
+
+
+def test_appended_rows_join_a_model_of_the_first_ones(data):
+    X, y = data
+    first, _ = train(X[:700], y[:700])
+    _, cold = train(X, y)
+    _, warm = train(X, y, first)
+    assert warm.converged
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-5)
+
+
+def test_an_early_model_is_a_start_too(data):
+    early, _ = train(*data, levels=1, early=True)
+    _, warm = train(*data, early)
+    assert warm.objective == pytest.approx(train(*data)[1].objective, rel=1e-5)
+
+
+def test_other_rows_labels_and_problems_are_refused(data):
+    X, y = data
+    model, _ = train(X, y)
+    wrong = {
+        "of other rows": (X + np.float32(0.5), y, {}),
+        "its support vectors differ": (X, np.concatenate([y[:50], y[:49:-1]]), {}),
+        "has other labels": (X, np.where(y == 3.0, 4.0, y), {}),
+        "is of c_svc": (X, y, {"svm_type": "nu_svc", "nu": 0.3}),
+        "rows or more, there are 500": (X[:500], y[:500], {}),
+    }
+    for reason, (those, labels, options) in wrong.items():
+        with pytest.raises(ValueError, match=reason):
+            train(those, labels, model, **options)
+
+
+def test_the_command_begins_with_a_model(tmp_path):
+    X, y = labelled_rows(300, 3, seed=2, noise=0.1)
+    lines = [
+        f"{label:g} " + " ".join(f"{k + 1}:{value!r}" for k, value in enumerate(row.tolist()))
+        for label, row in zip(y, X, strict=True)
+    ]
+    (tmp_path / "data").write_text("\n".join(lines) + "\n")
+    files = [str(tmp_path / "data"), str(tmp_path / "m")]
+    runner = CliRunner()
+    assert runner.invoke(main, ["-c", "1", *files]).exit_code == 0
+    done = runner.invoke(main, ["-c", "8", "--init-model", files[1], *files])
+    assert done.exit_code == 0, done.output
+    assert load_model(files[1]).exact.worth.converged
+    text = (tmp_path / "m").read_bytes().partition(b"dcsvm_section")[0]
+    (tmp_path / "m").write_bytes(text)
+    done = runner.invoke(main, ["--init-model", files[1], *files])
+    assert done.exit_code == 1
+    assert "does not say which rows its support vectors are" in done.output
