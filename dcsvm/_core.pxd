@@ -62,7 +62,7 @@ cdef extern from "kernel/kernel_tile.h" namespace "dcsvm" nogil:
         cbool exact_products
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
-    cbool c_has_dear_rows "dcsvm::has_dear_rows"(const KernelSetup&, const CPoints&)
+    cbool c_has_expensive_rows "dcsvm::has_expensive_rows"(const KernelSetup&, const CPoints&)
     void compute_half_norms(const CPoints&, Form, int, double*) except +
 
 

@@ -435,8 +435,8 @@ cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const doubl
 
 def optimality(problem, const double[::1] alpha, const double[::1] gradient):
     """(objective, violation, gap, multipliers) of a feasible alpha with its gradient."""
-    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
-                           problem.n_groups, problem.row)
+    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.sum_of,
+                           problem.n_sums, problem.row)
     if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and gradient do not have one entry per variable")
     if qp.size == 0:
@@ -461,8 +461,8 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     matrices, arrays and copies of rows of all threads together; what a cluster needs at least, see
     matrix_bytes() and array_bytes(), it takes anyway.
     """
-    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.group,
-                           problem.n_groups, problem.row)
+    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.sum_of,
+                           problem.n_sums, problem.row)
     cdef Clusters clusters
     cdef ClusterOptions options
     cdef vector[SolveReport] reports
@@ -521,9 +521,9 @@ def array_bytes(size_t n_variables):
     return c_array_bytes(n_variables)
 
 
-def has_dear_rows(Setup setup, Points points):
+def has_expensive_rows(Setup setup, Points points):
     """Whether computing a kernel row costs many times reading it, by a fixed cost model."""
-    return c_has_dear_rows(setup.setup, points.points)
+    return c_has_expensive_rows(setup.setup, points.points)
 
 
 def usable_threads(int threads):

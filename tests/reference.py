@@ -89,10 +89,10 @@ def objective(K, linear, alpha):
 def certificate(K, problem, alpha):
     """(violation, gap) of alpha, recomputed from nothing: LIBSVM's m - M within each group."""
     gradient = K @ alpha - problem.linear
-    group = np.full(problem.size, -1) if problem.group is None else problem.group
+    group = np.full(problem.size, -1) if problem.sum_of is None else problem.sum_of
     may_grow, may_shrink = alpha < problem.upper, alpha > problem.lower
     violation = 0.0
-    for number in range(problem.n_groups):
+    for number in range(problem.n_sums):
         inside = group == number
         grow = np.max(-gradient[inside & may_grow], initial=-np.inf)
         shrink = np.min(-gradient[inside & may_shrink], initial=np.inf)
@@ -118,8 +118,8 @@ def solve_reference(K, problem, sums=None):
     """
     n, linear = problem.size, problem.linear
     lower, upper = problem.lower, problem.upper
-    group = np.full(n, -1) if problem.group is None else problem.group
-    A = np.array([group == number for number in range(problem.n_groups)], float).reshape(-1, n)
+    group = np.full(n, -1) if problem.sum_of is None else problem.sum_of
+    A = np.array([group == number for number in range(problem.n_sums)], float).reshape(-1, n)
     b = np.zeros(len(A)) if sums is None else np.asarray(sums, float)
     scale = max(1.0, np.abs(np.diag(K)).max())
     width = upper - lower

@@ -106,8 +106,8 @@ def check_solution(run, report):
         if run.options.svm_type == "nu_svc":  # told for the C-SVC it is, C being 1 / margin
             gap *= told.parameter[1] ** 2
         assert report.duality_gap is None or report.duality_gap >= gap * (1 - 1e-6) - slack
-        for group in range(problem.n_groups):
-            own = problem.group == group
+        for number in range(problem.n_sums):
+            own = problem.sum_of == number
             wanted = run.formulation.alpha[part][own].sum()
             total = np.abs(alpha[own]).sum() + np.abs(run.formulation.alpha[part][own]).sum()
             assert abs(alpha[own].sum() - wanted) <= 1e-9 * (1 + total)

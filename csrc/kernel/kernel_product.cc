@@ -257,10 +257,11 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
   return count;
 }
 
-// Where rows are dear to pack, lanes are the fewer ones: a value is the same bits either way round.
+// Where rows are expensive to pack, lanes are the fewer ones: a value is the same bits either way
+// round.
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out) {
-  const bool swapped = targets.size < sources.size && has_dear_rows(setup, *targets.points);
+  const bool swapped = targets.size < sources.size && has_expensive_rows(setup, *targets.points);
   std::vector<std::int32_t> few_numbers, many_numbers;
   const RowList few = indexed(swapped ? targets : sources, few_numbers),
                 many = indexed(swapped ? sources : targets, many_numbers);

@@ -133,7 +133,7 @@ bool caching_pays(const KernelSetup& setup, const Points& points) {
   return tile_cost(setup, points) > 2.0;
 }
 
-bool has_dear_rows(const KernelSetup& setup, const Points& points) {
+bool has_expensive_rows(const KernelSetup& setup, const Points& points) {
   return tile_cost(setup, points) > 8.0 * cached_entry_cost;
 }
 

@@ -40,7 +40,7 @@ constexpr double cached_entry_cost = 0.3;
 // first time.
 bool caching_pays(const KernelSetup& setup, const Points& points);
 // Whether computing a kernel row costs many times reading it.
-bool has_dear_rows(const KernelSetup& setup, const Points& points);
+bool has_expensive_rows(const KernelSetup& setup, const Points& points);
 
 // Bytes of a row as lanes hold it, packed; 0 for forms that are never packed beforehand.
 std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);

@@ -1,5 +1,5 @@
 // Kernel rows against the active variables of a solve: packed lanes, the cache of whole rows where
-// they are dear, and the gradient updates made of them.
+// they are expensive, and the gradient updates made of them.
 #pragma once
 
 #include <cstddef>

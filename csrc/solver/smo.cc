@@ -151,8 +151,8 @@ void Solver::descend() {
   }
 }
 
-// The initial gradient. Where rows are cached and dear, all variables are active and their rows are
-// computed once for the gradient and for the steps to come.
+// The initial gradient. Where rows are cached and expensive, all variables are active and their
+// rows are computed once for the gradient and for the steps to come.
 bool Solver::start() {
   if (!whole_.has(Known::nothing)) {
     report_.neglected = options_.gradient_error;
@@ -164,7 +164,7 @@ bool Solver::start() {
   const auto n_support = static_cast<std::size_t>(
       std::count_if(iterate_.alpha, iterate_.alpha + qp_.size, [](double a) { return a != 0.0; }));
   const bool fits = (n_support + n_support / 4) * qp_.size * sizeof(float) <= options_.cache_bytes;
-  const bool keep_rows = fits && has_dear_rows(setup_, points_);
+  const bool keep_rows = fits && has_expensive_rows(setup_, points_);
   if (n_support == 0 || keep_rows) {
     whole_.set_to_zero();
     if (n_support == 0) whole_.settle();

@@ -102,7 +102,7 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
 )
 @click.option(
     "-w",
-    "class_weights",
+    "class_weight",
     type=(Finite(), POSITIVE),
     multiple=True,
     callback=factors_of_classes,
@@ -191,8 +191,8 @@ def model_file_or_default(ctx: click.Context, _argument, path: str | None) -> st
     metavar="L",
     help="Levels of clusters, branching^L of them in the finest; 0 solves directly. Default: "
     "the early level, every second finer one down to 1000 rows a cluster, and level 1 (not where "
-    "kernel values are dear, with hundreds of features). Levels of fewer than 100 rows a cluster "
-    "on average are skipped. Only C-SVC and epsilon-SVR have levels.",
+    "kernel values are expensive, with hundreds of features). Levels of fewer than 100 rows a "
+    "cluster on average are skipped. Only C-SVC and epsilon-SVR have levels.",
 )
 @click.option(
     "-k",
@@ -359,7 +359,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if quiet else advice(data.rows, classes):
         say(f"warning: {sentence}")
-    for label in options.class_weights or {}:
+    for label in options.class_weight or {}:
         if label not in data.labels:
             say(f"warning: no row has the label {label:g} of -w{label:g}")
     progress = TerminalProgress(quiet)

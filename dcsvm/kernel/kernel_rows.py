@@ -50,9 +50,9 @@ class KernelRows:
         return True
 
     @property
-    def has_dear_rows(self) -> bool:
+    def has_expensive_rows(self) -> bool:
         """Whether computing a kernel row costs many times reading it, by the core's fixed model."""
-        return _core.has_dear_rows(self.setup, self.points)
+        return _core.has_expensive_rows(self.setup, self.points)
 
 
 def two_sides(

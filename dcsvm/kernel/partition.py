@@ -129,7 +129,7 @@ def two_step_kernel_kmeans(
             sources.setup, targets.points, None, sources.points, None, threads
         )
     tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
-    cluster = _split_dearest(matrix, cluster, values, tried_group, n_clusters, rng)
+    cluster = _split_most_expensive(matrix, cluster, values, tried_group, n_clusters, rng)
     if not kernel.is_precomputed:
         return Partition(kernel, sample, cluster)
     squared_norms = _Centers(data, cluster, None, threads).squared_norms
@@ -138,7 +138,7 @@ def two_step_kernel_kmeans(
     )
 
 
-def _split_dearest(
+def _split_most_expensive(
     matrix: np.ndarray,
     cluster: np.ndarray,
     values: np.ndarray,
@@ -161,19 +161,20 @@ def _split_dearest(
         sizes = np.bincount(nearest * n_groups + group, minlength=n_clusters * n_groups)
         cost = (sizes.reshape(n_clusters, n_groups) ** 2).sum(axis=1)
         cost[final] = 0
-        dearest = int(cost.argmax())
-        members = np.flatnonzero(cluster == dearest)
+        costliest = int(cost.argmax())
+        members = np.flatnonzero(cluster == costliest)
         halves = _kernel_kmeans(matrix[np.ix_(members, members)], 2, rng)
-        if cost[dearest] == 0:
+        if cost[costliest] == 0:
             break
         if halves.max() == 0:
-            final[dearest] = True
+            final[costliest] = True
             continue
         cluster[members[halves == 1]] = count
-        for c in (dearest, count):
+        for c in (costliest, count):
             distances[:, c] = _distances(matrix, values, cluster == c)
-        moved = (nearest == dearest) | (
-            distances[:, [dearest, count]].min(axis=1) < distances[np.arange(len(nearest)), nearest]
+        moved = (nearest == costliest) | (
+            distances[:, [costliest, count]].min(axis=1)
+            < distances[np.arange(len(nearest)), nearest]
         )
         nearest[moved] = distances[moved].argmin(axis=1)
         count += 1

@@ -1,4 +1,4 @@
-"""Problem types as box QPs: linear term, bounds, groups of fixed sum (csrc/box_qp.h).
+"""Problem types as box QPs (csrc/solver/box_qp.h): linear term, bounds, sums that are kept.
 
 The solver knows none of the types. A Formulation is one problem or several (one against one) over
 the same rows; their variables stand one problem after the other.
@@ -17,17 +17,18 @@ ROUNDING = 1e-12  # of a sum: what is left of it by rounding
 
 @dataclass(frozen=True, eq=False)
 class BoxProblem:
-    """minimise 1/2 a'Ka - linear'a, lower <= a <= upper, sums over each group kept.
+    """minimise 1/2 a'Ka - linear'a, lower <= a <= upper, the sums kept.
 
-    All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `group` int8 (-1 for
-    none) or None; `row` int32, the row of K a variable uses, or None for its own number.
+    All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `sum_of` int8, the
+    sum a variable belongs to (-1 for none), or None; `row` int32, the row of K a
+    variable uses, or None for its own number.
     """
 
     linear: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    group: np.ndarray | None = None
-    n_groups: int = 0
+    sum_of: np.ndarray | None = None
+    n_sums: int = 0
     row: np.ndarray | None = None
 
     @property
@@ -45,8 +46,8 @@ class BoxProblem:
             self.linear[variables],
             self.lower[variables],
             self.upper[variables],
-            None if self.group is None else self.group[variables],
-            self.n_groups,
+            None if self.sum_of is None else self.sum_of[variables],
+            self.n_sums,
             self.rows[variables],
         )
 
@@ -70,7 +71,7 @@ class Formulation:
 
     @property
     def has_sums(self) -> bool:
-        return self.problem.n_groups > 0
+        return self.problem.n_sums > 0
 
     @property
     def weight(self) -> float:
@@ -91,8 +92,8 @@ class Formulation:
         problem = self.problem
         alpha = np.clip(alpha, problem.lower, problem.upper)
         for part in self.parts():
-            for group in range(problem.n_groups):
-                own = part.start + np.flatnonzero(problem.group[part] == group)
+            for number in range(problem.n_sums):
+                own = part.start + np.flatnonzero(problem.sum_of[part] == number)
                 wanted = self.alpha[own].sum()
                 alpha[own] = with_sum(alpha[own], problem.lower[own], problem.upper[own], wanted)
         return alpha
@@ -129,16 +130,16 @@ def in_folds(
         rows = kept[one.problem.rows]
         folds.append(replace(one, problem=replace(one.problem, row=rows)))
     problems = [one.problem for one in folds]
-    group = None
-    if problems[0].group is not None:
-        group = np.concatenate([problem.group for problem in problems])
+    sum_of = None
+    if problems[0].sum_of is not None:
+        sum_of = np.concatenate([problem.sum_of for problem in problems])
     sizes = np.concatenate([np.diff(one.start) for one in folds])
     problem = BoxProblem(
         linear=np.concatenate([problem.linear for problem in problems]),
         lower=np.concatenate([problem.lower for problem in problems]),
         upper=np.concatenate([problem.upper for problem in problems]),
-        group=group,
-        n_groups=problems[0].n_groups,
+        sum_of=sum_of,
+        n_sums=problems[0].n_sums,
         row=np.concatenate([problem.rows for problem in problems]),
     )
     return Formulation(
@@ -182,8 +183,8 @@ def c_svc_pairs(
         linear=signs,
         lower=np.where(signs > 0, 0.0, -bound),
         upper=np.where(signs > 0, bound, 0.0),
-        group=np.zeros(len(rows), np.int8) if bias else None,
-        n_groups=int(bias),
+        sum_of=np.zeros(len(rows), np.int8) if bias else None,
+        n_sums=int(bias),
         row=rows,
     )
     return Formulation(problem, start, np.zeros(len(rows)))
@@ -208,8 +209,8 @@ def nu_svc_pairs(classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: fl
         linear=np.zeros(len(rows)),
         lower=np.where(signs > 0, 0.0, -bound),
         upper=np.where(signs > 0, bound, 0.0),
-        group=(signs < 0).astype(np.int8),
-        n_groups=2,
+        sum_of=(signs < 0).astype(np.int8),
+        n_sums=2,
         row=rows,
     )
     return Formulation(problem, start, alpha)
@@ -223,8 +224,8 @@ def one_class(copies: np.ndarray, nu: float) -> Formulation:
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
         upper=bound,
-        group=np.zeros(len(bound), np.int8),
-        n_groups=1,
+        sum_of=np.zeros(len(bound), np.int8),
+        n_sums=1,
     )
     return Formulation(problem, _one(len(bound)), fill(bound, nu * bound.sum()))
 
@@ -250,8 +251,8 @@ def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
         linear=np.concatenate([targets - epsilon, targets + epsilon]),
         lower=np.concatenate([zero, -bound]),
         upper=np.concatenate([bound, zero]),
-        group=np.repeat(np.array([0, 0 if shared else 1], np.int8), n),
-        n_groups=1 if shared else 2,
+        sum_of=np.repeat(np.array([0, 0 if shared else 1], np.int8), n),
+        n_sums=1 if shared else 2,
         row=np.tile(np.arange(n, dtype=np.int32), 2),
     )
     return Formulation(problem, _one(2 * n), alpha)

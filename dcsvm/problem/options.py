@@ -15,7 +15,7 @@ class TrainOptions:
     """Everything `train` can be told, with the defaults of the command and of the Python API.
 
     `svm_type` is one of SVM_TYPES; `nu` is that of nu-SVC, one-class and nu-SVR, `epsilon` half the
-    width of the tube of epsilon-SVR. `class_weights` maps labels to factors of C (C-SVC). `bias` is
+    width of the tube of epsilon-SVR. `class_weight` maps labels to factors of C (C-SVC). `bias` is
     C-SVC's; the other types always have one. `probability` fits what probabilities need.
     gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
     cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
@@ -28,7 +28,7 @@ class TrainOptions:
     svm_type: str = "c_svc"
     nu: float = 0.5
     epsilon: float = 0.1
-    class_weights: dict[float, float] | None = None
+    class_weight: dict[float, float] | None = None
     bias: bool = False
     probability: bool = False
     kernel: str = "rbf"
@@ -61,7 +61,7 @@ class TrainOptions:
             raise ValueError(f"nu must be above 0 and at most 1, not {self.nu:g}")
         if not 0 <= self.epsilon < float("inf"):
             raise ValueError(f"epsilon must be at least 0 and finite, not {self.epsilon:g}")
-        for label, weight in (self.class_weights or {}).items():
+        for label, weight in (self.class_weight or {}).items():
             if not 0 < weight < float("inf"):
                 raise ValueError(
                     f"the weight of class {label:g} must be positive and finite, not {weight:g}"

@@ -68,7 +68,7 @@ def task_of(labels: np.ndarray, weights: np.ndarray, options) -> Task:
         return Task("classification", order, classes,
                     lambda values, copies: nu_svc_pairs(values, copies, len(order), options.nu),
                     np.ones(len(order)))  # fmt: skip
-    weights = options.class_weights or {}
+    weights = options.class_weight or {}
     class_C = np.array([options.C * weights.get(float(label), 1.0) for label in order])
     return Task("classification", order, classes,
                 lambda values, copies: c_svc_pairs(values, copies, class_C, bias=options.bias),

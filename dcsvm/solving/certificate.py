@@ -198,7 +198,7 @@ class _Check:
         gap += float(neglected * room)
         return Certificate(
             objective,
-            violation + neglected * (1 if problem.group is None else 2),
+            violation + neglected * (1 if problem.sum_of is None else 2),
             gap if is_convex else None,
             kernel_error=0.0 if every_row else self.error,
             n_checked=int(np.count_nonzero(self.checked.is_exact)),
@@ -208,7 +208,7 @@ class _Check:
 
 def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """The gradient with the multipliers of the sums that are kept: zero at the optimum."""
-    if problem.group is None:
+    if problem.sum_of is None:
         return gradient
     multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
-    return gradient + multipliers[problem.group]
+    return gradient + multipliers[problem.sum_of]

@@ -61,13 +61,13 @@ def offset_and_margin(run, members: np.ndarray) -> tuple[float, float]:
     r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided by it.
     """
     problem = run.problem
-    if problem.group is None:
+    if problem.sum_of is None:
         return 0.0, 1.0
     alpha, gradient = run.alpha[members], run.gradient[members]
     lower, upper = problem.lower[members], problem.upper[members]
     offsets = []
-    for group in range(problem.n_groups):
-        own = problem.group[members] == group
+    for number in range(problem.n_sums):
+        own = problem.sum_of[members] == number
         free = own & (alpha > lower) & (alpha < upper)
         if free.any():
             offsets.append(float(gradient[free].mean()))

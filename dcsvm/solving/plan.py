@@ -42,13 +42,13 @@ def make_plan(
     branching: int,
     early_level: int | None,
     *,
-    dear_rows: bool = False,
+    expensive_rows: bool = False,
 ) -> Plan:
     """Levels l..1 with branching**l clusters each; see the module constants for the rules.
 
     Without `levels` those run that pay: the early one, every second finer one and level 1.
-    `dear_rows` says that computing a kernel row costs many times reading it: level 1 would compute
-    more rows than it saves.
+    `expensive_rows` says that computing a kernel row costs many times reading it: level 1 would
+    compute more rows than it saves.
     """
     if branching < 2:
         raise ValueError(f"branching must be at least 2, not {branching}")
@@ -69,7 +69,7 @@ def make_plan(
         early_level = min(3, deepest)
     if levels is None and kept:
         wanted_levels = {1, *range(early_level, deepest + 1, LEVEL_STEP)}
-        if dear_rows:
+        if expensive_rows:
             wanted_levels -= {1} - {early_level}
         kept = tuple(level for level in kept if level in wanted_levels)
     return Plan(kept, skipped, early_level, branching)

@@ -143,7 +143,7 @@ def prepare(
         copies,
         formulation,
         data,
-        _plan_of(options, formulation, rows.n_samples, dear_rows=data.has_dear_rows),
+        _plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
     )
 
 
@@ -167,7 +167,7 @@ def _memory_of(
 
 
 def _plan_of(
-    options: TrainOptions, formulation: Formulation, n_rows: int, *, dear_rows: bool = False
+    options: TrainOptions, formulation: Formulation, n_rows: int, *, expensive_rows: bool = False
 ) -> Plan:
     largest = int(np.diff(formulation.start).max())
     plan = make_plan(
@@ -175,7 +175,7 @@ def _plan_of(
         options.levels if options.has_levels else 0,
         options.branching,
         options.early_level,
-        dear_rows=dear_rows,
+        expensive_rows=expensive_rows,
     )
     if options.early and plan.early_level is None:
         raise ValueError(f"there is no early level: {n_rows} rows are solved directly")

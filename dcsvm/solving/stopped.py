@@ -51,7 +51,7 @@ def _certificate(run, part: slice) -> Certificate:
     room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
     return Certificate(
         objective if all_known else None,
-        violation + neglected * (1 if problem.group is None else 2),
+        violation + neglected * (1 if problem.sum_of is None else 2),
         gap + float(neglected * room) if has_gap else None,
         kernel_error=None,
         n_checked=len(known),

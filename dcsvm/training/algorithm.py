@@ -138,8 +138,8 @@ class Run(Solving):
             steps.append((f"level {level}", partial(self.divide, level)))
             if self.options.early and level == self.plan.early_level:
                 return steps
-        # where rows are dear the solver computes them once, for the gradient and its steps
-        if (self.plan.levels or self.is_warm) and not self.data.has_dear_rows:
+        # where rows are expensive the solver computes them once, for the gradient and its steps
+        if (self.plan.levels or self.is_warm) and not self.data.has_expensive_rows:
             steps += [("refine", self.refine), ("gradient", self.extend_gradient)]
         return [*steps, ("conquer", self.conquer)]
 

@@ -45,7 +45,7 @@ def test_the_value_is_the_next_argument_even_with_a_dash(given):
     ids=str,
 )  # fmt: skip
 def test_the_label_is_glued_to_w(given, args, weights):
-    assert given(*args, "data")["class_weights"] == weights
+    assert given(*args, "data")["class_weight"] == weights
 
 
 def test_only_the_first_letter_counts_as_in_svm_train(given):
@@ -68,7 +68,7 @@ def test_every_option_of_svm_train_is_accepted(given):
 def test_the_defaults_are_svm_trains(given):
     wanted = dict(svm_type=0, kernel_type=2, degree=3, gamma=None, coef0=0.0, C=1.0, nu=0.5,
                   epsilon=0.1, tolerance=0.001, probability=0, quiet=False, n_folds=None,
-                  class_weights=None, bias=False)  # fmt: skip
+                  class_weight=None, bias=False)  # fmt: skip
     assert wanted.items() <= given("data").items()
 
 

@@ -628,8 +628,8 @@ def test_several_clusters_are_each_solved_as_if_alone(bias):
         for key in ("objective", "violation", "gap", "iterations", "converged"):
             assert report[key] == expected[key]
         own = BoxProblem(problem.linear[members], problem.lower[members], problem.upper[members],
-                         problem.group if problem.group is None else problem.group[members],
-                         problem.n_groups)  # fmt: skip
+                         problem.sum_of if problem.sum_of is None else problem.sum_of[members],
+                         problem.n_sums)  # fmt: skip
         cut, _, _ = solve(X[members], RBF, own, tolerance=1e-4)
         assert np.array_equal(cut, alpha[members])
 
@@ -667,7 +667,7 @@ def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
 @pytest.fixture(scope="module", params=[0, 100], ids=["computed", "cached"])
 def large(request):
     """A problem of more variables than one working set; with 100 more features, which hardly change
-    it, kernel rows are dear enough to be cached."""
+    it, kernel rows are expensive enough to be cached."""
     X, y = labelled_rows(3000, 40, seed=31, noise=0.05)
     more = grid_rows(3000, request.param, seed=32) / 100
     signs = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)

@@ -20,7 +20,7 @@ GAMMA = 1.5
 TYPES = {
     "c_svc": {},
     "c_svc with bias": {"bias": True},
-    "weights": {"bias": True, "class_weights": {1.0: 3.0, 2.0: 0.5}},
+    "weights": {"bias": True, "class_weight": {1.0: 3.0, 2.0: 0.5}},
     "nu_svc": {"svm_type": "nu_svc", "nu": 0.3},
     "one_class": {"svm_type": "one_class", "nu": 0.2},
     "epsilon_svr": {"svm_type": "epsilon_svr", "epsilon": 0.05},
@@ -63,8 +63,8 @@ def test_the_solution_is_optimal_and_keeps_its_sums(name, levels):
         violation, gap = certificate(inside, problem, alpha)
         assert violation <= 1e-4
         total += gap
-        for group in range(problem.n_groups):
-            own = problem.group == group
+        for number in range(problem.n_sums):
+            own = problem.sum_of == number
             wanted = run.formulation.alpha[part][own].sum()
             assert alpha[own].sum() == pytest.approx(wanted, abs=1e-9 * len(y))
     assert report.converged
@@ -87,7 +87,7 @@ def test_the_answer_is_that_of_svm_train(name, tmp_path):
     command = ["svm-train", "-c", "4", "-g", str(GAMMA), "-e", "1e-4"]
     command += ["-s", LETTERS.get(options.get("svm_type"), "0")]
     command += ["-n", str(options.get("nu", 0.5)), "-p", str(options.get("epsilon", 0.1))]
-    for label, weight in options.get("class_weights", {}).items():
+    for label, weight in options.get("class_weight", {}).items():
         command += [f"-w{label:g}", str(weight)]
     said = subprocess.run(
         [*command, str(data), str(tmp_path / "model")], capture_output=True, text=True, check=True

@@ -16,7 +16,7 @@ GAMMA = 1.5
 TYPES = {
     "c_svc": {},
     "c_svc with bias": {"bias": True},
-    "class weights": {"bias": True, "class_weights": {1.0: 3.0, 2.0: 0.5}},
+    "class weights": {"bias": True, "class_weight": {1.0: 3.0, 2.0: 0.5}},
     "nu_svc": {"svm_type": "nu_svc", "nu": 0.3},
     "one_class": {"svm_type": "one_class", "nu": 0.2},
     "one_class, all of it": {"svm_type": "one_class", "nu": 1.0},
@@ -105,7 +105,7 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
     y = np.where(y == 1, 1.0, -1.0)
     weights = rng.exponential(size=len(y)) * (rng.random(len(y)) < 0.9)
     model, report = solved(dense_rows(X), y, weights, bias=bias, levels=levels, C=2.0,
-                           class_weights={-1.0: 0.25})  # fmt: skip
+                           class_weight={-1.0: 0.25})  # fmt: skip
     assert report.converged and report.n_merged > 300
     bound = 2.0 * weights * np.where(y > 0, 1.0, 0.25)
     problem = BoxProblem(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
@@ -123,7 +123,7 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
 
 def test_weights_multiply_those_of_the_classes():
     X, y, _ = problem_for("c_svc")
-    by_class, _ = solved(dense_rows(X), y, class_weights={1.0: 3.0, 3.0: 0.5})
+    by_class, _ = solved(dense_rows(X), y, class_weight={1.0: 3.0, 3.0: 0.5})
     by_row, _ = solved(dense_rows(X), y, np.select([y == 1, y == 3], [3.0, 0.5], 1.0))
     assert by_row.decision_function(X) == pytest.approx(by_class.decision_function(X), abs=1e-3)
 
@@ -146,7 +146,7 @@ def test_the_measures_of_theorem_1_count_weights():
     assert [level.off_diagonal_mass for level in report.levels] == pytest.approx(
         [level.off_diagonal_mass for level in expected.levels], rel=1e-6
     )
-    _, report = solved(dense_rows(X), y, weights.astype(float), class_weights={1.0: 9.0}, **options)
+    _, report = solved(dense_rows(X), y, weights.astype(float), class_weight={1.0: 9.0}, **options)
     for level, plain in zip(report.levels, expected.levels, strict=True):
         assert plain.off_diagonal_mass < level.off_diagonal_mass
         assert level.distance <= level.bound

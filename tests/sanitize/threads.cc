@@ -209,7 +209,7 @@ void check_kernels() {
 }
 
 // More rows than a working set holds, most of them free: shrinking and Newton steps of many
-// variables, and of sparse rows, which are dear, a cache.
+// variables, and of sparse rows, which are expensive, a cache.
 void check_large() {
   Data data(1600, 40, 0, 9);
   for (const bool sparse : {false, true}) {

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from dcsvm.machine import default_cache_mb, default_threads
 from dcsvm import machine
+from dcsvm.machine import default_cache_mb, default_threads
 from dcsvm.solving.plan import Plan, make_plan
 
 
@@ -123,8 +123,8 @@ def test_the_defaults_of_this_machine_are_usable(monkeypatch):
 
 
 def test_dear_kernel_rows_leave_out_level_1_by_default():
-    plan = make_plan(10**7, None, 4, None, dear_rows=True)
+    plan = make_plan(10**7, None, 4, None, expensive_rows=True)
     assert plan.levels == (5, 3)
-    assert make_plan(5000, None, 4, None, dear_rows=True).levels == (1,)
+    assert make_plan(5000, None, 4, None, expensive_rows=True).levels == (1,)
     assert plan.early_level == 3
-    assert make_plan(10**7, 6, 4, None, dear_rows=True).levels == (6, 5, 4, 3, 2, 1)
+    assert make_plan(10**7, 6, 4, None, expensive_rows=True).levels == (6, 5, 4, 3, 2, 1)

@@ -53,7 +53,7 @@ def surface(n, seed=0, repeats=0):
 CLASSIFIERS = {
     "c_svc": {},
     "bias": {"bias": True},
-    "weights": {"class_weights": {1.0: 3.0}},
+    "weights": {"class_weight": {1.0: 3.0}},
     "levels": {"levels": 2, "branching": 2},
     "levels with bias": {"levels": 1, "branching": 2, "bias": True},
     "kmeans": {"levels": 1, "branching": 2, "clustering": "kmeans"},

@@ -128,8 +128,8 @@ def check_feasible(formulation, alpha):
     problem = formulation.problem
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     for part in formulation.parts():
-        for group in range(problem.n_groups):
-            own = part.start + np.flatnonzero(problem.group[part] == group)
+        for number in range(problem.n_sums):
+            own = part.start + np.flatnonzero(problem.sum_of[part] == number)
             assert alpha[own].sum() == pytest.approx(formulation.alpha[own].sum(), abs=1e-9)
 
 

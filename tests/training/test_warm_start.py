@@ -14,7 +14,7 @@ from dcsvm.training.algorithm import train_rows
 TYPES = {
     "c_svc": {},
     "bias": {"bias": True},
-    "weights": {"bias": True, "class_weights": {1.0: 3.0}},
+    "weights": {"bias": True, "class_weight": {1.0: 3.0}},
     "nu_svc": {"svm_type": "nu_svc", "nu": 0.4},
     "one_class": {"svm_type": "one_class", "nu": 0.4},
     "epsilon_svr": {"svm_type": "epsilon_svr"},
