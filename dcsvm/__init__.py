@@ -2,28 +2,23 @@
 
     from dcsvm import train, load_model
 
-    model = train(X, y, C=32, gamma=2, levels=4)   # NumPy array or scipy CSR, two labels
+    model = train(X, y, C=32, gamma=2, levels=4)   # NumPy array or scipy CSR
     model.predict(X_test)                          # the exact solution
     model.predict(X_test, method="early")          # nearest center, then that cluster's model
     model.save("my.model")                         # svm-predict reads it
     model = load_model("my.model")
 
-What is where:
+The floors, from the ground up; each uses those below it only:
 
-    training     Algorithm 1: levels, refine                  predict      decision values
-    preparation  rows merged, ordered, encoded                solving      one formulation; conquer
-    partition    two-step kernel k-means, routing             model        Model and its parts
-    formulation  problem types as box QPs                     model_file   save and load
-    plan         levels, threads, memory                      certificate  float64 checks
-    kernels      the five kernels                             dataset      rows, labels, reading
-    precomputed  checks of a kernel matrix                    coupling     votes, probabilities
-    options      what training can be told                    task         classes, targets
-    extraction   models from a solution                       held_out     values of unseen rows
-    run_state    where a run is                               checkpoint   stored, to go on from
-    stopped      what a stopped run is worth                  warm_start   from an earlier model
-    pair_weights sums over kernel values for all pairs        bcm          a committee of clusters
-    duplicates   equal rows merged                            sample_weights  as they were given
-    _core        the numerical core in csrc/                  cli          the commands
+    _core, _svmlight   the numerical core and the parser, in csrc/
+    machine            threads, cores and memory of this process
+    data               rows and labels, files that come in and go out
+    kernel             kernel values, and what is known about distances
+    problem            what is to be solved: options, types, folds, equal rows
+    model              what comes out: parts, prediction, the model file
+    solving            a problem being solved, checked, stored and reported
+    training           Algorithm 1, probabilities, cross validation
+    cli                the commands
 """
 
 from __future__ import annotations
@@ -31,7 +26,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["Checkpoint", "Model", "Stop", "Stopped", "load_model", "train"]
+__all__ = [
+    "Checkpoint",
+    "Model",
+    "Progress",
+    "Stop",
+    "Stopped",
+    "TrainOptions",
+    "load_model",
+    "train",
+]
 
 if TYPE_CHECKING:
     from dcsvm.model.model import Model
@@ -42,68 +46,110 @@ def train(
     y,
     *,
     sample_weight=None,
-    C=1.0,
-    gamma=None,
     progress=None,
     stop=None,
     checkpoint=None,
     init_model=None,
     **options,
 ) -> Model:
-    """Train on rows X (n, d) with labels or targets y (n,); returns a Model. C-SVC by default.
+    """Train a support vector machine by divide and conquer; returns a Model.
 
-    X is a NumPy array or a scipy sparse matrix; features are used as float32. With
+    X (n, d) is a NumPy array or a scipy sparse matrix; features are used as float32. With
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
-    kernel values with the training rows. `sample_weight` (n,), at least 0, counts each row as that
-    many copies of it: its C is C times the weight, and a row of weight 0 is left out. `options` are
-    the fields of `dcsvm.problem.options.TrainOptions` (kernel, levels, tolerance, early, threads,
-    seed, ...). The model's attribute `report` holds the TrainReport. Raises ValueError for input
-    that does not fit, and warns when the solution did not converge.
+    kernel values with the training rows. y (n,) are labels, numbers or strings, or the targets of
+    a regression.
 
-    A `Stop` ends training early, after some seconds or when another thread (or `progress`) requests
-    it; the model is what there is by then, and Stopped is raised where that is nothing. A
-    `Checkpoint` is kept up to date for another process to go on from. `init_model` is a model of
-    the same rows, or of the first of them, to begin with.
+    What is solved:
+        svm_type (str, "c_svc"): or "nu_svc", "one_class", "epsilon_svr", "nu_svr".
+        C (float, 1.0): cost of an error, of C-SVC and both regressions; above 0.
+        class_weight (dict, None): label -> factor of C, for C-SVC; labels that are missing have 1.
+        bias (bool, False): C-SVC with a bias, as in LIBSVM; the other types always have one.
+        nu (float, 0.5): of nu-SVC, one-class and nu-SVR; above 0, at most 1.
+        epsilon (float, 0.1): half the width of the tube of epsilon-SVR, in units of y.
+        probability (bool, False): fit what predict_probability needs, from five folds.
+    Kernel:
+        kernel (str, "rbf"): exp(-gamma |x - z|^2); or "linear" x'z, "polynomial"
+            (gamma x'z + coef0)^degree, "sigmoid" tanh(gamma x'z + coef0), "precomputed".
+        gamma (float, None): None is 1 / n_features.
+        coef0 (float, 0.0), degree (int, 3): as in the formulas.
+    Accuracy:
+        tolerance (float, 0.001): largest violation of the optimality conditions, in units of the
+            decision value.
+        gap (float, None): stop at this duality gap relative to the objective, instead.
+        max_iterations (int, -1): coordinate updates, then not converged; -1 is no limit.
+        certify (bool, False): check every row with float64 kernel values, not a sample.
+    Levels:
+        levels (int, None): levels L to 1 with branching^L clusters in the finest; 0 solves
+            directly; None chooses by the number of rows.
+        branching (int, 4): clusters of a level for each of the next coarser one.
+        sample (int, 1000): rows that kernel k-means is run on.
+        clustering (str, "kernel"): or "kmeans" for Euclidean distances.
+        early (bool, False): stop after the early level, with a model of its clusters.
+        early_level (int, None): the level kept for early prediction; None is 3 or the finest.
+        measure_levels (bool, False): report what Theorem 1 of the paper bounds, level by level.
+    Machine:
+        threads (int, None): None is OMP_NUM_THREADS, else the cores this process may use.
+        cache_mb (int, None): megabytes for caches, matrices and working copies; None is half of
+            the memory this process may use, at most 8000.
+        seed (int, 0): of the samples and folds.
+
+    Also:
+        sample_weight (n,), at least 0: counts each row as that many copies of it; rows of weight 0
+            are left out.
+        progress: a dcsvm.Progress that is told what happens.
+        stop: a dcsvm.Stop, which ends training early, after some seconds or when it is requested;
+            the model is what there is by then, and Stopped is raised where that is nothing.
+        checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
+        init_model: a Model of the same rows, or of the first of them, to begin with.
+
+    The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
+    fit and TypeError for an unknown option; warns when the solution did not converge.
     """
     import warnings
 
-    import numpy as np
-
+    from dcsvm._core import Stop
     from dcsvm.data.rows import Rows
     from dcsvm.problem.options import TrainOptions
-    from dcsvm.training.algorithm import train_rows
+    from dcsvm.problem.task import as_labels
+    from dcsvm.solving.control import Control
+    from dcsvm.solving.report import Progress
+    from dcsvm.training.train import train_rows
 
-    options = TrainOptions(C=C, gamma=gamma, **options)
+    options = TrainOptions.of(**options)
     model, report = train_rows(
         Rows.from_array(X),
-        np.asarray(y, dtype=np.float64).reshape(-1),
+        as_labels(y),
         options,
-        progress,
+        Control(progress or Progress(), stop or Stop(), checkpoint),
         sample_weight=sample_weight,
-        stop=stop,
-        checkpoint=checkpoint,
         init_model=init_model,
     )
     if not report.converged:
         warnings.warn(f"not converged: violation {report.violation}", stacklevel=2)
+    elif report.missing:
+        warnings.warn(f"stopped before the {' and '.join(report.missing)}", stacklevel=2)
     return model
 
 
+_ATTRIBUTES = {
+    "Checkpoint": "dcsvm.solving.checkpoint",
+    "Model": "dcsvm.model.model",
+    "Progress": "dcsvm.solving.report",
+    "Stop": "dcsvm._core",
+    "Stopped": "dcsvm._core",
+    "TrainOptions": "dcsvm.problem.options",
+    "load_model": "dcsvm.model.file",
+}
+
+
 def __getattr__(name):
-    if name == "Model":
-        from dcsvm.model.model import Model
+    """What is imported when it is asked for, so that the package starts at once."""
+    if name not in _ATTRIBUTES:
+        raise AttributeError(f"module 'dcsvm' has no attribute {name!r}")
+    from importlib import import_module
 
-        return Model
-    if name == "Checkpoint":
-        from dcsvm.solving.checkpoint import Checkpoint
+    return getattr(import_module(_ATTRIBUTES[name]), name)
 
-        return Checkpoint
-    if name in ("Stop", "Stopped"):
-        from dcsvm import _core
 
-        return getattr(_core, name)
-    if name == "load_model":
-        from dcsvm.model.file import load_model
-
-        return load_model
-    raise AttributeError(f"module 'dcsvm' has no attribute {name!r}")
+def __dir__():
+    return sorted([*globals(), *_ATTRIBUTES])

@@ -10,7 +10,7 @@ from reference import labelled_rows  # noqa: E402
 
 from dcsvm.data.rows import Rows  # noqa: E402
 from dcsvm.problem.options import TrainOptions  # noqa: E402
-from dcsvm.training.algorithm import train_rows  # noqa: E402
+from dcsvm.training.train import train_rows  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,9 @@ from dcsvm import _core
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.control import Control
 from dcsvm.solving.report import Progress
-from dcsvm.training import algorithm as training
+from dcsvm.training.train import finished, ready
 
 SUMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 
@@ -84,10 +85,11 @@ class StopAfter(Progress):
             self.stop.request()
 
 
-def solved(rows, y, options, progress=None, **how):
-    stop = getattr(progress, "stop", None)
-    run = training.ready(rows, y, TrainOptions(**options), progress, stop=stop, **how)
-    return run, *run.run()
+def solved(rows, y, options, progress=None, checkpoint=None, **how):
+    stop = getattr(progress, "stop", None) or _core.Stop()
+    control = Control(progress or Progress(), stop, checkpoint)
+    run = ready(rows, y, TrainOptions(**options), control, **how)
+    return run, finished(run), run.report
 
 
 def check_solution(run, report):
@@ -136,7 +138,7 @@ def check_again(rng, rows, y, options, model, report, folder):
     how = rng.choice(["threads", "stop", "start"])
     if how == "threads":
         other = solved(rows, y, options | {"threads": int(rng.choice([1, 3]))})[1]
-        assert other.exact.coef.tobytes() == model.exact.coef.tobytes()
+        assert other.exact.dual_coef.tobytes() == model.exact.dual_coef.tobytes()
         return
     if how == "start":
         start = solved(rows, y, options | {"C": options["C"] * 2.0 ** rng.uniform(-2, 2)})[1]

@@ -29,10 +29,13 @@ class TerminalProgress(Progress):
 
         self.bar = tqdm(total=n_rows, desc=name, unit="row", leave=False, file=sys.stderr)
 
-    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
+    def advance(
+        self, rows_done: int, violation: float | None = None, n_active: int | None = None
+    ) -> None:
         if self.bar is None:
             return
-        self.bar.set_postfix_str(f"violation {violation:.2g}, active {n_active}", refresh=False)
+        if violation is not None:
+            self.bar.set_postfix_str(f"violation {violation:.2g}, active {n_active}", refresh=False)
         self.bar.update(rows_done - self.bar.n)
 
     def end_level(self, report: LevelReport) -> None:
@@ -44,8 +47,9 @@ class TerminalProgress(Progress):
             f"{report.n_sv} support vectors"
         )
 
-    def end(self, name: str, seconds: float, n_sv: int) -> None:
-        self.say(f"{name}: {seconds:.2f} s; {n_sv} support vectors")
+    def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
+        rest = "" if n_sv is None else f"; {n_sv} support vectors"
+        self.say(f"{name}: {seconds:.2f} s{rest}")
 
     def say(self, line: str) -> None:
         if self.bar is not None:

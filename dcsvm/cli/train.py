@@ -318,7 +318,8 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
     from dcsvm.model.file import load_model
     from dcsvm.problem.options import TrainOptions
     from dcsvm.problem.svm_types import REGRESSIONS, SVM_TYPES
-    from dcsvm.training.algorithm import train_rows
+    from dcsvm.solving.control import Control
+    from dcsvm.training.train import train_rows
 
     start = time.perf_counter()
     if model_format == "libsvm" and options["early"]:
@@ -334,7 +335,6 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
             cache_mb=math.ceil(cache_mb) if cache_mb else None,
             threads=threads or default_threads(),
             max_iterations=-1 if max_iterations is None else max_iterations,
-            measure_levels=report_file is not None,
             **options,
         )
     except ValueError as error:  # options that do not go together
@@ -371,9 +371,7 @@ def train_file(training_set_file, model_file, *, n_folds, svm_type, kernel_type,
                 data.rows,
                 data.labels,
                 options,
-                progress,
-                stop=stop,
-                checkpoint=checkpoint,
+                Control(progress, stop, checkpoint),
                 init_model=init_model,
                 consume=True,
             )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
 from dcsvm import _core
 from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.kernel.kernels import NAMES, Kernel
@@ -9,12 +14,36 @@ from dcsvm.kernel.kernels import NAMES, Kernel
 WORTH_CODING = 1.3  # times fewer operations
 
 
+@dataclass(frozen=True)
+class Reach:
+    """Kernel values of rows with |x - z|^2 >= squared_distance are at most `value`."""
+
+    squared_distance: float = math.inf
+    value: float = 0.0
+
+    @staticmethod
+    def of(kernel: Kernel, value: float) -> Reach:
+        """Where an RBF kernel falls to a value below 1."""
+        return Reach(-math.log(value) / kernel.gamma if kernel.gamma > 0 else math.inf, value)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How kernel values of a sum are computed: in float64 or float32; those out of `reach` may be
+    left out, which changes no sum by more than reach.value times its sum of |weights|; a `stop`
+    ends it with Stopped."""
+
+    float64: bool = False
+    reach: Reach | None = None
+    stop: _core.Stop | None = None
+
+
 class KernelRows:
     """Rows with a kernel on them: what `_core` computes with.
 
     `setup` is the form of another side these rows meet, see two_sides(). `coded` is for rows that
-    meet only themselves: one-hot columns may become codes, and small integers bytes, where the copy
-    takes at most `memory_bytes`; it takes `copy_bytes`.
+    meet only themselves: exclusive 0/1 columns may become codes, and small integers bytes, where
+    the copy takes at most `memory_bytes`; it takes `copy_bytes`.
     """
 
     def __init__(
@@ -28,8 +57,7 @@ class KernelRows:
         points: _core.Points | None = None,
         setup: _core.Setup | None = None,
     ):
-        self.rows = rows
-        self.kernel = kernel
+        self.rows, self.kernel, self.threads = rows, kernel, threads
         self.points = points or _core.Points(*without_empty_columns(rows), threads)
         self.copy_bytes = 0
         if coded and not kernel.is_precomputed:
@@ -38,6 +66,41 @@ class KernelRows:
             NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, self.points
         )
         self.points.fit(self.setup, threads)
+
+    def product(
+        self,
+        weights,
+        rows: np.ndarray | None = None,
+        *,
+        targets: KernelRows | None = None,
+        target_rows: np.ndarray | None = None,
+        how: Evaluation | None = None,
+    ) -> np.ndarray:
+        """K(targets, these rows) W, float64 (n_targets, n_columns).
+
+        `weights` float64 (n_rows,) is one column, or a tuple (indptr, columns, coefficients,
+        n_columns): W in CSR form, a line for each row. `rows` and `target_rows` int32 choose some,
+        None is all; the targets are these rows too where there are no others. Raises Stopped.
+        """
+        targets, how = targets or self, how or Evaluation()
+        return _core.kernel_product(
+            self.setup, targets.points, target_rows, self.points, rows, weights, how.float64,
+            self.threads, how.reach, how.stop,
+        )  # fmt: skip
+
+    def matrix(
+        self,
+        rows: np.ndarray | None = None,
+        *,
+        targets: KernelRows | None = None,
+        target_rows: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """K(targets, these rows), float32 (n_targets, n_rows); the rows are chosen as in
+        `product`."""
+        targets = targets or self
+        return _core.kernel_matrix(
+            self.setup, targets.points, target_rows, self.points, rows, self.threads
+        )
 
     def meets(self, others: _core.Points, threads: int) -> bool:
         """Whether other rows can meet these as they are; makes bytes of them if these are bytes."""

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm import _core
-from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.locality import Reach
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,31 +26,31 @@ class Terms:
         return Terms(self.row[some], self.unit[some], self.family[some])
 
 
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What a sum runs over: alpha of each source, its `row` of K, which may repeat, and which of
+    `n_columns` sums it counts in."""
+
+    row: np.ndarray
+    column: np.ndarray
+    alpha: np.ndarray
+    n_columns: int
+
+
 def sums_of_units(
-    data: KernelRows,
-    targets: Terms,
-    sources: Terms,
-    alpha: np.ndarray,
-    reach: Reach,
-    threads: int,
-    *,
-    float64: bool,
-    stop: _core.Stop | None = None,
+    data: KernelRows, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
 ) -> tuple[np.ndarray, int]:
-    """Of every target the sum of alpha K over the sources of its unit, float64, from float64 or
-    float32 kernel values, those out of reach left out; and how many kernel values that took. Raises
-    Stopped."""
+    """Of every target the sum of alpha K over the sources of its unit, float64; and how many
+    kernel values that took. Raises Stopped."""
     sums, n_values = np.zeros(len(targets.row)), 0
-    by_target, by_source = _Groups(targets.family), _Groups(sources.family)
+    by_target, by_source = _Places(targets.family), _Places(sources.family)
     for family in by_target.keys:
         t, s = by_target.of(family), by_source.of(family)
         for own, other in _apart_or_together(targets.take(t), sources.take(s)):
             rows, place = _distinct(targets.row[t[own]])
             units, column = np.unique(sources.unit[s[other]], return_inverse=True)
-            product, n = weighted_sums(
-                data, rows, sources.row[s[other]], column, alpha[s[other]], len(units),
-                reach, threads, float64=float64, stop=stop
-            )  # fmt: skip
+            one = Sources(sources.row[s[other]], column, alpha[s[other]], len(units))
+            product, n = weighted_sums(data, rows, one, how)
             wanted = np.searchsorted(units, targets.unit[t[own]])
             sums[t[own]] = product[place, wanted]
             n_values += n
@@ -60,41 +58,32 @@ def sums_of_units(
 
 
 def weighted_sums(
-    data: KernelRows,
-    target_rows: np.ndarray,
-    rows: np.ndarray,
-    column: np.ndarray,
-    alpha: np.ndarray,
-    n_columns: int,
-    reach: Reach,
-    threads: int,
-    *,
-    float64: bool,
-    stop: _core.Stop | None = None,
+    data: KernelRows, target_rows: np.ndarray, sources: Sources, how: Evaluation
 ) -> tuple[np.ndarray, int]:
-    """Sums (n_targets, n_columns) of alpha K over sources, each with its row and the column it
-    counts in; rows may repeat. Also the number of kernel values. Raises Stopped."""
-    if len(rows) == 0:
+    """Sums of alpha K, float64 (n_targets, n_columns), and the number of kernel values. Raises
+    Stopped."""
+    n_columns = sources.n_columns
+    if len(sources.row) == 0:
         return np.zeros((len(target_rows), n_columns)), 0
-    sources, place = _distinct(rows)
+    rows, place = _distinct(sources.row)
     if n_columns == 1:
-        weights = np.bincount(place, alpha, minlength=len(sources))
+        weights = np.bincount(place, sources.alpha, minlength=len(rows))
     else:
         order = np.argsort(place, kind="stable")
-        indptr = np.concatenate(([0], np.cumsum(np.bincount(place, minlength=len(sources)))))
-        weights = indptr, column[order].astype(np.int32), alpha[order], n_columns
-    product = _core.kernel_product(
-        data.setup, data.points, target_rows.astype(np.int32), data.points,
-        sources.astype(np.int32), weights, float64, threads, reach, stop
-    )  # fmt: skip
-    return product, len(target_rows) * len(sources)
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(place, minlength=len(rows)))))
+        columns = sources.column[order].astype(np.int32)
+        weights = indptr, columns, sources.alpha[order], n_columns
+    product = data.product(
+        weights, rows.astype(np.int32), target_rows=target_rows.astype(np.int32), how=how
+    )
+    return product, len(target_rows) * len(rows)
 
 
 def _apart_or_together(targets: Terms, sources: Terms):
     """(targets, sources) as index arrays that are best multiplied in one product: the whole family
     where its units share enough rows, else each unit. Targets of units without sources have none.
     """
-    by_target, by_source = _Groups(targets.unit), _Groups(sources.unit)
+    by_target, by_source = _Places(targets.unit), _Places(sources.unit)
     units = np.intersect1d(by_target.keys, by_source.keys)
     apart = [(by_target.of(unit), by_source.of(unit)) for unit in units]
     if len(units) < 2:
@@ -105,7 +94,7 @@ def _apart_or_together(targets: Terms, sources: Terms):
     return [(own, other)] if n_together < n_apart else apart
 
 
-class _Groups:
+class _Places:
     """The places of equal keys."""
 
     def __init__(self, keys: np.ndarray):

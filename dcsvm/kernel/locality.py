@@ -15,6 +15,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.kernel.kernels import Kernel
 
 NEGLIGIBLE = 1e-6  # of the tolerance: what all kernel values between groups together may add
@@ -28,19 +29,6 @@ WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of
 # could not rely on, since the order of the rows follows from it
 TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
 TRIED_ROWS, MEASURED_GROUPS = 64, 8  # rows of each, the largest groups
-
-
-@dataclass(frozen=True)
-class Reach:
-    """Kernel values of rows with |x - z|^2 >= squared_distance are at most `value`."""
-
-    squared_distance: float = math.inf
-    value: float = 0.0
-
-    @staticmethod
-    def of(kernel: Kernel, value: float) -> Reach:
-        """Where an RBF kernel falls to a value below 1."""
-        return Reach(-math.log(value) / kernel.gamma if kernel.gamma > 0 else math.inf, value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class Partition:
             if stop is not None and stop.is_requested:
                 raise _core.Stopped
             targets, sample = two_sides(rows.part(some), self.sample, self.kernel, threads)
-            centers = _Centers(sample, self.cluster, squared_norms, threads)
+            centers = _Centers(sample, self.cluster, squared_norms)
             squared_norms = centers.squared_norms
             nearest[some] = centers.nearest(targets)
         return nearest
@@ -58,14 +58,8 @@ class Partition:
 class _Centers:
     """Centers of clusters of sampled rows, ready to route others."""
 
-    def __init__(
-        self,
-        sample: KernelRows,
-        cluster: np.ndarray,
-        squared_norms: np.ndarray | None,
-        threads: int,
-    ):
-        self.sample, self.threads = sample, threads
+    def __init__(self, sample: KernelRows, cluster: np.ndarray, squared_norms: np.ndarray | None):
+        self.sample = sample
         sizes = np.bincount(cluster)
         # turn K(x, sample) into the mean over each cluster, as kernel_product takes weights
         indptr = np.arange(len(cluster) + 1, dtype=np.int64)
@@ -77,17 +71,7 @@ class _Centers:
 
     def means(self, targets: KernelRows) -> np.ndarray:
         """Mean kernel value of rows with each cluster, float64 (n, n_clusters)."""
-        sample = self.sample
-        return _core.kernel_product(
-            sample.setup,
-            targets.points,
-            None,
-            sample.points,
-            None,
-            self.weights,
-            False,
-            self.threads,
-        )
+        return self.sample.product(self.weights, targets=targets)
 
     def nearest(self, targets: KernelRows) -> np.ndarray:
         distances = self.means(targets)
@@ -119,20 +103,18 @@ def two_step_kernel_kmeans(
     sample = rows.take(chosen)
     kernel = clustering_kernel(sample, kernel, threads)
     data = KernelRows(sample, kernel, threads)
-    matrix = _kernel_matrix(data, threads)
+    matrix = data.matrix().astype(np.float64)
     cluster = _kernel_kmeans(matrix, max(1, round(n_clusters * KMEANS_SHARE)), rng)
     tried = np.sort(rng.choice(rows.n_samples, min(TRIED_ROWS, rows.n_samples), replace=False))
-    values = np.empty((len(tried), size), np.float32)
+    kernel_values = np.empty((len(tried), size), np.float32)
     for some in slices(len(tried), AT_ONCE // rows.row_size):
         targets, sources = two_sides(rows.take(tried[some]), sample, kernel, threads)
-        values[some] = _core.kernel_matrix(
-            sources.setup, targets.points, None, sources.points, None, threads
-        )
+        kernel_values[some] = sources.matrix(targets=targets)
     tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
-    cluster = _split_most_expensive(matrix, cluster, values, tried_group, n_clusters, rng)
+    cluster = _split_most_expensive(matrix, cluster, kernel_values, tried_group, n_clusters, rng)
     if not kernel.is_precomputed:
         return Partition(kernel, sample, cluster)
-    squared_norms = _Centers(data, cluster, None, threads).squared_norms
+    squared_norms = _Centers(data, cluster, None).squared_norms
     return Partition(
         kernel, sample.take_for_model(np.arange(size)), cluster, squared_norms=squared_norms
     )
@@ -141,20 +123,20 @@ def two_step_kernel_kmeans(
 def _split_most_expensive(
     matrix: np.ndarray,
     cluster: np.ndarray,
-    values: np.ndarray,
+    kernel_values: np.ndarray,
     group: np.ndarray,
     n_clusters: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Split clusters of the sample in two until there are n_clusters or none can be split.
 
-    `values` float32 (n, m) are the kernel values of rows that stand for all, `group` their groups.
+    `kernel_values` float32 (n, m) are those of rows that stand for all, `group` their groups.
     """
     count, n_groups = int(cluster.max()) + 1, int(group.max()) + 1
     cluster = cluster.copy()
-    distances = np.full((len(values), max(n_clusters, count)), np.inf, np.float32)
+    distances = np.full((len(kernel_values), max(n_clusters, count)), np.inf, np.float32)
     for c in range(count):
-        distances[:, c] = _distances(matrix, values, cluster == c)
+        distances[:, c] = _distances(matrix, kernel_values, cluster == c)
     nearest = distances.argmin(axis=1)
     final = np.zeros(n_clusters, bool)
     while count < n_clusters:
@@ -171,7 +153,7 @@ def _split_most_expensive(
             continue
         cluster[members[halves == 1]] = count
         for c in (costliest, count):
-            distances[:, c] = _distances(matrix, values, cluster == c)
+            distances[:, c] = _distances(matrix, kernel_values, cluster == c)
         moved = (nearest == costliest) | (
             distances[:, [costliest, count]].min(axis=1)
             < distances[np.arange(len(nearest)), nearest]
@@ -181,10 +163,10 @@ def _split_most_expensive(
     return _renumber(cluster)
 
 
-def _distances(matrix: np.ndarray, values: np.ndarray, members: np.ndarray) -> np.ndarray:
+def _distances(matrix: np.ndarray, kernel_values: np.ndarray, members: np.ndarray) -> np.ndarray:
     """Squared distances of rows to the mean of some of the sample, less their own norms."""
     own = matrix[np.ix_(members, members)].mean()
-    return own - 2.0 * values[:, members].mean(axis=1)
+    return own - 2.0 * kernel_values[:, members].mean(axis=1)
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
@@ -197,16 +179,11 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
         return kernel
     step = -(-sample.n_samples // LARGEST_MEDIAN_SAMPLE)
     some = sample.take(np.arange(0, sample.n_samples, step))
-    matrix = _kernel_matrix(KernelRows(some, Kernel("linear"), threads), threads)
+    matrix = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
     norms = np.diag(matrix)
     distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
     median = float(np.median(distances)) if len(distances) else 0.0
     return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
-
-
-def _kernel_matrix(sample: KernelRows, threads: int) -> np.ndarray:
-    points = sample.points
-    return _core.kernel_matrix(sample.setup, points, None, points, None, threads).astype(np.float64)
 
 
 def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:

@@ -18,11 +18,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.pair_weights import PairWeights, local_offsets, weighted_sums
+from dcsvm.model.pair_weights import PairWeights, local_offsets
 from dcsvm.model.parts import EarlyModel
 
 LARGEST_COVARIANCE = 256  # support vectors of a cluster's pair, evenly spaced, that it is taken of
@@ -49,7 +48,6 @@ def committee_values(
     rows: Rows,
     targets: KernelRows,
     support: KernelRows,
-    threads: int,
 ) -> np.ndarray:
     """Mean of the committee float64 (n, n_pairs) for `rows`, which `targets` hold; 0 or the average
     offset where no cluster says anything."""
@@ -62,11 +60,11 @@ def committee_values(
     first = np.searchsorted(part.cluster, np.arange(len(offset) + 1))
     for c, (begin, end) in enumerate(zip(first[:-1], first[1:], strict=True)):
         sources = np.arange(begin, end, dtype=np.int32)
-        sums = weighted_sums(support, targets, None, sources, weights.of(begin, end), threads)
+        sums = support.product(weights.of(begin, end), sources, targets=targets)
         local = slice(*np.searchsorted(owner, [begin, end]))
         for p in np.unique(pair[local]):
             chosen = some_of(owner[local][pair[local] == p])
-            gained = gained_precision(support, targets, prior, chosen, threads)
+            gained = gained_precision(support, targets, prior, chosen)
             total[:, p] += (1.0 + gained) * sums[:, p] + gained * offset[c, p]
             precision[:, p] += gained
     return total / precision
@@ -95,12 +93,11 @@ def prior_variances(kernel: Kernel, rows: Rows) -> np.ndarray:
 
 
 def gained_precision(
-    support: KernelRows, targets: KernelRows, prior: np.ndarray, chosen: np.ndarray, threads: int
+    support: KernelRows, targets: KernelRows, prior: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
     """K(x, x) / v(x) - 1 of the targets (n,): what observing f at the `chosen` support vectors adds
     to the precision, in units of the prior's. At most 1/RIDGE - 1."""
-    points = support.points
-    matrix = _core.kernel_matrix(support.setup, points, chosen, points, chosen, threads)
+    matrix = support.matrix(chosen, target_rows=chosen)
     scale = float(np.mean(np.diagonal(matrix), dtype=np.float64))
     if scale == 0:
         return np.zeros(len(prior))
@@ -110,11 +107,11 @@ def gained_precision(
     explained = np.empty(len(prior))
     for begin in range(0, len(prior), ROWS_AT_ONCE):
         some = np.arange(begin, min(begin + ROWS_AT_ONCE, len(prior)), dtype=np.int32)
-        near = _core.kernel_matrix(support.setup, targets.points, some, points, chosen, threads)
+        near = support.matrix(chosen, targets=targets, target_rows=some)
         # |L^-1 k|^2 is a sum of kernel values (l'k)^2 over the rows l of L^-1
-        a, b = two_sides(dense_rows(near / scale), whitening, SQUARE, threads)
+        a, b = two_sides(dense_rows(near / scale), whitening, SQUARE, support.threads)
         ones = np.ones(len(chosen))
-        explained[some] = weighted_sums(b, a, None, None, ones, threads)[:, 0]
+        explained[some] = b.product(ones, targets=a)[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.clip(1.0 - explained * (scale / prior), RIDGE, 1.0)
     return np.where(prior > 0, 1.0 / left - 1.0, 0.0)

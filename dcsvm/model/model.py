@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm.data.output_file import write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.machine import default_threads
-from dcsvm.model.parts import ModelParts
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import class_probabilities, decision_values, predictions
 from dcsvm.model.writer import model_text
 
@@ -48,8 +48,9 @@ class Model(ModelParts):
     def predict(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
-        """Predictions float64 (n,): labels by the votes of the pairs, of equal votes the first
-        label; +1 or -1 (outlier) for one-class; values for regression."""
+        """Predictions (n,): labels, float64 or strings as they were trained with, by the votes of
+        the pairs, of equal votes the first label; float64 +1 or -1 (outlier) for one-class; float64
+        values for regression."""
         return predictions(self, *self._arguments(X, method, threads))
 
     def predict_probability(
@@ -59,12 +60,27 @@ class Model(ModelParts):
         return class_probabilities(self, *self._arguments(X, method, threads))
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
-        rows = X if isinstance(X, Rows) else Rows.from_array(X)
-        return rows, method or ("exact" if self.exact else "early"), threads or default_threads()
+        method = method or ("exact" if self.exact else "early")
+        rows = X if isinstance(X, Rows) else self._rows(X, self.exact or self.early)
+        return rows, method, threads or default_threads()
+
+    def _rows(self, X: ArrayLike, part: ExactModel | EarlyModel) -> Rows:
+        """The rows of an array or matrix, of as many features as the model was trained on; sparse
+        ones may have fewer. A LIBSVM file does not say how many there were. Raises ValueError."""
+        rows, n_features = Rows.from_array(X), part.rows.n_features
+        too_few = rows.n_features < n_features and not hasattr(X, "tocsr")
+        too_many = rows.n_features > n_features and part.row_numbers is not None
+        if (too_few and not self.kernel.is_precomputed) or too_many:
+            what = "kernel values" if self.kernel.is_precomputed else "features"
+            raise ValueError(
+                f"rows have {rows.n_features} {what}, the model was trained on {n_features}"
+            )
+        return rows
 
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
         """Write the model file; an interrupted save leaves an existing file as it was.
 
-        The format "libsvm" is nothing but LIBSVM: no early level, no numbers of rows.
+        The format "libsvm" is nothing but LIBSVM: no early level, no numbers of rows. Raises
+        ValueError for what the file cannot hold, labels that are strings above all.
         """
         write_beside(path, model_text(self, format))

@@ -1,4 +1,4 @@
-"""What support vectors weigh in the decision values of all pairs of classes, and the sum over them.
+"""What support vectors weigh in the decision values of all pairs of classes.
 
 A support vector of class i counts in the k - 1 pairs of i, where its coefficient is not 0.
 """
@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm import _core
-from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.model.parts import EarlyModel, ExactModel
 
 
 class PairWeights:
-    """The weights of a model's support vectors, for kernel_product."""
+    """The weights of a model's support vectors, as KernelRows.product takes them."""
 
     def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
-        self.coef, self.n_pairs = part.coef, n_pairs
+        self.coefficients, self.n_pairs = part.dual_coef, n_pairs
         if n_pairs == 1:
-            self.coef = np.ascontiguousarray(part.coef[0])
+            self.coefficients = np.ascontiguousarray(part.dual_coef[0])
             return
-        coef = part.coef.T
+        coef = part.dual_coef.T
         n_others = coef.shape[1]
         class_, every = part.class_[:, None].astype(np.int32), np.arange(n_others, dtype=np.int32)
         other = every + (every >= class_)
@@ -28,29 +26,29 @@ class PairWeights:
         pair = first * n_others - first * (first - 1) // 2 + second - first - 1
         used = coef != 0
         self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
-        self.pair, self.coef = pair[used], coef[used]
+        self.pair, self.coefficients = pair[used], coef[used]
 
     def all(self):
         if self.n_pairs == 1:
-            return self.coef
-        return self.indptr, self.pair, self.coef, self.n_pairs
+            return self.coefficients
+        return self.indptr, self.pair, self.coefficients, self.n_pairs
 
     def of(self, begin: int, end: int):
         """Those of support vectors begin to end."""
         if self.n_pairs == 1:
-            return self.coef[begin:end]
+            return self.coefficients[begin:end]
         indptr = self.indptr[begin : end + 1]
         own = slice(indptr[0], indptr[-1])
-        return indptr - indptr[0], self.pair[own], self.coef[own], self.n_pairs
+        return indptr - indptr[0], self.pair[own], self.coefficients[own], self.n_pairs
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(support vector, pair, coefficient) of all coefficients that are not 0, support vectors
         ascending."""
         if self.n_pairs == 1:
-            owner = np.flatnonzero(self.coef)
-            return owner, np.zeros(len(owner), np.int64), self.coef[owner]
+            owner = np.flatnonzero(self.coefficients)
+            return owner, np.zeros(len(owner), np.int64), self.coefficients[owner]
         owner = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        return owner, self.pair, self.coef
+        return owner, self.pair, self.coefficients
 
 
 def local_offsets(part: EarlyModel, weights: PairWeights) -> np.ndarray:
@@ -66,13 +64,3 @@ def local_offsets(part: EarlyModel, weights: PairWeights) -> np.ndarray:
         has[part.cluster[owner[own]], pair[own]] = True
     stands_in = (has_first != has_second) & (part.rho == np.where(has_first, -1.0, 1.0))
     return np.where(stands_in, 0.0, -np.nan_to_num(part.rho))
-
-
-def weighted_sums(
-    support: KernelRows, targets: KernelRows, own, sources, weights, threads: int
-) -> np.ndarray:
-    """Decision values without offset (n, n_pairs) of the targets `own` by the support vectors
-    `sources`; None are all."""
-    return _core.kernel_product(
-        support.setup, targets.points, own, support.points, sources, weights, False, threads
-    )

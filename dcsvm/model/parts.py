@@ -27,16 +27,16 @@ class ExactModel:
     """Support vectors of the whole problem.
 
     `rows` are n_sv support vectors, of a classifier class by class in the order of the labels.
-    `coef` float64 (k - 1, n_sv) is LIBSVM's sv_coef: of a support vector of class i, line j is for
-    its pair with class j, or class j + 1 where j >= i; there is one line where there are no
-    classes. `rho` float64 (n_pairs,): a decision value is sum coef K - rho, of the pairs (0, 1),
-    (0, 2), ..., (k - 2, k - 1). `n_sv` int64 (k,) counts the support vectors of each class, None
-    where there are none. `row_numbers` int64 (n_sv,) are the rows of the training file, from 0, and
-    `worth` is what the solution is worth; None where the file of the model does not say.
+    `dual_coef` float64 (k - 1, n_sv) is LIBSVM's sv_coef: of a support vector of class i, line j is
+    for its pair with class j, or class j + 1 where j >= i; there is one line where there are no
+    classes. `rho` float64 (n_pairs,): a decision value is sum dual_coef K - rho, of the pairs
+    (0, 1), (0, 2), ..., (k - 2, k - 1). `n_sv` int64 (k,) counts the support vectors of each class,
+    None where there are none. `row_numbers` int64 (n_sv,) are the rows of the training file, from
+    0, and `worth` is what the solution is worth; None where the file of the model does not say.
     """
 
     rows: Rows
-    coef: np.ndarray
+    dual_coef: np.ndarray
     rho: np.ndarray
     n_sv: np.ndarray | None = None
     row_numbers: np.ndarray | None = None
@@ -56,10 +56,10 @@ class EarlyModel:
     """One model per cluster of a level, and the partition that routes rows to them.
 
     Support vectors are sorted by `cluster` int32 (n_sv,), then `class_` int32 (n_sv,), None where
-    there are no classes, then the file's order. `coef` is as in ExactModel, inside the cluster.
-    `rho` float64 (n_clusters, n_pairs): of a pair of which the cluster has only one class the
-    coefficients are 0 and rho is -1 (the first class) or +1 (the second); of a pair of which it
-    has none rho is nan, and the pair does not vote.
+    there are no classes, then the file's order. `dual_coef` is as in ExactModel, inside the
+    cluster. `rho` float64 (n_clusters, n_pairs): of a pair of which the cluster has only one
+    class the coefficients are 0 and rho is -1 (the first class) or +1 (the second); of a pair of
+    which it has none rho is nan, and the pair does not vote.
     """
 
     level: int
@@ -67,7 +67,7 @@ class EarlyModel:
     cluster: np.ndarray
     class_: np.ndarray | None
     rows: Rows
-    coef: np.ndarray
+    dual_coef: np.ndarray
     rho: np.ndarray
     row_numbers: np.ndarray
 

@@ -13,7 +13,7 @@ from dcsvm.data.rows import Rows, slices
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.model.bcm import check_committee, committee_values
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
-from dcsvm.model.pair_weights import PairWeights, local_offsets, weighted_sums
+from dcsvm.model.pair_weights import PairWeights, local_offsets
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
 METHODS = ("exact", "early", "naive", "bcm")
@@ -35,8 +35,8 @@ def decision_values(model: ModelParts, rows: Rows, method: str, threads: int) ->
 
 
 def predictions(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
-    """Labels, +1 or -1, or values, float64 (n,), of the rows; raises as `decision_values`."""
-    result = np.empty(rows.n_samples)
+    """Labels, or float64 +1 or -1 or values, (n,), of the rows; raises as `decision_values`."""
+    result = np.empty(rows.n_samples, model.labels.dtype if model.is_classifier else np.float64)
     for some, block in blocks(model, rows, method, threads):
         result[some] = predicted_from(model, block)
     return result
@@ -100,13 +100,13 @@ def _blocks(
         targets, support = two_sides(block, part.rows, model.kernel, threads, support)
         if method == "early":
             cluster = part.partition.assign(block, threads)
-            yield some, _local(part, weights, cluster, targets, support, threads)
+            yield some, _local(part, weights, cluster, targets, support)
         elif method == "bcm":
-            yield some, committee_values(part, weights, block, targets, support, threads)
+            yield some, committee_values(part, weights, block, targets, support)
         else:
             exact = method == "exact"
             offset = -part.rho if exact else local_offsets(part, weights).sum(axis=0)
-            sums = weighted_sums(support, targets, None, None, weights.all(), threads)
+            sums = support.product(weights.all(), targets=targets)
             yield some, sums + offset
 
 
@@ -116,7 +116,6 @@ def _local(
     cluster: np.ndarray,
     targets: KernelRows,
     support: KernelRows,
-    threads: int,
 ) -> np.ndarray:
     """Equation (11) of the paper: only the support vectors of the nearest center count."""
     n_clusters = part.partition.n_clusters
@@ -131,5 +130,5 @@ def _local(
             continue
         sources = np.arange(begin, end, dtype=np.int32)
         local = weights.of(begin, end)
-        values[own] += weighted_sums(support, targets, own, sources, local, threads)
+        values[own] += support.product(local, sources, targets=targets, target_rows=own)
     return values

@@ -360,7 +360,7 @@ class ModelReader:
             cluster=cluster,
             class_=class_ if model.is_classifier else None,
             rows=rows,
-            coef=np.ascontiguousarray(prefix[:, 4:].T),
+            dual_coef=np.ascontiguousarray(prefix[:, 4:].T),
             rho=rho,
             row_numbers=row_numbers,
         )

@@ -30,6 +30,11 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     """The file, in parts of bytes. Raises ValueError for what the format cannot hold."""
     if format not in FORMATS:
         raise ValueError(f"the format must be one of {', '.join(FORMATS)}, not {format!r}")
+    if model.labels.dtype.kind == "U":
+        raise ValueError(
+            "a model file keeps numbers, and the labels of this model are strings: train with "
+            "numbers to save it"
+        )
     if format == "libsvm":
         _check_libsvm(model)
     if model.exact is None:
@@ -39,7 +44,7 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     exact = model.exact
     lines = _problem_lines(model, exact)
     yield _joined([*lines, "SV"])
-    yield from _row_lines(exact.rows, exact.coef)
+    yield from _row_lines(exact.rows, exact.dual_coef)
     if exact.row_numbers is None or format == "libsvm":
         return
     yield _joined(
@@ -139,7 +144,7 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
         else np.isin(early.row_numbers, exact.row_numbers)
     )
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
-    prefix = [early.cluster, class_, early.row_numbers + 1, shared, *early.coef]
+    prefix = [early.cluster, class_, early.row_numbers + 1, shared, *early.dual_coef]
     yield from _row_lines(early.rows, prefix, blank=shared)
 
 

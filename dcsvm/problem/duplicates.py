@@ -28,15 +28,9 @@ class Duplicates:
     weights: np.ndarray
 
     @property
-    def copies(self) -> np.ndarray:
+    def sample_weight(self) -> np.ndarray:
         """The weight of each variable, float64."""
         return np.add.reduceat(self.weights, self.start[:-1])
-
-    @property
-    def given(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that have a weight, ascending, and their weights."""
-        order = np.argsort(self.rows)
-        return self.rows[order], self.weights[order]
 
     @property
     def n_merged(self) -> int:
@@ -72,20 +66,19 @@ class Duplicates:
         return place, first + number, (before[first + number] - before[first]).astype(np.float64)
 
 
-def find_duplicates(rows: Rows, values: np.ndarray, weights: np.ndarray) -> Duplicates:
-    """The variables of rows with classes or targets `values` (n,) and `weights` float64 (n,); one
-    for each row where few rows are equal. CSR rows and those of a precomputed kernel are taken to
-    be different."""
-    kept = np.flatnonzero(weights).astype(np.int32)
+def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
+    """The variables of rows with `targets` (n,) and weights float64 (n,); one for each row where
+    few rows are equal. CSR rows and those of a precomputed kernel are taken to be different."""
+    kept = np.flatnonzero(sample_weight).astype(np.int32)
     if len(kept) < rows.n_samples:
-        found = find_duplicates(rows.take(kept), values[kept], weights[kept])
+        found = find_duplicates(rows.take(kept), targets[kept], sample_weight[kept])
         return replace(found, first=kept[found.first], rows=kept[found.rows])
     n = rows.n_samples
     every = np.arange(n + 1, dtype=np.int32)
-    single = Duplicates(every[:-1], every[:-1], every, weights)
+    single = Duplicates(every[:-1], every[:-1], every, sample_weight)
     if n == 0 or not rows.is_dense or rows.columns is not None:
         return single
-    key = _hash(rows, values)
+    key = _hash(rows, targets)
     in_order = np.sort(key)
     if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - WORTH_MERGING) * n:
         return single
@@ -94,7 +87,7 @@ def find_duplicates(rows: Rows, values: np.ndarray, weights: np.ndarray) -> Dupl
     key = key[order]
     is_first = np.concatenate(([True], key[1:] != key[:-1]))
     del key
-    if not _are_equal(rows, values, order, is_first):  # a hash proves nothing
+    if not _are_equal(rows, targets, order, is_first):  # a hash proves nothing
         return single
     starts = np.flatnonzero(is_first)
     rank = np.argsort(order[starts])  # variables are in the order of their first rows
@@ -102,14 +95,14 @@ def find_duplicates(rows: Rows, values: np.ndarray, weights: np.ndarray) -> Dupl
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     places = np.arange(n) + np.repeat(starts[rank] - start[:-1], counts)
     listed = order[places]
-    return Duplicates(order[starts[rank]], listed, start, weights[listed])
+    return Duplicates(order[starts[rank]], listed, start, sample_weight[listed])
 
 
-def _are_equal(rows: Rows, values: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
+def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
     """Whether every row of an order that is not marked as the first of a kind is equal to the one
     before it."""
     again = np.flatnonzero(~is_first)
-    if not np.array_equal(values[order[again]], values[order[again - 1]]):
+    if not np.array_equal(targets[order[again]], targets[order[again - 1]]):
         return False
     step = max(1, AT_ONCE // max(rows.n_features, 1))
     return all(
@@ -118,11 +111,11 @@ def _are_equal(rows: Rows, values: np.ndarray, order: np.ndarray, is_first: np.n
     )
 
 
-def _hash(rows: Rows, values: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each row, equal for equal rows with equal values."""
+def _hash(rows: Rows, targets: np.ndarray) -> np.ndarray:
+    """A 64-bit number for each row, equal for equal rows with equal targets."""
     factors = np.random.default_rng(0).integers(2**63, size=rows.n_features, dtype=np.uint64)
     odd = np.uint64(0x9E3779B97F4A7C15)
-    result = values.astype(np.float64).view(np.uint64) * odd
+    result = targets.astype(np.float64).view(np.uint64) * odd
     for some in rows.slices(AT_ONCE // 4):
         part = rows.dense[some].view(np.uint32).astype(np.uint64)
         part ^= part >> np.uint64(15)

@@ -17,8 +17,8 @@ FOLDS_FOR_PROBABILITY = 5
 class Folds:
     """What each of `n_folds` folds holds out of rows that stand for equal ones.
 
-    Entry j is `counts[j]` given rows int64, of weight `copies[j]` float64 together, that have
-    become row `row[j]` and that fold `fold[j]` holds out; entries ascend by fold, then row. `entry`
+    Entry j is `counts[j]` given rows int64, of `weight[j]` float64 together, that have become
+    row `row[j]` and that fold `fold[j]` holds out; entries ascend by fold, then row. `entry`
     int64 (n,) is the one of each row as it was given.
     """
 
@@ -26,7 +26,7 @@ class Folds:
     fold: np.ndarray
     row: np.ndarray
     counts: np.ndarray
-    copies: np.ndarray
+    weight: np.ndarray
     entry: np.ndarray
 
     @staticmethod
@@ -35,8 +35,8 @@ class Folds:
         n_rows = int(row.max()) + 1
         key, entry, counts = np.unique(fold * n_rows + row, return_inverse=True, return_counts=True)
         entry = entry.reshape(-1)
-        copies = np.bincount(entry, weights)
-        return Folds(int(fold.max()) + 1, key // n_rows, key % n_rows, counts, copies, entry)
+        weight = np.bincount(entry, weights)
+        return Folds(int(fold.max()) + 1, key // n_rows, key % n_rows, counts, weight, entry)
 
     def entries(self, fold: int) -> slice:
         return slice(*np.searchsorted(self.fold, [fold, fold + 1]))
@@ -48,7 +48,7 @@ class Folds:
     def left(self, fold: int) -> np.ndarray:
         """The weight float64 (n_rows,) of each row that is not held out by a fold."""
         others = self.fold != fold
-        return np.bincount(self.row[others], self.copies[others], int(self.row.max()) + 1)
+        return np.bincount(self.row[others], self.weight[others], int(self.row.max()) + 1)
 
     def learns(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
         """Whether each fold has rows of each class to learn from, bool (n_folds, n_classes), by the
@@ -59,7 +59,7 @@ class Folds:
 
 
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold 0..n_folds-1 of each row, int64 (n,): every class spread as evenly as it goes.
+    """The fold 0..n_folds-1 of each row, int64 (n,): every class spread as evenly as possible.
 
     Both the rows of a class in a fold and the rows of a fold differ by at most one between folds.
     Raises ValueError unless 2 <= n_folds <= n.

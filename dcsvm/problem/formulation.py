@@ -113,20 +113,19 @@ class Formulation:
         return np.arange(self.start[first], self.start[last], dtype=np.int32)
 
 
-# Of rows in some order: (their classes or targets, how many rows each counts as, which weights of
-# rows make float64).
+# From targets (n,) of rows in some order and their sample weights float64 (n,).
 Formulate = Callable[[np.ndarray, np.ndarray], Formulation]
 
 
 def in_folds(
-    formulate: Formulate, values: np.ndarray, copies_of_folds: Iterable[np.ndarray]
+    formulate: Formulate, targets: np.ndarray, weights_of_folds: Iterable[np.ndarray]
 ) -> Formulation:
-    """The problems of folds side by side, each learning from as many `copies` (n,) of every row; of
-    rows that have none in a fold it has no variables."""
+    """The problems of folds side by side, each with its own sample weights (n,); rows of weight 0
+    have no variables in a fold."""
     folds = []
-    for copies in copies_of_folds:
-        kept = np.flatnonzero(copies).astype(np.int32)
-        one = formulate(values[kept], copies[kept])
+    for sample_weight in weights_of_folds:
+        kept = np.flatnonzero(sample_weight).astype(np.int32)
+        one = formulate(targets[kept], sample_weight[kept])
         rows = kept[one.problem.rows]
         folds.append(replace(one, problem=replace(one.problem, row=rows)))
     problems = [one.problem for one in folds]
@@ -150,15 +149,15 @@ def in_folds(
     )
 
 
-def c_svc(sign: np.ndarray, C: float, copies: np.ndarray | int = 1) -> BoxProblem:
+def c_svc(sign: np.ndarray, C: float, sample_weight: np.ndarray | int = 1) -> BoxProblem:
     """Equation (1) of the paper in signed alpha (y_i alpha_i): `sign` is +1.0 or -1.0 per variable,
-    `copies` the number of equal rows it stands for."""
+    `sample_weight` how many rows it counts as."""
     _check_C(C)
     sign = np.ascontiguousarray(sign, dtype=np.float64)
     return BoxProblem(
         linear=sign,
-        lower=np.where(sign > 0, 0.0, -C * copies),
-        upper=np.where(sign > 0, C * copies, 0.0),
+        lower=np.where(sign > 0, 0.0, -C * sample_weight),
+        upper=np.where(sign > 0, C * sample_weight, 0.0),
     )
 
 
@@ -168,7 +167,7 @@ def _check_C(C: float) -> None:
 
 
 def c_svc_pairs(
-    classes: np.ndarray, copies: np.ndarray, class_C: np.ndarray, *, bias: bool
+    classes: np.ndarray, sample_weight: np.ndarray, class_C: np.ndarray, *, bias: bool
 ) -> Formulation:
     """One against one: a C-SVC for each pair of classes, in LIBSVM's order, +1 for the first.
 
@@ -178,7 +177,7 @@ def c_svc_pairs(
     for C in class_C:
         _check_C(C)
     rows, signs, start = _pairs(classes, len(class_C))
-    bound = class_C[classes[rows]] * copies[rows]
+    bound = class_C[classes[rows]] * sample_weight[rows]
     problem = BoxProblem(
         linear=signs,
         lower=np.where(signs > 0, 0.0, -bound),
@@ -190,12 +189,14 @@ def c_svc_pairs(
     return Formulation(problem, start, np.zeros(len(rows)))
 
 
-def nu_svc_pairs(classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: float) -> Formulation:
+def nu_svc_pairs(
+    classes: np.ndarray, sample_weight: np.ndarray, n_classes: int, nu: float
+) -> Formulation:
     """nu-SVC (Schoelkopf et al. 2000) as LIBSVM solves it: each class of a pair keeps the sum
-    nu n / 2 with bounds 1, n being the sum of `copies`; solutions are divided by the margin
+    nu n / 2 with bounds 1, n being the sum of `sample_weight`; solutions are divided by the margin
     afterwards."""
     rows, signs, start = _pairs(classes, n_classes)
-    bound = copies[rows].astype(np.float64)
+    bound = sample_weight[rows].astype(np.float64)
     alpha = np.zeros(len(rows))
     for a, b in zip(start[:-1], start[1:], strict=True):
         total = bound[a:b].sum()
@@ -216,10 +217,10 @@ def nu_svc_pairs(classes: np.ndarray, copies: np.ndarray, n_classes: int, nu: fl
     return Formulation(problem, start, alpha)
 
 
-def one_class(copies: np.ndarray, nu: float) -> Formulation:
+def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
     """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n, n being the
-    sum of `copies`."""
-    bound = copies.astype(np.float64)
+    sum of `sample_weight`."""
+    bound = sample_weight.astype(np.float64)
     problem = BoxProblem(
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
@@ -230,17 +231,19 @@ def one_class(copies: np.ndarray, nu: float) -> Formulation:
     return Formulation(problem, _one(len(bound)), fill(bound, nu * bound.sum()))
 
 
-def epsilon_svr(targets: np.ndarray, copies: np.ndarray, C: float, epsilon: float) -> Formulation:
+def epsilon_svr(
+    targets: np.ndarray, sample_weight: np.ndarray, C: float, epsilon: float
+) -> Formulation:
     """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
     _check_C(C)
-    return _svr(targets, copies * C, epsilon, np.zeros(2 * len(targets)), shared=True)
+    return _svr(targets, sample_weight * C, epsilon, np.zeros(2 * len(targets)), shared=True)
 
 
-def nu_svr(targets: np.ndarray, copies: np.ndarray, C: float, nu: float) -> Formulation:
+def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
     """nu-SVR as LIBSVM solves it: alpha and alpha* each keep the sum C nu n / 2."""
     _check_C(C)
-    bound = copies * float(C)
-    half = fill(bound, C * nu * copies.sum() / 2)
+    bound = sample_weight * float(C)
+    half = fill(bound, C * nu * sample_weight.sum() / 2)
     return _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
 
 

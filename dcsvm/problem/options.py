@@ -94,6 +94,10 @@ class TrainOptions:
         if self.cache_mb is not None and self.cache_mb < 1:
             raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
 
+    @staticmethod
+    def of(**options) -> TrainOptions:
+        return TrainOptions(**options)
+
     @property
     def has_levels(self) -> bool:
         return self.svm_type in WITH_LEVELS

@@ -1,4 +1,4 @@
-"""What is to be learnt: the problem type with its labels, and how it becomes a Formulation."""
+"""What is to be learnt: the problem type with its labels, and all that depends on the type."""
 
 from __future__ import annotations
 
@@ -7,104 +7,163 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.problem.formulation import (
-    Formulate,
+    Formulation,
     c_svc_pairs,
     epsilon_svr,
     nu_svc_pairs,
     nu_svr,
     one_class,
 )
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import CLASSIFIERS, REGRESSIONS
+
+LARGEST_INTEGER = 2**53  # that float64 tells from its neighbours
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """`values` per row are classes int32 from 0 ("classification"), targets float64 ("regression")
-    or zeros ("one_class"); `labels` float64 (k,) are the classes' labels in LIBSVM's order.
+    """`targets` per row are classes int32 from 0, targets float64 of a regression, or zeros for
+    one-class; `labels` (k,), float64 or strings, are those of the classes in LIBSVM's order.
+    `class_C` float64 is the bound of |alpha| of a row of each class, or of any row, of weight 1."""
 
-    `formulate` takes values and copies of rows; `class_C` float64 is the bound of |alpha| of a row
-    of each class, or of any row, of weight 1.
-    """
-
-    kind: str
+    options: TrainOptions
     labels: np.ndarray
-    values: np.ndarray
-    formulate: Formulate
+    targets: np.ndarray
     class_C: np.ndarray
+
+    @property
+    def svm_type(self) -> str:
+        return self.options.svm_type
+
+    @property
+    def is_classification(self) -> bool:
+        return self.svm_type in CLASSIFIERS
+
+    @property
+    def is_regression(self) -> bool:
+        return self.svm_type in REGRESSIONS
+
+    @property
+    def divides_by_margin(self) -> bool:
+        """Whether a solution is divided by the margin it has found (nu-SVC)."""
+        return self.svm_type == "nu_svc"
 
     @property
     def n_classes(self) -> int:
         return len(self.labels)
 
-    def bound_of(self, values: np.ndarray) -> np.ndarray:
-        """Bound of |alpha| of a row of weight 1 with each of these values."""
-        if self.kind == "classification":
-            return self.class_C[values.astype(np.int64)]
-        return np.full(len(values), self.class_C[0])
+    def bound_of(self, targets: np.ndarray) -> np.ndarray:
+        """Bound of |alpha| of a row of weight 1 with each of these targets."""
+        if self.is_classification:
+            return self.class_C[targets.astype(np.int64)]
+        return np.full(len(targets), self.class_C[0])
+
+    def formulate(self, targets: np.ndarray, sample_weight: np.ndarray) -> Formulation:
+        """The problems of rows with these targets and weights float64 (n,)."""
+        options = self.options
+        if self.svm_type == "c_svc":
+            return c_svc_pairs(targets, sample_weight, self.class_C, bias=options.bias)
+        if self.svm_type == "nu_svc":
+            return nu_svc_pairs(targets, sample_weight, self.n_classes, options.nu)
+        if self.svm_type == "one_class":
+            return one_class(sample_weight, options.nu)
+        if self.svm_type == "epsilon_svr":
+            return epsilon_svr(targets, sample_weight, options.C, options.epsilon)
+        return nu_svr(targets, sample_weight, options.C, options.nu)
+
+    def parameter(
+        self, size: np.ndarray, bound: np.ndarray, n_rows: float, margin: float
+    ) -> tuple[str, float] | None:
+        """What svm-train states beside the objective of a problem: nu of C-SVC with equal bounds
+        and of epsilon-SVR, C of nu-SVC, epsilon of nu-SVR.
+
+        `size` is |alpha| of the variables, `bound` that of a row of weight 1, `n_rows` the sum of
+        the weights of the rows, `margin` r of nu-SVC and -epsilon of nu-SVR.
+        """
+        if self.svm_type == "nu_svc":
+            return "C", 1.0 / margin
+        if self.svm_type == "nu_svr":
+            return "epsilon", -margin
+        if self.svm_type == "epsilon_svr" or (
+            self.svm_type == "c_svc" and np.all(bound == bound[0])
+        ):
+            return "nu", float(size.sum() / (bound[0] * n_rows))
+        return None
 
 
-def task_of(labels: np.ndarray, weights: np.ndarray, options) -> Task:
-    """The task of training options on labels float64 (n,) of rows with weights float64 (n,);
-    ValueError for what does not fit."""
-    if not np.all(np.isfinite(labels)):
-        raise ValueError("labels must be finite numbers")
+def as_labels(y) -> np.ndarray:
+    """Labels or targets as training takes them: float64 (n,), or strings. Raises ValueError for
+    anything else."""
+    labels = np.asarray(y).reshape(-1)
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
+        return labels.astype(str)
+    if labels.dtype.kind == "U":
+        return labels
+    if labels.dtype.kind in "iu" and np.any(np.abs(labels.astype(np.float64)) > LARGEST_INTEGER):
+        raise ValueError("labels that are integers must be within 2^53 in size")
+    try:
+        return labels.astype(
+            np.float64, casting="same_kind" if labels.dtype != object else "unsafe"
+        )
+    except (TypeError, ValueError):
+        raise ValueError("labels must be numbers, or strings all of them") from None
+
+
+def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions) -> Task:
+    """The task of training options on labels (n,) of rows with weights float64 (n,); ValueError for
+    what does not fit."""
     if len(labels) == 0:
         raise ValueError("there are no rows")
-    name = options.svm_type
-    none = np.zeros(0)
-    if name == "one_class":
-        return Task("one_class", none, np.zeros(len(labels)),
-                    lambda values, copies: one_class(copies, options.nu),
-                    np.ones(1))  # fmt: skip
-    if name == "epsilon_svr":
-        return Task("regression", none, labels.astype(np.float64),
-                    lambda values, copies: epsilon_svr(values, copies, options.C, options.epsilon),
-                    np.array([options.C]))  # fmt: skip
-    if name == "nu_svr":
-        return Task("regression", none, labels.astype(np.float64),
-                    lambda values, copies: nu_svr(values, copies, options.C, options.nu),
-                    np.array([options.C]))  # fmt: skip
-    order, classes = _classes(labels, weights)
-    if name == "nu_svc":
-        return Task("classification", order, classes,
-                    lambda values, copies: nu_svc_pairs(values, copies, len(order), options.nu),
-                    np.ones(len(order)))  # fmt: skip
-    weights = options.class_weight or {}
-    class_C = np.array([options.C * weights.get(float(label), 1.0) for label in order])
-    return Task("classification", order, classes,
-                lambda values, copies: c_svc_pairs(values, copies, class_C, bias=options.bias),
-                class_C)  # fmt: skip
-
-
-def _classes(labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`class_order` of the rows that have a weight; the others are in any class."""
-    there = weights > 0
-    if there.all():
-        return class_order(labels)
-    absent = np.setdiff1d(labels, labels[there])
-    if len(absent):
-        raise ValueError(f"all rows of class {absent[0]:.10g} have sample weight 0")
-    classes = np.zeros(len(labels), np.int64)
-    order, classes[there] = class_order(labels[there])
-    return order, classes
+    none, C = np.zeros(0), np.array([options.C])
+    if options.svm_type == "one_class":
+        return Task(options, none, np.zeros(len(labels)), np.ones(1))
+    is_text = labels.dtype.kind == "U"
+    if not is_text and not np.all(np.isfinite(labels)):
+        raise ValueError("labels must be finite numbers")
+    if options.svm_type in REGRESSIONS:
+        if is_text:
+            raise ValueError("the targets of a regression must be numbers, not strings")
+        return Task(options, none, labels.astype(np.float64), C)
+    order, classes = _classes(labels, sample_weight)
+    if options.svm_type == "nu_svc":
+        return Task(options, order, classes, np.ones(len(order)))
+    factors = options.class_weight or {}
+    class_C = np.array([options.C * factors.get(label, 1.0) for label in order.tolist()])
+    return Task(options, order, classes, class_C)
 
 
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The labels (k,) of the classes in LIBSVM's order, and the class int32 (n,) of each row.
 
     The order is that of first appearance, except that of just -1 and +1 the +1 comes first.
-    Raises ValueError for fewer than two distinct labels, which are finite.
+    Raises ValueError for fewer than two distinct labels.
     """
     distinct, first_row = np.unique(labels, return_index=True)
     if len(distinct) < 2:
         found = f"one: {_plain(distinct[0])}" if len(distinct) else "none"
         raise ValueError(f"training needs two classes, found {found}")
     order = distinct[np.argsort(first_row)]
-    if set(order) == {-1.0, 1.0}:
+    if set(order.tolist()) == {-1.0, 1.0}:
         order = np.array([1.0, -1.0])
     rank = np.empty(len(order), np.int32)
     rank[np.searchsorted(distinct, order)] = np.arange(len(order))
     return order, rank[np.searchsorted(distinct, labels)]
 
 
-def _plain(number: float) -> str:
-    return str(int(number)) if number == int(number) else repr(float(number))
+def _classes(labels: np.ndarray, sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`class_order` of the rows that have a weight; the others are in any class."""
+    there = sample_weight > 0
+    if there.all():
+        return class_order(labels)
+    absent = np.setdiff1d(labels, labels[there])
+    if len(absent):
+        raise ValueError(f"all rows of class {_plain(absent[0])} have sample weight 0")
+    classes = np.zeros(len(labels), np.int64)
+    order, classes[there] = class_order(labels[there])
+    return order, classes
+
+
+def _plain(label) -> str:
+    if isinstance(label, str):
+        return repr(str(label))
+    return str(int(label)) if label == int(label) else repr(float(label))

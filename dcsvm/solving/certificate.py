@@ -7,14 +7,14 @@ that matter: free variables, those nearest to violating, and a random sample of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.locality import Locality
+from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.formulation import BoxProblem
+from dcsvm.solving.iterate import Iterate
 
 RANDOM_ROWS = 10_000  # of all problems together
 NEAREST_ROWS = 1_000
@@ -85,38 +85,47 @@ class Checked:
         self.is_exact[some] = 1
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What is checked and promised: `every_row`, or of `n_rows` a random sample by the `seed`,
+    which `n_problems` share, and those that matter. `neglected` bounds what the solver left out of
+    any entry of the gradient; kernel values out of the reach `between` are in no entry. The dual
+    may be known to be convex."""
+
+    n_rows: int
+    n_problems: int
+    is_convex: bool
+    every_row: bool
+    neglected: float
+    between: Reach
+    seed: int
+
+
 def check(
     problem: BoxProblem,
     parts: list[slice],
-    alpha: np.ndarray,
-    gradient: np.ndarray,
+    iterate: Iterate,
     checked: Checked,
     exact_gradients: Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
-    data: KernelRows,
-    locality: Locality,
-    *,
-    neglected: float,
-    every_row: bool,
-    n_problems: int,
-    seed: int,
+    scope: Scope,
 ) -> list[Certificate]:
-    """Replace the checked entries of `gradient` by their float64 values, those of some variables
-    (ascending) that `exact_gradients` gives bit by bit, and state the optimality of each problem in
-    `parts`, none of them empty. `checked` is where the check begins, and kept up to date.
-    `neglected` bounds what the solver left out of any entry, `n_problems` share the number of rows
-    to sample.
+    """Replace the checked entries of the gradient by their float64 values, those of some variables
+    (ascending) that `exact_gradients` gives piece by piece, and state the optimality of each
+    problem in `parts`, none of them empty. `checked` is where the check begins, and kept up to
+    date.
 
     After it no row that could violate rests on float32 kernel values, nor does the objective where
     they would show in it, as far as the error seen on the random rows holds for the others. The gap
     has terms of free and of violating variables only, so it rests on float64 values too.
     """
     # rows that come first are drawn in all problems, so that they are computed once for all
-    draw = np.random.default_rng(seed).permutation(data.rows.n_samples)
+    draw = np.random.default_rng(scope.seed).permutation(scope.n_rows)
+    alpha, gradient = iterate.alpha, iterate.gradient
     checks = [
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own)) for own in parts
     ]
     wanted = [
-        np.arange(one.size) if every_row else one.first_variables(draw, n_problems)
+        np.arange(one.size) if scope.every_row else one.first_variables(draw, scope.n_problems)
         for one in checks
     ]
     while any(len(some) for some in wanted):
@@ -126,11 +135,29 @@ def check(
         for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
             checked.replace(gradient, some, exact)
         wanted = [
-            one.doubtful(neglected) if len(some) else some
+            one.doubtful(scope.neglected) if len(some) else some
             for one, some in zip(checks, wanted, strict=True)
         ]
-    is_convex = data.kernel.is_positive_semidefinite
-    return [one.certificate(locality, is_convex, every_row) for one in checks]
+    return [one.certificate(scope) for one in checks]
+
+
+def certificate_of_known(
+    problem: BoxProblem, part: slice, iterate: Iterate, neglected: float, is_convex: bool
+) -> Certificate:
+    """What float32 kernel values say of one problem where its gradient is known, of a run that was
+    stopped; `neglected` bounds what is left out of any entry."""
+    known = part.start + np.flatnonzero(iterate.is_known[part])
+    is_whole = len(known) == part.stop - part.start
+    found = _certificate(
+        problem.part(known),
+        iterate.alpha[known],
+        iterate.gradient[known],
+        neglected,
+        has_gap=is_convex and is_whole,
+        kernel_error=None,
+        n_checked=len(known),
+    )
+    return found if is_whole else replace(found, objective=None)
 
 
 class _Check:
@@ -189,21 +216,39 @@ class _Check:
         objective = abs(np.dot(self.alpha, self.gradient - self.problem.linear))
         return float(seen * unchecked / max(objective, 1e-300))
 
-    def certificate(self, locality: Locality, is_convex: bool, every_row: bool) -> Certificate:
-        problem, alpha = self.problem, self.alpha
-        objective, violation, gap, multipliers = _core.optimality(problem, alpha, self.gradient)
-        # of the checked rows; of the others only the sign counts
-        neglected = locality.neglected(alpha)
-        room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
-        gap += float(neglected * room)
-        return Certificate(
-            objective,
-            violation + neglected * (1 if problem.sum_of is None else 2),
-            gap if is_convex else None,
-            kernel_error=0.0 if every_row else self.error,
+    def certificate(self, scope: Scope) -> Certificate:
+        return _certificate(
+            self.problem,
+            self.alpha,
+            self.gradient,
+            neglected=scope.between.value * float(np.abs(self.alpha).sum()),
+            has_gap=scope.is_convex,
+            kernel_error=0.0 if scope.every_row else self.error,
             n_checked=int(np.count_nonzero(self.checked.is_exact)),
-            multipliers=tuple(multipliers),
         )
+
+
+def _certificate(
+    problem: BoxProblem,
+    alpha: np.ndarray,
+    gradient: np.ndarray,
+    neglected: float,
+    *,
+    has_gap: bool,
+    kernel_error: float | None,
+    n_checked: int,
+) -> Certificate:
+    """The certificate of a gradient of which up to `neglected` is left out in every entry."""
+    objective, violation, gap, multipliers = _core.optimality(problem, alpha, gradient)
+    room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
+    return Certificate(
+        objective,
+        violation + neglected * (1 if problem.sum_of is None else 2),
+        gap + float(neglected * room) if has_gap else None,
+        kernel_error=kernel_error,
+        n_checked=n_checked,
+        multipliers=tuple(multipliers),
+    )
 
 
 def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:

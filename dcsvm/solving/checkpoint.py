@@ -29,7 +29,7 @@ STATE, EARLY = "state", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
 DTYPES = {"float64", "int32", "int64", "uint8"}
-# What may be told otherwise when a run goes on: it does not change the problem or its solution.
+# What may differ on resume: it changes neither the problem nor its solution.
 FREE = {"threads", "cache_mb", "certify", "measure_levels"}
 
 
@@ -71,14 +71,14 @@ class Checkpoint:
         self,
         rows: Rows,
         labels: np.ndarray,
-        weights: np.ndarray,
+        sample_weight: np.ndarray,
         options: TrainOptions,
         *,
         is_warm: bool,
     ) -> None:
         """The run is on these data, with these options, and begins with a model or not."""
         told = {**_told(options), "init_model": is_warm}
-        self.run = {"options": told, "data": _fingerprint(rows, labels, weights)}
+        self.run = {"options": told, "data": _fingerprint(rows, labels, sample_weight)}
 
     @property
     def is_due(self) -> bool:
@@ -139,13 +139,13 @@ def _plain(value):
     return json.loads(json.dumps(value))
 
 
-def _fingerprint(rows: Rows, labels: np.ndarray, weights: np.ndarray) -> dict:
+def _fingerprint(rows: Rows, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
     parts = [rows.dense, rows.columns, rows.indptr, rows.indices, rows.values]
     return {
         "rows": rows.n_samples,
         "features": rows.n_features,
         "labels": _digest([labels]),
-        "sample weights": _digest([weights]),
+        "sample weights": _digest([sample_weight]),
         "values": _digest([part for part in parts if part is not None]),
     }
 
@@ -153,7 +153,8 @@ def _fingerprint(rows: Rows, labels: np.ndarray, weights: np.ndarray) -> dict:
 def _digest(arrays: list[np.ndarray]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
+        array = np.ascontiguousarray(array)
+        digest.update(array.view(np.uint8) if array.dtype.kind == "U" else array.data)
     return digest.hexdigest()
 
 

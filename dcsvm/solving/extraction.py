@@ -8,125 +8,168 @@ import numpy as np
 
 from dcsvm.kernel.partition import Partition
 from dcsvm.model.parts import EarlyModel, ExactModel, Worth
-from dcsvm.problem.formulation import pairs_of
+from dcsvm.problem.formulation import Formulation, pairs_of
+from dcsvm.problem.task import Task
+from dcsvm.solving.certificate import Certificate
+from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReport
+
+
+class NoMargin(ValueError):
+    """A solution of nu-SVC that has no margin to be divided by."""
 
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """A solved level: the partition, the cluster of every row, and the variables of its parts."""
+    """A solved level: the partition, and the cluster of every row."""
 
     partition: Partition
     cluster: np.ndarray
-    members: np.ndarray
-    sizes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The alpha of an iterate for a formulation over prepared rows."""
+
+    prepared: Prepared
+    formulation: Formulation
+    iterate: Iterate
+
+    @property
+    def task(self) -> Task:
+        return self.prepared.task
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.iterate.alpha
+
+    def offset_and_margin(self, variables: np.ndarray) -> tuple[float, float]:
+        """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
+
+        Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two
+        sums r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided
+        by it.
+        """
+        problem = self.formulation.problem
+        if problem.sum_of is None:
+            return 0.0, 1.0
+        alpha, gradient = self.alpha[variables], self.iterate.gradient[variables]
+        lower, upper = problem.lower[variables], problem.upper[variables]
+        offsets = []
+        for number in range(problem.n_sums):
+            own = problem.sum_of[variables] == number
+            free = own & (alpha > lower) & (alpha < upper)
+            if free.any():
+                offsets.append(float(gradient[free].mean()))
+                continue
+            can_rise, can_fall = own & (alpha < upper), own & (alpha > lower)
+            ends = [gradient[can_rise].min()] if can_rise.any() else []
+            ends += [gradient[can_fall].max()] if can_fall.any() else []
+            offsets.append(float(np.mean(ends)) if ends else 0.0)
+        if len(offsets) == 1:
+            return offsets[0], 1.0
+        return 0.5 * (offsets[0] + offsets[1]), 0.5 * (offsets[0] - offsets[1])
+
+    def offsets_of_clusters(self, division: Division) -> np.ndarray:
+        """rho (n_clusters, n_problems); a cluster that has rows of one class only decides for it,
+        and for none where it has neither. One that was not begun decides for most of its rows."""
+        problem, n_clusters = self.formulation.problem, division.partition.n_clusters
+        rho = np.full((n_clusters, self.formulation.n_problems), np.nan)
+        problem_of = self.formulation.number
+        cluster_of = division.cluster[problem.rows]
+        part = problem_of * n_clusters + cluster_of
+        order = np.argsort(part, kind="stable")
+        starts = np.flatnonzero(np.diff(part[order], prepend=-1))
+        for members in np.split(order, starts[1:]):
+            place = cluster_of[members[0]], problem_of[members[0]]
+            known = members[self.iterate.is_known[members]]
+            rho[place] = self.offset_and_margin(known)[0]
+            linear = problem.linear[members]
+            if self.task.is_classification and linear.min() == linear.max():
+                rho[place] = -linear[0]
+            elif not np.any(self.alpha[members]):
+                rho[place] = -np.mean(linear)
+        return rho
 
 
 class Coefficients:
-    """The support vectors of a run's current alpha, merged rows apart again.
+    """The support vectors of a solution, merged rows apart again.
 
-    `place` is the row in the run's order, `row_numbers` the row as it was given, `coef` float64
-    (k - 1, n_sv) as LIBSVM's sv_coef.
+    `row` is the row that is solved, `row_numbers` the given row, `coef` float64 (k - 1, n_sv) as
+    LIBSVM's sv_coef, `bound` the largest coefficient a support vector may have.
     """
 
-    def __init__(self, run):
-        task, problem = run.task, run.problem
-        variables = np.flatnonzero(run.alpha)
-        rows, column = problem.rows[variables], np.zeros(len(variables), np.int64)
-        n_columns = max(task.n_classes - 1, 1)
+    def __init__(self, solution: Solution):
+        task, targets = solution.task, solution.prepared.targets
+        variables = np.flatnonzero(solution.alpha)
+        rows = solution.formulation.problem.rows[variables]
+        column = np.zeros(len(variables), np.int64)
         if task.n_classes > 2:
             first, second = np.array(pairs_of(task.n_classes)).T
-            pair = run.formulation.number[variables]
-            is_first = run.values[rows] == first[pair]
+            pair = solution.formulation.number[variables]
+            is_first = targets[rows] == first[pair]
             column = np.where(is_first, second[pair] - 1, first[pair])
         support = np.unique(rows)
-        coef = np.zeros((n_columns, len(support)))
-        np.add.at(coef, (column, np.searchsorted(support, rows)), run.alpha[variables])
-        bound = task.bound_of(run.values[support])
-        variables = run.locality.order[support]
-        place, own, self.coef = run.duplicates.split(variables, coef, bound)
-        self.place = support[place]
-        self.row_numbers = run.duplicates.rows[own].astype(np.int64)
-        self.bound = bound[place] * run.duplicates.weights[own]
+        coef = np.zeros((max(task.n_classes - 1, 1), len(support)))
+        np.add.at(coef, (column, np.searchsorted(support, rows)), solution.alpha[variables])
+        self.row, self.row_numbers, self.coef, self.bound = solution.prepared.row_map.split(
+            support, coef, task.bound_of(targets[support])
+        )
 
     @property
     def n_bounded(self) -> int:
         return int(np.count_nonzero(np.any(np.abs(self.coef) >= self.bound, axis=0)))
 
 
-def offset_and_margin(run, members: np.ndarray) -> tuple[float, float]:
-    """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
+@dataclass(frozen=True, eq=False)
+class ExactResult:
+    """The exact model, and what a report says of its solution: the problems, how many support
+    vectors are at their bound, and the gap in the units of LIBSVM's objective."""
 
-    Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two sums
-    r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided by it.
-    """
-    problem = run.problem
-    if problem.sum_of is None:
-        return 0.0, 1.0
-    alpha, gradient = run.alpha[members], run.gradient[members]
-    lower, upper = problem.lower[members], problem.upper[members]
-    offsets = []
-    for number in range(problem.n_sums):
-        own = problem.sum_of[members] == number
-        free = own & (alpha > lower) & (alpha < upper)
-        if free.any():
-            offsets.append(float(gradient[free].mean()))
-            continue
-        grows, shrinks = own & (alpha < upper), own & (alpha > lower)
-        ends = [gradient[grows].min()] if grows.any() else []
-        ends += [gradient[shrinks].max()] if shrinks.any() else []
-        offsets.append(float(np.mean(ends)) if ends else 0.0)
-    if len(offsets) == 1:
-        return offsets[0], 1.0
-    return 0.5 * (offsets[0] + offsets[1]), 0.5 * (offsets[0] - offsets[1])
+    model: ExactModel
+    problems: list[ProblemReport]
+    n_bsv: int
+    gap: float | None
+
+    @property
+    def objective(self) -> float | None:
+        objectives = [problem.objective for problem in self.problems]
+        return None if None in objectives else sum(objectives)
 
 
-def exact_model(run) -> ExactModel:
-    """The model of the whole problem; also counts its support vectors for the report."""
-    found, known = Coefficients(run), run.iterate.is_known
+def exact_model(solution: Solution, certificate: Certificate, converged: bool) -> ExactResult:
+    """The model of the whole problem. Raises NoMargin."""
+    task, targets = solution.task, solution.prepared.targets
+    found, known = Coefficients(solution), solution.iterate.is_known
+    parts, gap = solution.formulation.parts(), certificate.gap
     offsets = [
-        offset_and_margin(run, part.start + np.flatnonzero(known[part]))
-        for part in run.formulation.parts()
+        solution.offset_and_margin(part.start + np.flatnonzero(known[part])) for part in parts
     ]
-    rho, margin = np.array(offsets).T
-    if run.options.svm_type == "nu_svc":
+    margin = np.array(offsets)[:, 1]
+    if task.divides_by_margin:
         check_margins(margin)
-        _scale_gap(run, margin)
-    coef = found.coef
-    run.report.n_sv, run.report.n_bsv = coef.shape[1], found.n_bounded
-    run.report.problems = [
-        _problem_report(run, part, *numbers)
-        for part, *numbers in zip(
-            run.formulation.parts(),
-            [part.objective for part in run.certificates],
-            rho,
-            margin,
-            strict=True,
-        )
+        gap = _divided_gap(certificate, margin)
+    problems = [
+        _problem_report(solution, part, one.objective, *numbers)
+        for part, one, numbers in zip(parts, certificate.parts, offsets, strict=True)
     ]
-    objectives = [problem.objective for problem in run.report.problems]
-    run.report.objective = None if None in objectives else sum(objectives)
-    classes = run.values[found.place]
-    counts = None
-    if run.task.kind == "classification":
+    coef, classes, counts = found.coef, targets[found.row], None
+    order = np.argsort(found.row_numbers)
+    if task.is_classification:
         order = np.lexsort((found.row_numbers, classes))
-        counts = np.bincount(classes, minlength=run.task.n_classes).astype(np.int64)
-        if run.options.svm_type == "nu_svc":
-            coef = coef / _margins(run, classes, margin)
-    else:
-        order = np.argsort(found.row_numbers)
-    return ExactModel(
-        rows=run.prepared.rows_for_model(found.place[order]),
-        coef=coef[:, order],
-        rho=np.array([problem.rho for problem in run.report.problems]),
+        counts = np.bincount(classes, minlength=task.n_classes).astype(np.int64)
+        if task.divides_by_margin:
+            coef = coef / _margins(task.n_classes, classes, margin)
+    model = ExactModel(
+        rows=solution.prepared.rows_for_model(found.row[order]),
+        dual_coef=coef[:, order],
+        rho=np.array([problem.rho for problem in problems]),
         n_sv=counts,
         row_numbers=found.row_numbers[order],
-        worth=Worth(run.report.converged, run.report.violation, run.report.duality_gap),
+        worth=Worth(converged, certificate.violation, gap),
     )
-
-
-class NoMargin(ValueError):
-    """A solution of nu-SVC that has no margin to be divided by."""
+    return ExactResult(model, problems, found.n_bounded, gap)
 
 
 def check_margins(margin: np.ndarray) -> None:
@@ -135,85 +178,55 @@ def check_margins(margin: np.ndarray) -> None:
         raise NoMargin("nu-SVC found no margin between two classes: try another nu, or C-SVC")
 
 
-def _scale_gap(run, margin: np.ndarray) -> None:
-    """The gap in the units of LIBSVM's objective, the problem's over the square of the margin."""
-    gaps = [part.gap for part in run.certificates]
-    if None not in gaps:
-        run.report.duality_gap = float(np.sum(np.array(gaps) / margin**2))
+def _divided_gap(certificate: Certificate, margin: np.ndarray) -> float | None:
+    gaps = [part.gap for part in certificate.parts]
+    return certificate.gap if None in gaps else float(np.sum(np.array(gaps) / margin**2))
 
 
-def _problem_report(run, part: slice, objective: float | None, rho: float, margin: float):
+def _problem_report(
+    solution: Solution, part: slice, objective: float | None, rho: float, margin: float
+) -> ProblemReport:
     """What svm-train prints of a problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
-    problem, name = run.problem, run.options.svm_type
-    size = np.abs(run.alpha[part])
-    bound = run.task.bound_of(run.values[problem.rows[part]])
-    scale = margin if name == "nu_svc" else 1.0
-    parameter = None
-    if name == "nu_svc":
-        parameter = "C", 1.0 / margin
-    elif name == "nu_svr":
-        parameter = "epsilon", -margin
-    elif name == "epsilon_svr" or (name == "c_svc" and np.all(bound == bound[0])):
-        n_rows = run.copies[problem.rows[part]].sum() / (2 if name == "epsilon_svr" else 1)
-        parameter = "nu", float(size.sum() / (bound[0] * n_rows))
-    variables = run.locality.order[problem.rows[part]]
-    n_sv, n_bsv = run.duplicates.count_filled(variables, size / bound)
+    task, prepared = solution.task, solution.prepared
+    problem = solution.formulation.problem.part(part)
+    size, bound = np.abs(solution.alpha[part]), task.bound_of(prepared.targets[problem.rows])
+    scale = margin if task.divides_by_margin else 1.0
+    n_rows = prepared.sample_weight[problem.rows].sum() / (2 if task.is_regression else 1)
+    n_sv, n_bsv = prepared.row_map.count_filled(problem.rows, size / bound)
     return ProblemReport(
         objective=None if objective is None else float(objective / scale**2),
         rho=float(rho / scale),
         n_sv=n_sv,
         n_bsv=n_bsv,
-        parameter=parameter,
+        parameter=task.parameter(size, bound, n_rows, margin),
     )
 
 
-def _margins(run, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:
+def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:
     """The margin of the problem of each coefficient (k - 1, n_sv)."""
-    n_classes = run.task.n_classes
     table = np.ones((n_classes, n_classes - 1))
     for value, (first, second) in zip(margin, pairs_of(n_classes), strict=True):
         table[first, second - 1] = table[second, first] = value
     return table[classes].T
 
 
-def early_model(run, level: int, division: Division) -> EarlyModel:
-    """The models of the clusters of a level."""
-    found = Coefficients(run)
-    cluster = division.cluster[found.place]
-    is_classification = run.task.kind == "classification"
-    classes = run.values[found.place] if is_classification else np.zeros(len(cluster), np.int64)
-    order = np.lexsort((found.row_numbers, classes, cluster))
-    run.report.n_sv, run.report.n_bsv = found.coef.shape[1], found.n_bounded
-    return EarlyModel(
+def early_model(solution: Solution, level: int, division: Division) -> tuple[EarlyModel, int]:
+    """The models of the clusters of a level, and how many support vectors are at their bound."""
+    found, targets = Coefficients(solution), solution.prepared.targets
+    cluster, class_ = division.cluster[found.row], None
+    order = np.lexsort((found.row_numbers, cluster))
+    if solution.task.is_classification:
+        class_ = targets[found.row]
+        order = np.lexsort((found.row_numbers, class_, cluster))
+        class_ = class_[order].astype(np.int32)
+    model = EarlyModel(
         level=level,
         partition=division.partition,
         cluster=cluster[order].astype(np.int32),
-        class_=classes[order].astype(np.int32) if is_classification else None,
-        rows=run.prepared.rows_for_model(found.place[order]),
-        coef=found.coef[:, order],
-        rho=offsets_of_clusters(run, division),
+        class_=class_,
+        rows=solution.prepared.rows_for_model(found.row[order]),
+        dual_coef=found.coef[:, order],
+        rho=solution.offsets_of_clusters(division),
         row_numbers=found.row_numbers[order],
     )
-
-
-def offsets_of_clusters(run, division: Division) -> np.ndarray:
-    """rho (n_clusters, n_problems); a cluster that has rows of one class only decides for it, and
-    for none where it has neither. One that was not begun decides for most of its rows."""
-    n_problems = run.formulation.n_problems
-    rho = np.full((division.partition.n_clusters, n_problems), np.nan)
-    problem_of = run.formulation.number
-    cluster_of = division.cluster[run.problem.rows]
-    whole = np.arange(run.problem.size)
-    part = problem_of * division.partition.n_clusters + cluster_of
-    order = whole[np.argsort(part, kind="stable")]
-    starts = np.flatnonzero(np.diff(part[order], prepend=-1))
-    for members in np.split(order, starts[1:]):
-        place = cluster_of[members[0]], problem_of[members[0]]
-        known = members[run.iterate.is_known[members]]
-        rho[place] = offset_and_margin(run, known)[0]
-        linear = run.problem.linear[members]
-        if run.task.kind == "classification" and linear.min() == linear.max():
-            rho[place] = -linear[0]
-        elif not np.any(run.alpha[members]):
-            rho[place] = -np.mean(linear)
-    return rho
+    return model, found.n_bounded

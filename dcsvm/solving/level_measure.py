@@ -6,17 +6,19 @@ f(alpha_bar) - f(alpha*) by 1/2 C^2 D(pi), alpha_bar being the clusters' solutio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.locality import Reach
+from dcsvm.data.rows import slices
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 
 SAMPLED_ROWS = 1024
 SAMPLED_COLUMNS = 16384
 VALUES_AT_ONCE = 2**20
+PRODUCT_AT_ONCE = 10**9  # kernel values of a sum between two words of progress
 MOST_PAIRS = 10**10  # of support vectors; with more of them some are sampled
 
 
@@ -32,63 +34,70 @@ class LevelState:
     objective: float
 
 
-def off_diagonal_mass(
-    data: KernelRows,
-    cluster: np.ndarray,
-    copies: np.ndarray,
-    rng: np.random.Generator,
-    threads: int,
-) -> float:
-    """D(pi), a row counting as many times as it has `copies`, float64 (n,); exact where there are
-    no more rows than are sampled."""
-    n_rows = len(cluster)
-    rows, columns = _some(n_rows, SAMPLED_ROWS, rng), _some(n_rows, SAMPLED_COLUMNS, rng)
-    sums = _sums_over_others(data, cluster, rows, columns, copies[columns], threads, size=True)
-    return float(copies[rows] @ sums * (n_rows / len(rows)) * (n_rows / len(columns)))
+@dataclass(frozen=True, eq=False)
+class LevelMeasure:
+    """Measures levels of rows with a kernel on them. `advance` is told after every step how many
+    rows it took; `stop` ends it with Stopped."""
+
+    data: KernelRows
+    stop: _core.Stop
+    advance: Callable[[int], None]
+
+    def off_diagonal_mass(
+        self, cluster: np.ndarray, weight: np.ndarray, rng: np.random.Generator
+    ) -> float:
+        """D(pi), a row counting as many times as its `weight` float64 (n,); exact where there are
+        no more rows than are sampled."""
+        n_rows = len(cluster)
+        rows, columns = _some(n_rows, SAMPLED_ROWS, rng), _some(n_rows, SAMPLED_COLUMNS, rng)
+        sums = self._sums_over_others(cluster, rows, columns, weight[columns], size=True)
+        return float(weight[rows] @ sums * (n_rows / len(rows)) * (n_rows / len(columns)))
+
+    def glued_objective(self, level: LevelState, reach: Reach, rng: np.random.Generator) -> float:
+        """f(alpha_bar) over all rows: the clusters' objectives and what couples them. Exact but for
+        kernel values out of reach where there are not too many pairs of support vectors."""
+        n_sv = len(level.support)
+        if n_sv**2 <= MOST_PAIRS:
+            support, product = level.support.astype(np.int32), np.empty(n_sv)
+            how = Evaluation(reach=reach, stop=self.stop)
+            for some in slices(n_sv, PRODUCT_AT_ONCE // max(n_sv, 1)):
+                product[some] = self.data.product(
+                    level.alpha, support, target_rows=support[some], how=how
+                )[:, 0]
+                self.advance(some.stop - some.start)
+            return float(np.dot(level.alpha, 0.5 * product - level.linear))
+        chosen = _some(n_sv, SAMPLED_ROWS, rng)
+        sums = self._sums_over_others(
+            level.cluster, level.support[chosen], level.support, level.alpha, size=False
+        )
+        coupling = float(np.dot(level.alpha[chosen], sums)) * (n_sv / max(len(chosen), 1))
+        return level.objective + 0.5 * coupling
+
+    def _sums_over_others(self, cluster, rows, columns, weights, *, size: bool) -> np.ndarray:
+        """Per row the weighted sum of kernel values (their sizes) with columns of other
+        clusters."""
+        sums = np.zeros(len(rows))
+        columns = columns.astype(np.int32)
+        for part in slices(len(rows), VALUES_AT_ONCE // max(len(columns), 1)):
+            if self.stop.is_requested:
+                raise _core.Stopped
+            some = rows[part].astype(np.int32)
+            kernel_values = self.data.matrix(columns, target_rows=some)
+            if size:
+                np.abs(kernel_values, out=kernel_values)
+            kernel_values[cluster[some][:, None] == cluster[columns]] = 0.0
+            sums[part] = kernel_values.astype(np.float64) @ weights
+            self.advance(len(some))
+        return sums
 
 
-def glued_objective(
-    data: KernelRows, level: LevelState, reach: Reach, rng: np.random.Generator, threads: int
-) -> float:
-    """f(alpha_bar) over all rows: the clusters' objectives and what couples them. Exact but for
-    kernel values out of reach where there are not too many pairs of support vectors."""
+def rows_to_measure(level: LevelState) -> int:
+    """About how many rows measuring a level will tell `advance` of."""
     n_sv = len(level.support)
-    if n_sv**2 <= MOST_PAIRS:
-        support = level.support.astype(np.int32)
-        product = _core.kernel_product(
-            data.setup,
-            data.points,
-            support,
-            data.points,
-            support,
-            level.alpha,
-            False,
-            threads,
-            reach,
-        )[:, 0]
-        return float(np.dot(level.alpha, 0.5 * product - level.linear))
-    chosen = _some(n_sv, SAMPLED_ROWS, rng)
-    sums = _sums_over_others(
-        data, level.cluster, level.support[chosen], level.support, level.alpha, threads, size=False
+    return min(len(level.cluster), SAMPLED_ROWS) + (
+        n_sv if n_sv**2 <= MOST_PAIRS else min(n_sv, SAMPLED_ROWS)
     )
-    coupling = float(np.dot(level.alpha[chosen], sums)) * (n_sv / max(len(chosen), 1))
-    return level.objective + 0.5 * coupling
 
 
 def _some(n: int, size: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
-
-
-def _sums_over_others(data, cluster, rows, columns, weights, threads, *, size) -> np.ndarray:
-    """Per row the weighted sum of kernel values (their sizes) with columns of other clusters."""
-    sums = np.zeros(len(rows))
-    columns = columns.astype(np.int32)
-    step = max(1, VALUES_AT_ONCE // max(len(columns), 1))
-    for begin in range(0, len(rows), step):
-        some = rows[begin : begin + step].astype(np.int32)
-        values = _core.kernel_matrix(data.setup, data.points, some, data.points, columns, threads)
-        if size:
-            np.abs(values, out=values)
-        values[cluster[some][:, None] == cluster[columns]] = 0.0
-        sums[begin : begin + len(some)] = values.astype(np.float64) @ weights
-    return sums

@@ -16,21 +16,21 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
 from dcsvm.kernel.precomputed import training_matrix
 from dcsvm.machine import default_threads
-from dcsvm.problem.duplicates import Duplicates, find_duplicates
+from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, make_plan
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """`data` has the rows that are left when equal ones are merged, in the order of the locality;
-    `values` (classes or targets) and `copies` are theirs, `formulation` is the problem of all of
-    them. `start` is the time when preparing began, in seconds of the clock perf_counter. The rows
-    are nobody else's where it `owns_rows`."""
+    """`data` has the rows that are solved, see RowMap; `targets` and `sample_weight` float64 are
+    theirs, and `formulation` is the problem of all of them. `start` is the time when preparing
+    began, in seconds of the clock perf_counter. Where it `owns_rows` nobody else uses them."""
 
     start: float
     options: TrainOptions
@@ -38,17 +38,13 @@ class Prepared:
     threads: int
     memory: MemoryPlan
     owns_rows: bool
-    duplicates: Duplicates
+    row_map: RowMap
     locality: Locality
-    values: np.ndarray
-    copies: np.ndarray
+    targets: np.ndarray
+    sample_weight: np.ndarray
     formulation: Formulation
     data: KernelRows
     plan: Plan
-
-    @property
-    def n_merged(self) -> int:
-        return self.duplicates.n_merged
 
     def solver_bytes(self, formulation: Formulation) -> int:
         """Memory for solvers of its problems, with all arrays that go with these."""
@@ -58,30 +54,21 @@ class Prepared:
         return self.memory.solver(n_variables) - self.data.copy_bytes
 
     def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
-        """Rows for a model, which shares them where they are nobody else's."""
+        """Rows for a model, which shares them where nobody else uses them."""
         rows = self.data.rows
         if self.owns_rows and rows.columns is None:
             return ChosenRows(rows, numbers)
         return rows.take_for_model(numbers)
 
-    @property
-    def row_of_given(self) -> np.ndarray:
-        """The row of `data`, int64, that each row as it was given has become; -1 of weight 0."""
-        place = np.empty(len(self.values), np.int64)
-        place[self.locality.order] = np.arange(len(place))
-        row = np.full(len(self.task.values), -1)
-        row[self.duplicates.rows] = np.repeat(place, np.diff(self.duplicates.start))
-        return row
-
     def describe(self) -> str:
         """What will be done, in one sentence."""
         rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
         described = "kernel values" if kernel.is_precomputed else "features"
-        repeat = f" ({self.n_merged} repeat others)" if self.n_merged else ""
+        repeat = f" ({self.row_map.n_merged} repeat others)" if self.row_map.n_merged else ""
         sizes = np.diff(self.locality.start)
         groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
         return (
-            f"{len(self.task.values)} rows of {rows.n_features} {described}{repeat}, "
+            f"{self.row_map.n_given} rows of {rows.n_features} {described}{repeat}, "
             f"{kernel.describe()}, "
             f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
             f"{self.memory.describe()}{groups if len(sizes) > 1 else ''}"
@@ -92,59 +79,65 @@ def prepare(
     rows: Rows,
     labels: np.ndarray,
     options: TrainOptions,
-    weights: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
     *,
     consume: bool = False,
 ) -> Prepared:
-    """Prepare to train on rows with labels or targets and weights float64 (n,), None is one each;
-    ValueError for what does not fit. `consume`: nobody else needs the rows, they are put in order
-    where they are."""
+    """Prepare to train on rows with labels (n,), float64 or strings, and weights float64 (n,), None
+    is one each; ValueError for what does not fit. `consume`: nobody else uses the rows, they are
+    put in order where they are."""
     start = time.perf_counter()
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-    weights = np.ones(len(labels)) if weights is None else weights
-    task = task_of(labels, weights, options)
+    if sample_weight is None:
+        sample_weight = np.ones(len(labels))
+    task = task_of(labels, sample_weight, options)
     threads = _core.usable_threads(options.threads or default_threads())
+    rows, kernel = _with_kernel(rows, options, threads)
+    duplicates = find_duplicates(rows, task.targets, sample_weight)
+    targets, sample_weight = task.targets, duplicates.sample_weight
+    if len(sample_weight) < rows.n_samples:
+        targets = targets[duplicates.first]
+    formulation = task.formulate(targets, sample_weight)
+    memory = _memory_of(rows, options, formulation, len(targets), threads)
+    weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
+    formulation = None  # made again for the order that rows will have
+    if len(targets) < rows.n_samples:
+        rows = _ordered(rows, duplicates.first, consume)
+    locality = find_locality(rows, kernel, weight, budget, threads)
+    if locality.is_ordered:
+        targets, sample_weight = targets[locality.order], sample_weight[locality.order]
+        rows = _ordered(rows, locality.order, consume)
+    formulation = task.formulate(targets, sample_weight)
+    threads = min(threads, memory.threads)
+    spare = memory.spare(formulation.problem.size)
+    data = KernelRows(rows, kernel, threads, coded=True, memory_bytes=spare)
+    return Prepared(
+        start=start,
+        options=options,
+        task=task,
+        threads=threads,
+        memory=memory,
+        owns_rows=consume,
+        row_map=RowMap(duplicates, locality.order, len(labels)),
+        locality=locality,
+        targets=targets,
+        sample_weight=sample_weight,
+        formulation=formulation,
+        data=data,
+        plan=_plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
+    )
+
+
+def _with_kernel(rows: Rows, options: TrainOptions, threads: int) -> tuple[Rows, Kernel]:
+    """The rows to train on and the kernel of the options on them."""
     gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
     kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
     if kernel.is_precomputed:
         rows, kernel = training_matrix(rows, kernel, threads)
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-    duplicates = find_duplicates(rows, task.values, weights)
-    values, copies = task.values, duplicates.copies
-    if len(copies) < rows.n_samples:
-        values = values[duplicates.first]
-    formulation = task.formulate(values, copies)
-    memory = _memory_of(rows, options, formulation, len(copies), threads)
-    weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
-    formulation = None  # made again for the order that rows will have
-    if len(copies) < rows.n_samples:
-        rows = _ordered(rows, duplicates.first, consume)
-    locality = find_locality(rows, kernel, weight, budget, threads)
-    if locality.is_ordered:
-        values, copies = values[locality.order], copies[locality.order]
-        rows = _ordered(rows, locality.order, consume)
-    formulation = task.formulate(values, copies)
-    threads = min(threads, memory.threads)
-    data = KernelRows(
-        rows, kernel, threads, coded=True, memory_bytes=memory.spare(formulation.problem.size)
-    )
-    return Prepared(
-        start,
-        options,
-        task,
-        threads,
-        memory,
-        consume,
-        duplicates,
-        locality,
-        values,
-        copies,
-        formulation,
-        data,
-        _plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
-    )
+    return rows, kernel
 
 
 def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:
@@ -152,10 +145,11 @@ def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:
 
 
 def _memory_of(
-    rows: Rows, options: TrainOptions, formulation: Formulation, n_merged: int, threads: int
+    rows: Rows, options: TrainOptions, formulation: Formulation, n_rows: int, threads: int
 ) -> MemoryPlan:
-    """The plan for rows as they were read, of which `n_merged` are left."""
-    levels = _plan_of(options, formulation, n_merged).levels
+    """The plan for rows as they were read, of which `n_rows` are left when equal ones are
+    merged."""
+    levels = _plan_of(options, formulation, n_rows).levels
     return plan_memory(
         rows,
         formulation.start,

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from dcsvm.solving.certificate import Certificate
+
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
@@ -50,7 +52,9 @@ class ProblemReport:
 
 @dataclass
 class TrainReport:
-    """What a training run did and what its answer is worth (see README for the fields)."""
+    """What a training run did and what its answer is worth; the manual's page on the report has
+    the fields. `missing` lists what was asked for and not done when the run was stopped, although
+    the solution is complete."""
 
     objective: float | None = None
     problems: list[ProblemReport] = field(default_factory=list)
@@ -64,6 +68,7 @@ class TrainReport:
     n_bsv: int = 0
     converged: bool = False
     stopped: bool = False
+    missing: list[str] = field(default_factory=list)
     n_checked: int | None = None
     kernel_evaluations: int = 0
     threads: int = 1
@@ -75,6 +80,15 @@ class TrainReport:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
+
+    def take(self, certificate: Certificate) -> None:
+        """Report what is known of the solution."""
+        self.objective = certificate.objective
+        self.violation = certificate.violation
+        self.duality_gap = certificate.gap
+        self.relative_gap = certificate.relative_gap
+        self.kernel_error = certificate.kernel_error
+        self.n_checked = certificate.n_checked
 
     def add(self, solved: list[dict]) -> None:
         for one in solved:
@@ -103,16 +117,19 @@ class Progress:
         """Training goes on from a checkpoint, in this phase."""
 
     def begin(self, name: str, n_rows: int) -> None:
-        """A phase of n_rows variables starts: "level 3", "refine", "conquer"."""
+        """A phase of n_rows rows or variables starts: "level 3", "refine", "conquer"."""
 
-    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
-        """Rows of solved clusters so far, and where the solver at work is."""
+    def advance(
+        self, rows_done: int, violation: float | None = None, n_active: int | None = None
+    ) -> None:
+        """Rows that are done so far, and where the solver at work is."""
 
     def end_level(self, report: LevelReport) -> None:
         """A level is done."""
 
-    def end(self, name: str, seconds: float, n_sv: int) -> None:
-        """Refine or conquer is done."""
+    def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
+        """A phase other than a level is done; `n_sv` support vectors are left, where they may have
+        changed."""
 
 
 class PartOfProgress(Progress):
@@ -127,7 +144,9 @@ class PartOfProgress(Progress):
     def begin(self, name: str, n_rows: int) -> None:
         self.phase, self.phase_rows = self.phase + 1, max(n_rows, 1)
 
-    def advance(self, rows_done: int, violation: float, n_active: int) -> None:
+    def advance(
+        self, rows_done: int, violation: float | None = None, n_active: int | None = None
+    ) -> None:
         done = (self.phase + min(rows_done / self.phase_rows, 1)) / self.n_phases
         self.whole.advance(self.n_done + int(done * self.n_rows), violation, n_active)
 
@@ -147,6 +166,7 @@ def report_dict(report: TrainReport) -> dict:
         "n_bsv": report.n_bsv,
         "converged": report.converged,
         "stopped": report.stopped,
+        "missing": report.missing,
         "n_checked": report.n_checked,
         "threads": report.threads,
         "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},

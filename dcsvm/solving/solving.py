@@ -10,23 +10,32 @@ from collections.abc import Iterator
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.kernel.kernel_sums import Terms, sums_of_units
-from dcsvm.kernel.locality import Reach
+from dcsvm.kernel.kernel_rows import Evaluation, Reach
+from dcsvm.kernel.kernel_sums import sums_of_units
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.certificate import Certificate, Checked, check
-from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.certificate import (
+    Certificate,
+    Checked,
+    Scope,
+    certificate_of_known,
+    check,
+)
+from dcsvm.solving.control import Control
+from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.report import Progress, TrainReport
+from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
+from dcsvm.solving.units import Units
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 3 * 10**8  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
+NANOSECONDS_WHEN_STOPPED = 1e9  # a thread, of kernel values, by the core's cost model
 
 
 class _CoreProgress:
@@ -34,13 +43,13 @@ class _CoreProgress:
     one is due, and stored at the call after that."""
 
     def __init__(self, run: Solving):
-        self.run, self.stop = run, run.stop
+        self.run, self.stop = run, run.control.stop
         self.is_up_to_date = False
         self.error: BaseException | None = None
 
     def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
-        self.run.progress.advance(rows_done, violation, n_active)
-        if self.run.checkpoint is None or not self.run.checkpoint.is_due:
+        self.run.control.progress.advance(rows_done, violation, n_active)
+        if not self.run.control.is_checkpoint_due:
             return False
         if self.is_up_to_date:
             self.run.save()
@@ -51,50 +60,34 @@ class _CoreProgress:
 class Solving:
     """Fixed inputs, and the state that changes.
 
-    Rows are those that are left when equal ones are merged, in the order of the locality. Variables
-    belong to problems (one against one), each to one row; a unit is a problem, or its part in one
-    independent group of rows where no sum couples them; a family the units of all folds that have
-    the same problem and group.
+    `prepared`, `formulation` and `control` do not change; `state` does. `converged` says of each
+    fold whether its answer is as good as was asked for, `certificate` what is known of the
+    solution, once something is.
     """
 
     def __init__(
-        self,
-        prepared: Prepared,
-        progress: Progress,
+        self, prepared: Prepared, control: Control | None = None,
         formulation: Formulation | None = None,
-        *,
-        stop: _core.Stop | None = None,
-        checkpoint: Checkpoint | None = None,
-    ):
-        self.prepared, self.progress = prepared, progress
-        self.stop, self.checkpoint = stop or _core.Stop(), checkpoint
-        self.options, self.task, self.threads = prepared.options, prepared.task, prepared.threads
-        self.duplicates, self.locality = prepared.duplicates, prepared.locality
-        self.values, self.copies, self.data = prepared.values, prepared.copies, prepared.data
-        self.plan = prepared.plan
-        self.formulation = formulation = formulation or prepared.formulation
-        self.problem = formulation.problem
-        self.solver_bytes = prepared.solver_bytes(formulation)
-        progress.plan(prepared.describe())
-        self.reach = self.locality.reach(coupled=formulation.has_sums)
-        self.group = np.zeros(len(self.values), np.int32)  # of rows, coupled by no sum
-        if not formulation.has_sums:
-            self.group = self.locality.group
-        n_groups = int(self.group[-1]) + 1
-        self.unit = formulation.number * n_groups + self.group[self.problem.rows]
-        self.n_units_of_fold = formulation.n_problems_of_fold * n_groups
-        n_units = formulation.n_folds * self.n_units_of_fold
-        self.units = np.searchsorted(self.unit, np.arange(n_units + 1))
-        self.converged = np.zeros(formulation.n_folds, bool)
+    ):  # fmt: skip
+        self.prepared, self.control = prepared, control or Control()
+        self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
+        self.locality, self.threads = prepared.locality, prepared.threads
+        self.formulation = formulation or prepared.formulation
+        self.problem = self.formulation.problem
+        self.units = Units(self.formulation, self.locality)
+        self.solver_bytes = prepared.solver_bytes(self.formulation)
+        self.reach = self.locality.reach(coupled=self.formulation.has_sums)
+        self.converged = np.zeros(self.formulation.n_folds, bool)
+        self.certificate: Certificate | None = None
         self.is_warm = False
         self.state = RunState(
-            Iterate.of(formulation.alpha.copy()),
-            whole_tolerance=np.full(n_units, np.inf),
+            Iterate.of(self.formulation.alpha.copy()),
+            whole_tolerance=np.full(self.units.n_units, np.inf),
             rng=np.random.default_rng(self.options.seed),
             iterations_left=self.options.max_iterations,
             report=TrainReport(
                 threads=self.threads,
-                n_merged=prepared.n_merged,
+                n_merged=prepared.row_map.n_merged,
                 n_groups=self.locality.n_groups,
             ),
         )
@@ -121,14 +114,9 @@ class Solving:
         return self.state.report
 
     @property
-    def unit_in_groups(self) -> np.ndarray:
-        """Of every variable the unit in whose sums it is: groups apart, coupled by a sum or not."""
-        n_groups = self.locality.n_groups
-        return self.formulation.number * n_groups + self.locality.group[self.problem.rows]
-
-    def sizes_of(self, variables: np.ndarray) -> np.ndarray:
-        """How many of these variables, ascending, are in each unit."""
-        return np.diff(np.searchsorted(variables, self.units))
+    def solution(self) -> Solution:
+        """The current alpha, as models are made of it."""
+        return Solution(self.prepared, self.formulation, self.iterate)
 
     def set_seconds(self) -> None:
         self.report.seconds_train = (
@@ -137,13 +125,16 @@ class Solving:
 
     def save(self) -> None:
         """Store a checkpoint, if one is kept."""
-        if self.checkpoint is not None:
+        if self.control.checkpoint is not None:
             self.set_seconds()
-            self.checkpoint.save(self.state, self.model_of_early)
+            self.control.checkpoint.save(self.state, self.model_of_early)
 
     def model_of_early(self, early: EarlyModel) -> Model:
-        kernel, labels = self.data.kernel, self.task.labels
-        return Model(kernel, labels, None, early, svm_type=self.options.svm_type)
+        """A model that can be stored: labels that are strings become numbers from 0."""
+        labels = self.task.labels
+        if labels.dtype.kind == "U":
+            labels = np.arange(len(labels), dtype=np.float64)
+        return Model(self.data.kernel, labels, None, early, svm_type=self.options.svm_type)
 
     def extend_gradient(self) -> None:
         """The gradient of all variables from that of those where it is known, which hold all
@@ -157,29 +148,12 @@ class Solving:
         state.neglected = max(state.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
 
-    def gradient_of(
-        self,
-        variables: np.ndarray,
-        reach: Reach,
-        *,
-        float64: bool,
-        stop: _core.Stop | None = None,
-    ) -> tuple[np.ndarray, int]:
-        """Gradient of some variables, from float64 or from float32 kernel values, those between
-        groups and out of reach left out; and the number of kernel values. Raises Stopped."""
-        support = np.flatnonzero(self.alpha)
-        unit = self.unit_in_groups
-        n_families = self.formulation.n_problems_of_fold * self.locality.n_groups
-        terms = Terms(self.problem.rows, unit, unit % n_families)
+    def gradient_of(self, variables: np.ndarray, how: Evaluation) -> tuple[np.ndarray, int]:
+        """Gradient of some variables, kernel values between groups left out; and the number of
+        kernel values. Raises Stopped."""
+        support, terms = np.flatnonzero(self.alpha), self.units.terms
         sums, n_values = sums_of_units(
-            self.data,
-            terms.take(variables),
-            terms.take(support),
-            self.alpha[support],
-            reach,
-            self.threads,
-            float64=float64,
-            stop=stop,
+            self.data, terms.take(variables), terms.take(support), self.alpha[support], how
         )
         return sums - self.problem.linear[variables], n_values
 
@@ -189,16 +163,17 @@ class Solving:
         """(some of the variables, their gradient, the number of kernel values) until all have one;
         in between checkpoints are stored, where they are kept. Raises Stopped."""
         n_blocks = 1
-        if self.checkpoint is not None:
-            unit = self.unit_in_groups
+        if self.control.checkpoint is not None:
+            unit = self.units.terms.unit
             n_sources = np.bincount(unit[self.alpha != 0], minlength=unit.max() + 1)
             n_blocks += int(n_sources[unit[variables]].sum() / VALUES_AT_ONCE)
         # in the order of rows, whose kernel values problems share
         by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
+        how = Evaluation(float64, reach, self.control.stop)
         for block in np.array_split(by_row, n_blocks):
             some = np.sort(block)
-            yield some, *self.gradient_of(some, reach, float64=float64, stop=self.stop)
-            if self.checkpoint is not None and self.checkpoint.is_due:
+            yield some, *self.gradient_of(some, how)
+            if self.control.is_checkpoint_due:
                 self.save()
 
     def exact_gradients(self, variables: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -215,7 +190,7 @@ class Solving:
         if not state.is_global:
             self.iterate.forget(np.arange(self.problem.size))
             state.is_global = True
-        self.progress.begin("conquer", self.problem.size)
+        self.control.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
@@ -223,9 +198,8 @@ class Solving:
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
             if state.checked is None:
-                self.solve(
-                    members, self.sizes_of(members), max(SOLVER_TOLERANCE * tolerance, attainable)
-                )
+                wanted = max(SOLVER_TOLERANCE * tolerance, attainable)
+                self.solve(members, self.units.sizes(members), wanted)
             certificates |= self.verify(folds, attempt)
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0 or tolerance < attainable:
@@ -235,10 +209,11 @@ class Solving:
                 tolerance *= min(max(wanted, 0.01), 0.5)
         found = [certificates[k] for k in sorted(certificates)]
         self.converged = np.array([self.is_reached(one) for one in found])
-        self.settle(Certificate.of_all(found), [part for one in found for part in one.parts])
+        self.settle(Certificate.of_all([part for one in found for part in one.parts]))
         self.report.converged = bool(self.converged.all())
         self.report.conquer_seconds = time.perf_counter() - start
-        self.progress.end("conquer", self.report.conquer_seconds, int(np.count_nonzero(self.alpha)))
+        n_sv = int(np.count_nonzero(self.alpha))
+        self.control.progress.end("conquer", self.report.conquer_seconds, n_sv)
 
     def is_reached(self, certificate: Certificate) -> bool:
         """Whether the answer is as good as was asked for."""
@@ -252,20 +227,23 @@ class Solving:
         if self.state.checked is None:
             self.state.checked = Checked.nothing(self.problem.size)
         parts = [self.formulation.parts_of_fold(k) for k in folds]
+        scope = Scope(
+            n_rows=self.data.rows.n_samples,
+            n_problems=self.formulation.n_problems,
+            is_convex=self.data.kernel.is_positive_semidefinite,
+            every_row=self.options.certify,
+            neglected=self.state.neglected,
+            between=self.locality.between,
+            seed=self.options.seed + attempt,
+        )
         found = iter(
             check(
                 self.problem,
                 [part for own in parts for part in own],
-                self.alpha,
-                self.gradient,
+                self.iterate,
                 self.state.checked,
                 self.exact_gradients,
-                self.data,
-                self.locality,
-                neglected=self.state.neglected,
-                every_row=self.options.certify,
-                n_problems=self.formulation.n_problems,
-                seed=self.options.seed + attempt,
+                scope,
             )
         )
         self.state.checked = None
@@ -293,23 +271,54 @@ class Solving:
             _CoreProgress(self),
             self.reach,
             state.neglected,
-            self.stop,
+            self.control.stop,
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
         if state.iterations_left >= 0:
             used = sum(one["iterations"] for one in solved) // self.formulation.n_folds
             state.iterations_left = max(0, state.iterations_left - used)
-        if self.stop.is_requested and not all(one["converged"] for one in solved):
+        if self.control.stop.is_requested and not all(one["converged"] for one in solved):
             raise _core.Stopped
         return solved
 
-    def settle(self, certificate: Certificate, parts: list[Certificate]) -> None:
-        """Report what is known of the solution, `parts` of its problems."""
-        self.report.objective = certificate.objective
-        self.report.violation = certificate.violation
-        self.report.duality_gap = certificate.gap
-        self.report.relative_gap = certificate.relative_gap
-        self.report.kernel_error = certificate.kernel_error
-        self.report.n_checked = certificate.n_checked
-        self.certificates = parts
+    def settle(self, certificate: Certificate) -> None:
+        """Keep what is known of the solution, and report it."""
+        self.certificate = certificate
+        self.report.take(certificate)
+
+    def settle_stopped(self) -> None:
+        """Settle a run that was stopped with what can be said in about a second.
+
+        Entries of the gradient that are not known are computed, of random variables where all would
+        take too long; then the violation is the largest that was seen, objectives and gaps are
+        None.
+        """
+        unknown = self._affordable(np.flatnonzero(~self.iterate.is_known))
+        if len(unknown):
+            gradient, _ = self.gradient_of(unknown, Evaluation(reach=self.reach))
+            self.iterate.learn(unknown, gradient)
+        is_convex = self.data.kernel.is_positive_semidefinite
+        parts = []
+        for part in self.formulation.parts():
+            neglected = self.state.neglected + self.locality.neglected(self.alpha[part])
+            parts.append(
+                certificate_of_known(self.problem, part, self.iterate, neglected, is_convex)
+            )
+        self.settle(Certificate.of_all(parts))
+
+    def _affordable(self, variables: np.ndarray) -> np.ndarray:
+        """As many of the variables, ascending, as time allows to compute the gradient of, when a
+        run was stopped; free ones first, which tell rho."""
+        n_sv = max(int(np.count_nonzero(self.alpha)), 1)
+        cost = _core.value_cost(self.data.setup, self.data.points)
+        n_possible = int(NANOSECONDS_WHEN_STOPPED * self.threads / (cost * n_sv))
+        if n_possible >= len(variables):
+            return variables
+        rng = np.random.default_rng(self.options.seed)
+        variables = rng.permutation(variables)
+        alpha = self.alpha[variables]
+        lower, upper = self.problem.lower[variables], self.problem.upper[variables]
+        first = np.flatnonzero((alpha > lower) & (alpha < upper))[: n_possible // 2]
+        others = np.delete(variables, first)
+        return np.sort(np.concatenate([variables[first], others])[:n_possible])

@@ -15,11 +15,12 @@ import numpy as np
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.partition import Partition
-from dcsvm.model.model import Model
+from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS
+from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import Division
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
@@ -39,12 +40,12 @@ def cross_validate(
     *,
     consume: bool = False,
 ) -> np.ndarray:
-    """Held-out predictions float64 (n,) of `labels` float64 (n,): each row by the models of the
+    """Held-out predictions (n,) of `labels` (n,), float64 or strings: each row by the models of the
     other folds.
 
     Folds are stratified for classes and shuffled otherwise, by the seed of the options. Where
     the other folds have rows of one class only, that class is predicted. `consume`: nobody else
-    needs the rows. Warns of folds that did not converge; raises ValueError for what does not fit.
+    uses the rows. Warns of folds that did not converge; raises ValueError for what does not fit.
     """
     start = time.perf_counter()
     progress = progress or Progress()
@@ -54,7 +55,8 @@ def cross_validate(
     prepared = prepare(rows, labels, options, consume=consume)
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
-    folds = folds_of(prepared, n_folds)
+    folds, task = folds_of(prepared, n_folds), prepared.task
+    parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
     predicted, open_ = _by_class_alone(prepared, folds)
     clusterings: dict[int, tuple[Partition, np.ndarray]] = {}
     n_done = n_sv = n_failed = 0
@@ -63,11 +65,10 @@ def cross_validate(
         formulation = formulation_of_folds(prepared, folds, some)
         n_rows = folds.n_held(some)
         part = PartOfProgress(progress, n_phases, n_done, n_rows)
-        run = _FoldRun(prepared, part, formulation, clusterings)
+        run = _FoldRun(prepared, Control(part), formulation, clusterings)
         run.improve()
-        model = Model(run.data.kernel, run.task.labels, None, None, svm_type=options.svm_type)
         for entries, values in held_out_values(run, folds, some, run.early_division):
-            predicted[entries] = predicted_from(model, values)
+            predicted[entries] = predicted_from(parts, values)
         n_done, n_sv = n_done + n_rows, n_sv + run.n_sv
         n_failed += np.count_nonzero(~run.converged)
     progress.end("cross validation", time.perf_counter() - start, n_sv)
@@ -78,10 +79,11 @@ def cross_validate(
 
 def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
     """Predictions of the entries of folds that learn from one class only, and the other folds."""
-    predicted, folds_left = np.empty(len(folds.fold)), np.arange(folds.n_folds)
-    if prepared.task.kind != "classification":
-        return predicted, folds_left
-    is_known = folds.learns(prepared.values[folds.row], prepared.task.n_classes)
+    folds_left = np.arange(folds.n_folds)
+    if not prepared.task.is_classification:
+        return np.empty(len(folds.fold)), folds_left
+    predicted = np.empty(len(folds.fold), prepared.task.labels.dtype)
+    is_known = folds.learns(prepared.targets[folds.row], prepared.task.n_classes)
     alone = is_known.sum(axis=1) == 1
     own = alone[folds.fold]
     predicted[own] = prepared.task.labels[is_known.argmax(axis=1)[folds.fold[own]]]
@@ -100,8 +102,8 @@ def _batches(prepared: Prepared, n_folds: int, folds: np.ndarray) -> list[np.nda
 class _FoldRun(Run):
     """Folds side by side. Their clusterings look at no solution, so that all have the same."""
 
-    def __init__(self, prepared, progress, formulation, clusterings):
-        super().__init__(prepared, progress, formulation)
+    def __init__(self, prepared, control, formulation, clusterings):
+        super().__init__(prepared, control, formulation)
         self.clusterings = clusterings
         self.early_division: Division | None = None
 
@@ -125,8 +127,8 @@ class _FoldRun(Run):
         support = np.flatnonzero(self.alpha)
         row = self.problem.rows[support]
         fold = self.formulation.number[support] // self.formulation.n_problems_of_fold
-        _, place = np.unique(fold * len(self.values) + row, return_inverse=True)
+        _, place = np.unique(fold * len(self.prepared.targets) + row, return_inverse=True)
         counts = np.zeros(len(support))
-        size = np.abs(self.alpha[support]) / self.task.bound_of(self.values[row])
+        size = np.abs(self.alpha[support]) / self.task.bound_of(self.prepared.targets[row])
         np.maximum.at(counts, place, np.ceil(size * (1 - 1e-12)))
         return int(counts.sum())

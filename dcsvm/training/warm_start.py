@@ -17,6 +17,8 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.formulation import pairs_of
 from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.task import Task
+from dcsvm.solving.preparation import Prepared
 
 AT_BOUND = 1.0 - 1e-9  # of the largest coefficient
 
@@ -37,40 +39,41 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
         raise ValueError("the model to begin with is of other rows: its support vectors differ")
 
 
-def first_alpha(run, model: Model) -> np.ndarray:
-    """A feasible alpha for every variable of a run, from a model of its rows.
+def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
+    """A feasible alpha for every variable of a problem, from a model of its rows.
 
     Raises ValueError where the model is not of its labels and problem type.
     """
+    task, formulation = prepared.task, prepared.formulation
     part = model.exact or model.early
-    _check_labels(run, model, part)
-    weights = np.zeros(len(run.task.values))
-    weights[run.duplicates.rows] = run.duplicates.weights
-    there = weights[part.row_numbers] > 0
-    numbers, stored = part.row_numbers[there], part.coef[:, there]
-    row = run.prepared.row_of_given[numbers]
-    values = run.values[row]
-    bound = run.task.bound_of(values)
-    alpha = np.zeros(run.problem.size)
-    for number, variables in enumerate(run.formulation.parts()):
-        coef = _coefficients(run, number, values, stored) / weights[numbers]
+    _check_labels(task, model, part)
+    weight = prepared.row_map.weight_of_given
+    there = weight[part.row_numbers] > 0
+    numbers, stored = part.row_numbers[there], part.dual_coef[:, there]
+    row, weight = prepared.row_map.row_of_given[numbers], weight[numbers]
+    targets = prepared.targets[row]
+    bound = task.bound_of(targets)
+    alpha = np.zeros(formulation.problem.size)
+    for number, variables in enumerate(formulation.parts()):
+        coef = _coefficients(task, number, targets, stored) / weight
         largest = np.abs(coef).max(initial=0.0)
-        if run.options.svm_type == "nu_svc" and largest > 0:
-            coef = coef / largest  # was divided by the margin
+        if task.divides_by_margin and largest > 0:
+            coef = coef / largest
             largest = 1.0
         at_bound = np.abs(coef) >= AT_BOUND * largest
-        size = weights[numbers] * np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
-        _add(run, variables, row, np.where(coef == 0, 0.0, np.copysign(size, coef)), alpha)
-    return run.formulation.with_sums(alpha)
+        size = weight * np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
+        signed = np.where(coef == 0, 0.0, np.copysign(size, coef))
+        _add(prepared, variables, row, signed, alpha)
+    return formulation.with_sums(alpha)
 
 
-def _check_labels(run, model: Model, part: ExactModel | EarlyModel) -> None:
-    if model.svm_type != run.options.svm_type:
+def _check_labels(task: Task, model: Model, part: ExactModel | EarlyModel) -> None:
+    if model.svm_type != task.svm_type:
         raise ValueError(f"the model to begin with is of {model.svm_type}")
-    if not np.array_equal(model.labels, run.task.labels):
+    if not np.array_equal(model.labels, task.labels):
         raise ValueError("the model to begin with has other labels")
     classes = part.class_
-    if classes is not None and not np.array_equal(classes, run.task.values[part.row_numbers]):
+    if classes is not None and not np.array_equal(classes, task.targets[part.row_numbers]):
         raise ValueError("the model to begin with is of other rows: its support vectors differ")
 
 
@@ -83,21 +86,24 @@ def _are_equal(rows: Rows, others: Rows, threads: int) -> bool:
     return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
 
 
-def _coefficients(run, number: int, values: np.ndarray, coef: np.ndarray) -> np.ndarray:
+def _coefficients(task: Task, number: int, targets: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """Signed alpha of the support vectors in one problem, 0 where they are not in it."""
-    if run.task.n_classes < 2:
+    if task.n_classes < 2:
         return coef[0]
-    first, second = pairs_of(run.task.n_classes)[number]
-    of_first = np.where(values == first, coef[second - 1], 0.0)
-    return np.where(values == second, coef[first], of_first)
+    first, second = pairs_of(task.n_classes)[number]
+    of_first = np.where(targets == first, coef[second - 1], 0.0)
+    return np.where(targets == second, coef[first], of_first)
 
 
-def _add(run, variables: slice, row: np.ndarray, values: np.ndarray, alpha: np.ndarray) -> None:
-    """Add values of rows to alpha of the variables they have, of the side that has their sign."""
-    rows, lower = run.problem.rows[variables], run.problem.lower[variables]
+def _add(
+    prepared: Prepared, variables: slice, row: np.ndarray, signed: np.ndarray, alpha: np.ndarray
+) -> None:
+    """Add signed values of rows to alpha of the variables they have, of the side that has their
+    sign."""
+    problem = prepared.formulation.problem.part(variables)
     for negative in (False, True):
-        of_row = np.full(run.data.rows.n_samples, -1)
-        side = np.flatnonzero((lower < 0) == negative)
-        of_row[rows[side]] = variables.start + side
-        chosen = (values != 0) & ((values < 0) == negative) & (of_row[row] >= 0)
-        np.add.at(alpha, of_row[row[chosen]], values[chosen])
+        of_row = np.full(prepared.data.rows.n_samples, -1)
+        side = np.flatnonzero((problem.lower < 0) == negative)
+        of_row[problem.rows[side]] = variables.start + side
+        chosen = (signed != 0) & ((signed < 0) == negative) & (of_row[row] >= 0)
+        np.add.at(alpha, of_row[row[chosen]], signed[chosen])

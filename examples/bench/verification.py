@@ -17,24 +17,22 @@ def verification_seconds(
     Both are float32 and C-contiguous with the same number of columns. None: no dcsvm to import.
     """
     try:
-        from dcsvm import _core
         from dcsvm.data.rows import Rows
         from dcsvm.kernel import kernels
+        from dcsvm.kernel.kernel_rows import KernelRows
     except ImportError:
         return None
     ours = kernels.Kernel(kernels.NAMES[kernel.type], kernel.gamma, kernel.coef0, kernel.degree)
     some, support = rows[:MOST_ROWS], support_rows[:MOST_SUPPORT_ROWS]
     both = Rows.from_array(np.concatenate((some, support)))
-    data = kernels.KernelRows(both, ours, threads, coded=True)  # as in training
+    data = KernelRows(both, ours, threads, coded=True)  # as in training
     targets = np.arange(len(some), dtype=np.int32)
     sources = np.arange(len(some), both.n_samples, dtype=np.int32)
     weights = np.ones(len(support))
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        _core.kernel_product(
-            data.setup, data.points, targets, data.points, sources, weights, False, threads
-        )
+        data.product(weights, sources, target_rows=targets)
         seconds.append(time.perf_counter() - start)
     measured = len(some) * len(support)
     return float(np.median(seconds)) * len(rows) * len(support_rows) / max(measured, 1)

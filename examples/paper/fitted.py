@@ -85,9 +85,9 @@ def objective(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) ->
 
 def part_objective(kernel: Kernel, part: ExactModel | EarlyModel, threads: int) -> float:
     """f(alpha) of all of a model's support vectors together, whichever cluster they are of."""
-    whole = Model(kernel, LABELS, ExactModel(part.rows, part.coef, np.zeros(1)), None)
+    whole = Model(kernel, LABELS, ExactModel(part.rows, part.dual_coef, np.zeros(1)), None)
     values = whole.decision_function(part.rows, threads=threads)
-    return float(0.5 * part.coef[0] @ values - np.abs(part.coef).sum())
+    return float(0.5 * part.dual_coef[0] @ values - np.abs(part.dual_coef).sum())
 
 
 def in_blocks(function: Decide, rows: np.ndarray) -> np.ndarray:

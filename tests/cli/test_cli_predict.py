@@ -15,7 +15,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_the_closing_lines_are_libsvms_and_on_stdout(run, training):
     assert lines[1].endswith(", rho = 0.000000")
     assert lines[2].startswith("nSV = ")
     assert ", nBSV = " in lines[2]
-    assert lines[3] == f"Total nSV = {len(load_model('a.model').exact.coef[0])}"
+    assert lines[3] == f"Total nSV = {len(load_model('a.model').exact.dual_coef[0])}"
     assert len(lines) == 4
 
 
@@ -114,7 +114,7 @@ def test_the_options_reach_the_model(run, training):
     assert result.exit_code == 0
     model = load_model("a")
     assert model.kernel.parameters == {"degree": 2, "gamma": 0.25, "coef0": 1.5}
-    assert np.abs(model.exact.coef[0]).max() == 0.5
+    assert np.abs(model.exact.dual_coef[0]).max() == 0.5
     assert run(training, "b").exit_code == 0
     assert load_model("b").kernel.parameters == {"gamma": 0.25}
 

@@ -9,7 +9,7 @@ from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 KERNELS = [
     Kernel("rbf", 1e-5),

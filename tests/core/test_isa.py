@@ -16,7 +16,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 rng = np.random.default_rng(0)
 values = []

@@ -11,7 +11,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Reach
 from dcsvm.problem.formulation import c_svc
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 
 def tree_order(X, distance=1e-30):
@@ -108,7 +108,7 @@ def test_a_solution_with_values_left_out_is_optimal(threads):
     model, report = train_rows(Rows.from_array(X), y, options)
     assert report.counts["pairs_skipped"] > 0
     alpha = np.zeros(n)
-    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     K = kernel_values(("rbf", 300.0, 0, 0), X.astype(float), X.astype(float))
     violation, gap = certificate(K, c_svc(y, 8.0), alpha)
     assert violation <= report.violation * (1 + 1e-6) + 1e-12

@@ -16,7 +16,7 @@ from sound import check_checkpoint, check_model, check_range
 from dcsvm.cli import train
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402

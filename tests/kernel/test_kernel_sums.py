@@ -5,10 +5,9 @@ import pytest
 from reference import kernel_values
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.kernel_sums import Terms, sums_of_units, weighted_sums
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
+from dcsvm.kernel.kernel_sums import Sources, Terms, sums_of_units, weighted_sums
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import Reach
 
 N = 300
 X = np.random.default_rng(0).random((N, 3)).astype(np.float32)
@@ -34,7 +33,7 @@ def expected(targets, sources, alpha):
 def test_the_sum_of_a_target_is_over_the_sources_of_its_unit(share, float64):
     targets, sources = variables(6, share, 1), variables(6, 0.3, 2)
     alpha = np.random.default_rng(3).standard_normal(len(sources.row))
-    sums, _ = sums_of_units(DATA, targets, sources, alpha, Reach(), 2, float64=float64)
+    sums, _ = sums_of_units(DATA, targets, sources, alpha, Evaluation(float64))
     wanted = expected(targets, sources, alpha)
     assert np.allclose(sums, wanted, atol=1e-9 if float64 else 1e-5)
 
@@ -42,18 +41,18 @@ def test_the_sum_of_a_target_is_over_the_sources_of_its_unit(share, float64):
 def test_units_that_share_rows_share_their_kernel_values():
     targets, sources = variables(2, 0.9, 1), variables(2, 0.9, 2)
     alpha = np.ones(len(sources.row))
-    _, together = sums_of_units(DATA, targets, sources, alpha, Reach(), 1, float64=False)
+    _, together = sums_of_units(DATA, targets, sources, alpha, Evaluation())
     assert together <= N * N < 2 * 0.9**2 * N * N
     apart = Terms(targets.row, targets.unit, targets.unit)
     other = Terms(sources.row, sources.unit, sources.unit)
-    _, n_apart = sums_of_units(DATA, apart, other, alpha, Reach(), 1, float64=False)
+    _, n_apart = sums_of_units(DATA, apart, other, alpha, Evaluation())
     assert n_apart == 2 * int(0.9 * N) ** 2
 
 
 def test_units_that_share_few_rows_are_multiplied_apart():
     targets, sources = variables(2, 0.1, 1), variables(2, 0.1, 2)
     alpha = np.ones(len(sources.row))
-    _, n_values = sums_of_units(DATA, targets, sources, alpha, Reach(), 1, float64=False)
+    _, n_values = sums_of_units(DATA, targets, sources, alpha, Evaluation())
     assert n_values == 2 * int(0.1 * N) ** 2
 
 
@@ -61,7 +60,7 @@ def test_targets_of_a_unit_without_sources_have_none():
     targets, sources = variables(4, 0.5, 1), variables(4, 0.5, 2)
     sources = sources.take(sources.unit % 2 == 1)
     alpha = np.ones(len(sources.row))
-    sums, _ = sums_of_units(DATA, targets, sources, alpha, Reach(), 1, float64=False)
+    sums, _ = sums_of_units(DATA, targets, sources, alpha, Evaluation())
     assert np.all(sums[targets.unit % 2 == 0] == 0)
     assert np.allclose(sums, expected(targets, sources, alpha), atol=1e-5)
 
@@ -70,8 +69,8 @@ def test_rows_may_repeat():
     rows = np.array([4, 4, 9, 2], np.int32)
     column, alpha = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, -1.0, 0.5])
     targets = np.arange(N, dtype=np.int32)
-    sums, n = weighted_sums(DATA, targets, rows, column, alpha, 2, Reach(), 1, float64=True)
+    sums, n = weighted_sums(DATA, targets, Sources(rows, column, alpha, 2), Evaluation(True))
     assert n == 3 * N
     assert np.allclose(sums, np.stack([K[:, 4] - K[:, 9], 2 * K[:, 4] + 0.5 * K[:, 2]], axis=1))
-    one, _ = weighted_sums(DATA, targets, rows, 0 * column, alpha, 1, Reach(), 1, float64=True)
+    one, _ = weighted_sums(DATA, targets, Sources(rows, 0 * column, alpha, 1), Evaluation(True))
     assert np.allclose(one, sums.sum(axis=1, keepdims=True))

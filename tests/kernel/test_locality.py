@@ -8,14 +8,14 @@ from scipy.spatial.distance import cdist
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import locality
+from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import find_locality
 from dcsvm.problem.formulation import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
-from dcsvm.solving.report import Progress
-from dcsvm.training import algorithm as training
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.algorithm import Run
+from dcsvm.training.train import train_rows
 
 
 def groups_of(X, squared_distance, smallest=1, threads=2):
@@ -106,7 +106,7 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
     found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), 10.0 * len(X), 1e-4, 1)
     assert found.n_groups > 2
     alpha = np.zeros(len(X))
-    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     violation, gap = certificate(K, problem, alpha)
     assert report.converged
     assert violation <= 1e-4
@@ -127,13 +127,13 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
-    run = training.Run(prepare(Rows.from_array(X), y, options), Progress())
+    run = Run(prepare(Rows.from_array(X), y, options))
     sizes = np.diff(run.locality.start)
     run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1
     run.divide(2)
     whole = np.flatnonzero(run.is_whole)
-    exact, _ = run.gradient_of(whole, run.reach, float64=True)
+    exact, _ = run.gradient_of(whole, Evaluation(True, run.reach))
     assert len(whole) < len(X)
     assert np.allclose(run.gradient[whole], exact, atol=1e-4)
 

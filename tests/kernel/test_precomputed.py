@@ -164,8 +164,8 @@ def test_any_number_of_threads_gives_the_same_bits(problem):
         for threads in (1, 2, 5)
     ]
     for other in models[1:]:
-        assert np.array_equal(models[0].exact.coef[0], other.exact.coef[0])
-        assert np.array_equal(models[0].early.coef, other.early.coef)
+        assert np.array_equal(models[0].exact.dual_coef[0], other.exact.dual_coef[0])
+        assert np.array_equal(models[0].early.dual_coef, other.early.dual_coef)
         assert models[0].report.objective == other.report.objective
 
 
@@ -175,7 +175,7 @@ def test_a_sparse_matrix_is_as_good_as_a_dense_one(problem):
     options = {**FAST, "levels": 0}
     dense = dcsvm.train(K, y, kernel="precomputed", **options)
     sparse = dcsvm.train(csr_array(K), y, kernel="precomputed", **options)
-    assert np.array_equal(dense.exact.coef[0], sparse.exact.coef[0])
+    assert np.array_equal(dense.exact.dual_coef[0], sparse.exact.dual_coef[0])
     assert np.array_equal(
         dense.decision_function(K_test), sparse.decision_function(csr_array(K_test))
     )
@@ -329,7 +329,10 @@ def test_the_model_has_serial_numbers_where_features_are(model, tmp_path):
     lines = (tmp_path / "a.model").read_text().splitlines()
     assert lines[:3] == ["svm_type c_svc", "kernel_type precomputed", "nr_class 2"]
     first = lines[lines.index("SV") + 1].split()
-    assert first == [repr(float(model.exact.coef[0][0])), f"0:{model.exact.row_numbers[0] + 1}"]
+    assert first == [
+        repr(float(model.exact.dual_coef[0][0])),
+        f"0:{model.exact.row_numbers[0] + 1}",
+    ]
 
 
 LIBSVM_TEXT = """svm_type c_svc

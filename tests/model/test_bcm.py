@@ -100,7 +100,7 @@ def test_a_committee_of_one_is_that_one():
     own = np.flatnonzero(early.cluster == 0)
     rho = np.where([[True], [False]], early.rho, np.nan)
     early = replace(early, cluster=early.cluster[own], class_=early.class_[own], rho=rho,
-                    rows=early.rows.take(own), coef=early.coef[:, own])  # fmt: skip
+                    rows=early.rows.take(own), dual_coef=early.dual_coef[:, own])  # fmt: skip
     alone = replace(model, early=early, exact=None)
     naive = alone.decision_function(X, method="naive")
     assert alone.decision_function(X, method="bcm") == pytest.approx(naive, abs=1e-6)
@@ -150,6 +150,6 @@ def test_rows_of_zeros_and_no_support_vectors_have_values():
     early = model.early
     none = np.arange(0)
     early = replace(early, cluster=early.cluster[none], class_=early.class_[none],
-                    rows=early.rows.take(none), coef=early.coef[:, none])  # fmt: skip
+                    rows=early.rows.take(none), dual_coef=early.dual_coef[:, none])  # fmt: skip
     model = replace(model, early=early)
     assert np.isfinite(model.decision_function(np.ones((3, 3)), method="bcm")).all()

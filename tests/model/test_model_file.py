@@ -21,7 +21,7 @@ from dcsvm.model.reader import ModelError
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 KERNELS = [
     Kernel("linear", 1.0),
@@ -101,7 +101,7 @@ def made_model(
             cluster=np.sort(rng.integers(0, 3, 12)).astype(np.int32),
             class_=class_,
             rows=rows.take(numbers),
-            coef=rng.normal(size=(k - 1, 12)),
+            dual_coef=rng.normal(size=(k - 1, 12)),
             rho=rho,
             row_numbers=numbers,
         )
@@ -145,13 +145,13 @@ def same_models(a, b):
         same_numbers(a.probability.B, b.probability.B)
     if a.exact:
         same_rows(a.exact.rows, b.exact.rows)
-        for name in ("coef", "rho", "n_sv", "row_numbers"):
+        for name in ("dual_coef", "rho", "n_sv", "row_numbers"):
             same_numbers(getattr(a.exact, name), getattr(b.exact, name))
     if a.early:
         same_rows(a.early.rows, b.early.rows)
         same_rows(a.early.partition.sample, b.early.partition.sample)
         assert a.early.partition.kernel.parameters == b.early.partition.kernel.parameters
-        for name in ("coef", "rho", "cluster", "class_", "row_numbers"):
+        for name in ("dual_coef", "rho", "cluster", "class_", "row_numbers"):
             same_numbers(getattr(a.early, name), getattr(b.early, name))
         same_numbers(a.early.partition.cluster, b.early.partition.cluster)
         assert a.early.level == b.early.level
@@ -223,7 +223,7 @@ def test_a_model_of_rows_without_features_is_saved(tmp_path):
     rows = Rows(2, 0, dense=np.empty((2, 0), np.float32))
     exact = ExactModel(rows, np.array([[0.1, -0.2]]), np.zeros(1), np.ones(2, int), np.arange(2))
     Model(KERNELS[2], np.array([1.0, -1.0]), exact, None).save(tmp_path / "a.model")
-    assert load_model(tmp_path / "a.model").exact.coef.tolist() == [[0.1, -0.2]]
+    assert load_model(tmp_path / "a.model").exact.dual_coef.tolist() == [[0.1, -0.2]]
 
 
 # --------------------------------------------------------------------------------------- LIBSVM
@@ -244,7 +244,7 @@ def test_a_model_written_by_libsvm_is_read(tmp_path):
         assert np.allclose(model.decision_function(X), expected, atol=1e-6)
         model.save(tmp_path / "again.model")
         same = load_model(tmp_path / "again.model")
-        assert same.exact.coef.tobytes() == model.exact.coef.tobytes()
+        assert same.exact.dual_coef.tobytes() == model.exact.dual_coef.tobytes()
         same_rows(same.exact.rows, model.exact.rows)
 
 

@@ -39,7 +39,7 @@ def T():
 def test_exact_values_are_those_of_every_pair(T, k, form):
     model = made_model(k, form=form)
     exact = model.exact
-    expected = values_of(T, exact.rows, exact.class_, exact.coef, exact.rho, k)
+    expected = values_of(T, exact.rows, exact.class_, exact.dual_coef, exact.rho, k)
     values = model.decision_function(T)
     assert values.shape == ((100,) if k == 2 else (100, k * (k - 1) // 2))
     assert np.abs(values.reshape(expected.shape) - expected).max() < 1e-5
@@ -56,7 +56,7 @@ def test_early_values_are_those_of_the_cluster_and_naive_ones_their_sum(T, k, fo
     values = model.decision_function(T, method="early").reshape(total.shape)
     for c in range(4):
         own = np.flatnonzero(early.cluster == c)
-        part = values_of(T, early.rows.take(own), early.class_[own], early.coef[:, own],
+        part = values_of(T, early.rows.take(own), early.class_[own], early.dual_coef[:, own],
                          early.rho[c], k)  # fmt: skip
         total += np.nan_to_num(part)
         there = routed == c

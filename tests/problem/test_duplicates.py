@@ -9,7 +9,7 @@ from dcsvm.problem import duplicates
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.formulation import c_svc
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 
 def repeated(n, n_distinct, seed=0, noise=0.1):
@@ -70,7 +70,7 @@ def test_training_finds_the_optimum_of_all_rows(C, levels):
     model, report = train_rows(Rows.from_array(X), y, options)
     K, problem = kernel_values(("rbf", 0.7, 0, 0), X, X), c_svc(y, C)
     alpha = np.zeros(len(X))
-    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     assert report.converged
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     violation, gap = certificate(K, problem, alpha)

@@ -9,8 +9,8 @@ import dcsvm
 from dcsvm.problem.formulation import BoxProblem, fill
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
-from dcsvm.training.algorithm import train_rows
-from dcsvm.training.probability import fit_sigmoid, laplace_sigma
+from dcsvm.training.calibration import fit_sigmoid, laplace_sigma
+from dcsvm.training.train import train_rows
 
 GAMMA = 1.5
 TYPES = {
@@ -77,14 +77,14 @@ def test_a_row_of_weight_0_is_as_good_as_not_there(name):
     options = TYPES[name] | {"levels": 1, "probability": not name.startswith("one_class")}
     model, _ = solved(dense_rows(X), y, weights, **options)
     other, _ = solved(dense_rows(X[kept]), y[kept], weights[kept], **options)
-    assert model.exact.coef.tobytes() == other.exact.coef.tobytes()
+    assert model.exact.dual_coef.tobytes() == other.exact.dual_coef.tobytes()
     assert model.exact.rho.tobytes() == other.exact.rho.tobytes()
     assert np.array_equal(model.labels, other.labels)
     assert np.array_equal(model.exact.row_numbers, kept[other.exact.row_numbers])
     if model.probability:
         assert model.probability.A.tobytes() == other.probability.A.tobytes()
     if model.early:
-        assert model.early.coef.tobytes() == other.early.coef.tobytes()
+        assert model.early.dual_coef.tobytes() == other.early.dual_coef.tobytes()
         assert np.array_equal(model.early.row_numbers, kept[other.early.row_numbers])
     assert np.array_equal(model.exact.rows.dense, X[model.exact.row_numbers])
 
@@ -94,7 +94,7 @@ def test_weights_of_one_change_no_bit(name):
     X, y, _ = problem_for(name, repeats=40)
     model, _ = solved(dense_rows(X), y, np.ones(len(y)), **TYPES[name])
     other, _ = solved(dense_rows(X), y, **TYPES[name])
-    assert model.exact.coef.tobytes() == other.exact.coef.tobytes()
+    assert model.exact.dual_coef.tobytes() == other.exact.dual_coef.tobytes()
 
 
 @pytest.mark.parametrize("levels", [0, 1])
@@ -111,7 +111,7 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
     problem = BoxProblem(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
                          np.zeros(len(y), np.int8) if bias else None, int(bias))  # fmt: skip
     alpha = np.zeros(len(y))
-    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     violation, gap = certificate(kernel_values(("rbf", GAMMA, 0, 0), X, X), problem, alpha)
     assert violation < 2e-5
@@ -132,7 +132,7 @@ def test_any_number_of_threads_gives_the_same_bits():
     X, y, rng = problem_for("c_svc", repeats=100)
     weights = rng.exponential(size=len(y))
     one, three = (solved(dense_rows(X), y, weights, threads=threads)[0] for threads in (1, 3))
-    assert one.exact.coef.tobytes() == three.exact.coef.tobytes()
+    assert one.exact.dual_coef.tobytes() == three.exact.dual_coef.tobytes()
 
 
 def test_the_measures_of_theorem_1_count_weights():
@@ -206,7 +206,7 @@ def test_weights_may_be_anything_like_numbers():
     for given in (weights, weights.tolist(), weights.astype(np.float32)):
         model = dcsvm.train(scipy.sparse.csr_array(X), y, gamma=GAMMA, threads=1,
                             sample_weight=given)  # fmt: skip
-        assert model.exact.coef.tobytes() == expected.exact.coef.tobytes()
+        assert model.exact.dual_coef.tobytes() == expected.exact.dual_coef.tobytes()
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, solving
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
+from dcsvm.solving.control import Control
 from dcsvm.solving.report import Progress
 from dcsvm.solving.solving import Solving
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 LEVELS = {"levels": 3, "branching": 2, "early_level": 2}
 CASES = {
@@ -42,9 +43,9 @@ def data():
 
 def train(data, folder=None, *, resume=False, progress=None, **options):
     chosen = {"C": 30.0, "gamma": 2.0, "threads": 2, "cache_mb": 50, "tolerance": 1e-5} | options
-    stop = getattr(progress, "stop", None)
+    stop = getattr(progress, "stop", None) or _core.Stop()
     kept = None if folder is None else Checkpoint(folder, resume=resume)
-    return train_rows(*data, TrainOptions(**chosen), progress, stop=stop, checkpoint=kept)
+    return train_rows(*data, TrainOptions(**chosen), Control(progress or Progress(), stop, kept))
 
 
 class StopAt(Progress):
@@ -106,8 +107,8 @@ def test_from_the_end_of_a_level_the_bits_are_the_same(data, level, tmp_path):
     model, report = train(data, tmp_path / "c", resume=True, progress=progress, **LEVELS)
     assert progress.resumed == ("refine" if level == 1 else f"level {level - 1}")
     assert report.converged
-    assert model.exact.coef.tobytes() == whole.exact.coef.tobytes()
-    assert model.early.coef.tobytes() == whole.early.coef.tobytes()
+    assert model.exact.dual_coef.tobytes() == whole.exact.dual_coef.tobytes()
+    assert model.early.dual_coef.tobytes() == whole.early.dual_coef.tobytes()
     assert model.early.rows.dense.tobytes() == whole.early.rows.dense.tobytes()
 
 
@@ -143,7 +144,7 @@ def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypat
     assert 0 < sum(sizes) == n_checked - n_done
     assert again.kernel_error == report.kernel_error
     assert again.n_checked == report.n_checked
-    assert resumed.exact.coef.tobytes() == model.exact.coef.tobytes()
+    assert resumed.exact.dual_coef.tobytes() == model.exact.dual_coef.tobytes()
 
 
 def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from dcsvm.data.rows import AT_ONCE, ChosenRows, Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import memory
 from dcsvm.solving.memory import MB, plan_memory
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 ONE = np.array([0, 1000])
 

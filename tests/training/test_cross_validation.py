@@ -13,10 +13,9 @@ from dcsvm.kernel import locality
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.report import Progress
-from dcsvm.training import algorithm as training
-from dcsvm.training import cross_validation, held_out
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training import algorithm, cross_validation, held_out
 from dcsvm.training.cross_validation import cross_validate
+from dcsvm.training.train import train_rows
 
 OPTIONS = TrainOptions(C=4.0, gamma=2.0, threads=1, cache_mb=50, seed=3)
 PRECISE = replace(OPTIONS, tolerance=1e-6)
@@ -195,8 +194,8 @@ def test_folds_in_batches_are_the_same_folds(monkeypatch, n_folds):
 def test_folds_have_their_clusterings_in_common(monkeypatch):
     X, y = spots(900, 2, seed=7)
     calls = []
-    kept = training.two_step_kernel_kmeans
-    monkeypatch.setattr(training, "two_step_kernel_kmeans",
+    kept = algorithm.two_step_kernel_kmeans
+    monkeypatch.setattr(algorithm, "two_step_kernel_kmeans",
                         lambda *a, **k: calls.append(a[2]) or kept(*a, **k))  # fmt: skip
     monkeypatch.setattr(cross_validation, "VARIABLES_AT_ONCE", 1)
     cross_validate(Rows.from_array(X), y, replace(OPTIONS, levels=2, branching=2), 9)

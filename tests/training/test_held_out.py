@@ -8,15 +8,10 @@ from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import in_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
-from dcsvm.solving.report import Progress
-from dcsvm.training.algorithm import Run, train_rows
-from dcsvm.training.held_out import (
-    alpha_without_held_out,
-    folds_for_probability,
-    folds_of,
-    formulation_of_folds,
-    held_out_values,
-)
+from dcsvm.training.algorithm import Run
+from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.training.probability import alpha_without_held_out
+from dcsvm.training.train import train_rows
 
 OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-6, "nu": 0.3}
 TYPES = {
@@ -49,9 +44,9 @@ def test_the_problems_of_a_fold_are_those_of_its_rows(name):
     together = formulation_of_folds(prepared, folds, [3, 1])
     assert together.n_folds == 2
     for k, fold in enumerate([3, 1]):
-        copies = folds.left(fold)
-        kept = np.flatnonzero(copies)
-        alone = prepared.task.formulate(prepared.values[kept], copies[kept])
+        weight = folds.left(fold)
+        kept = np.flatnonzero(weight)
+        alone = prepared.task.formulate(prepared.targets[kept], weight[kept])
         own = together.variables_of_fold(k)
         assert np.array_equal(together.problem.rows[own], kept[alone.problem.rows])
         assert np.array_equal(together.problem.upper[own], alone.problem.upper)
@@ -64,8 +59,9 @@ def test_the_problems_of_a_fold_are_those_of_its_rows(name):
 
 def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
     _, _, prepared = prepared_for("c_svc")
-    without = np.where(prepared.values == 1, 0, prepared.copies)
-    both = in_folds(prepared.task.formulate, prepared.values, [without, prepared.copies])
+    without = np.where(prepared.targets == 1, 0, prepared.sample_weight)
+    weights = [without, prepared.sample_weight]
+    both = in_folds(prepared.task.formulate, prepared.targets, weights)
     assert np.flatnonzero(np.diff(both.start) == 0).tolist() == [0, 2]
     assert [len(both.parts_of_fold(k)) for k in (0, 1)] == [1, 3]
 
@@ -74,7 +70,7 @@ def test_entries_say_what_each_fold_holds_out():
     fold, row = np.array([0, 1, 1, 0, 1, 0]), np.array([2, 2, 0, 1, 2, 1])
     folds = Folds.of(fold, row, np.array([1.0, 1, 1, 1, 0.5, 1]))
     assert folds.counts.tolist() == [2, 1, 1, 2]
-    assert folds.copies.tolist() == [2, 1, 1, 1.5]
+    assert folds.weight.tolist() == [2, 1, 1, 1.5]
     assert np.array_equal(folds.fold[folds.entry], fold)
     assert np.array_equal(folds.row[folds.entry], row)
     assert folds.left(0).tolist() == [1, 0, 1.5]
@@ -88,7 +84,7 @@ def test_entries_say_what_each_fold_holds_out():
 def test_held_out_values_are_those_of_a_model_of_the_other_rows(name):
     X, y, prepared = prepared_for(name)
     folds = folds_of(prepared, 3)
-    run = Run(prepared, Progress(), formulation_of_folds(prepared, folds, [2, 0]))
+    run = Run(prepared, formulation=formulation_of_folds(prepared, folds, [2, 0]))
     run.improve()
     n_rows = 0
     for entries, values in held_out_values(run, folds, [2, 0]):
@@ -109,13 +105,13 @@ def test_held_out_values_are_those_of_a_model_of_the_other_rows(name):
 @pytest.mark.parametrize("name", [name for name in TYPES if name != "one_class"])
 def test_folds_end_in_the_same_values_wherever_they_start(name):
     _, _, prepared = prepared_for(name)
-    whole = Run(prepared, Progress())
+    whole = Run(prepared)
     whole.improve()
-    folds = folds_for_probability(prepared)
+    folds = folds_of(prepared, 5)
     formulation = formulation_of_folds(prepared, folds, range(5))
     found = []
     for start in (formulation.alpha, alpha_without_held_out(whole, folds, formulation)):
-        run = Run(prepared, Progress(), formulation)
+        run = Run(prepared, formulation=formulation)
         run.begin_with(start.copy())
         check_feasible(formulation, start)
         run.extend_gradient()

@@ -157,7 +157,7 @@ def test_naive_sums_have_no_constants_of_clusters_with_one_class():
     early = model.early
     assert np.abs(early.rho).max() == 1
     squared = ((X[:, None].astype(float) - early.rows.dense) ** 2).sum(axis=2)
-    expected = np.exp(-2 * squared) @ early.coef[0]
+    expected = np.exp(-2 * squared) @ early.dual_coef[0]
     assert model.decision_function(X, method="naive") == pytest.approx(expected, abs=1e-4)
 
 

@@ -21,21 +21,24 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
 from dcsvm.problem.formulation import c_svc
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
-from dcsvm.training.algorithm import EARLY_TOLERANCE, train_rows
+from dcsvm.training.algorithm import EARLY_TOLERANCE
+from dcsvm.training.train import train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
 
 
 def train(X, y, progress=None, **options):
     chosen = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "levels": 0} | options
-    stop = getattr(progress, "stop", None)
-    return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), progress, stop=stop)
+    stop = getattr(progress, "stop", None) or _core.Stop()
+    control = Control(progress or Progress(), stop)
+    return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), control)
 
 
 def full_alpha(model, n_samples):
     alpha = np.zeros(n_samples)
-    alpha[model.exact.row_numbers] = model.exact.coef[0]
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     return alpha
 
 
@@ -125,7 +128,7 @@ def test_any_two_labels_give_the_same_model(wavy, pair):
     plain, _ = train(X, y)
     model, _ = train(X, np.where(y > 0, *pair))
     assert model.labels.tolist() == list(pair)
-    assert model.exact.coef[0].tobytes() == plain.exact.coef[0].tobytes()
+    assert model.exact.dual_coef[0].tobytes() == plain.exact.dual_coef[0].tobytes()
     assert np.array_equal(model.predict(X), np.where(plain.predict(X) > 0, *pair))
 
 
@@ -145,7 +148,7 @@ def test_threads_do_not_change_a_bit_of_alpha(wavy, options):
     results = set()
     for threads in (1, 2, 3):
         model, report = train(X, y, threads=threads, tolerance=1e-4, **options)
-        results.add((model.exact.coef[0].tobytes(), model.exact.row_numbers.tobytes(),
+        results.add((model.exact.dual_coef[0].tobytes(), model.exact.row_numbers.tobytes(),
                      report.objective, report.violation, report.kernel_error))  # fmt: skip
     assert len(results) == 1
 
@@ -153,7 +156,7 @@ def test_threads_do_not_change_a_bit_of_alpha(wavy, options):
 def test_a_second_run_gives_the_same_bits_and_another_seed_another_partition(wavy):
     X, y = wavy
     first, again, other = (train(X, y, levels=1, seed=seed, sample=50)[0] for seed in (1, 1, 2))
-    assert first.exact.coef[0].tobytes() == again.exact.coef[0].tobytes()
+    assert first.exact.dual_coef[0].tobytes() == again.exact.dual_coef[0].tobytes()
     sample = first.early.partition.sample.dense
     assert sample.tobytes() == again.early.partition.sample.dense.tobytes()
     assert sample.tobytes() != other.early.partition.sample.dense.tobytes()
@@ -188,7 +191,7 @@ def test_the_report_says_what_can_be_recomputed(wavy, trained):
     assert abs(report.violation - violation) <= 1e-5
     assert abs(report.duality_gap - gap) <= 0.05 * gap + 1e-3
     assert 0 <= report.kernel_error <= np.abs(alpha).sum() * 2**-24
-    assert report.n_sv == np.count_nonzero(alpha) == len(model.exact.coef[0])
+    assert report.n_sv == np.count_nonzero(alpha) == len(model.exact.dual_coef[0])
     assert report.n_bsv == np.count_nonzero(np.abs(alpha) == 4.0)
     assert report.kernel_evaluations > 0
     assert report.threads == 2
@@ -388,7 +391,7 @@ def test_the_early_level_is_the_same_whether_training_stops_there_or_not(wavy, t
     X, y = wavy
     model, _ = trained
     early, _ = train(X, y, levels=1, early=True)
-    assert early.early.coef[0].tobytes() == model.early.coef[0].tobytes()
+    assert early.early.dual_coef[0].tobytes() == model.early.dual_coef[0].tobytes()
     assert np.array_equal(early.predict(X), model.predict(X, method="early"))
 
 
@@ -400,7 +403,7 @@ def test_each_local_model_is_the_optimum_of_its_cluster(wavy, trained):
     assert np.array_equal(early.cluster, np.sort(early.cluster))
     assert np.array_equal(early.cluster, cluster[early.row_numbers])
     alpha = np.zeros(len(X))
-    alpha[early.row_numbers] = early.coef[0]
+    alpha[early.row_numbers] = early.dual_coef[0]
     K, total = kernel_values(("rbf", 2.0, 0, 0), X, X), 0.0
     for number in range(early.partition.n_clusters):
         own = np.flatnonzero(cluster == number)
@@ -413,10 +416,10 @@ def test_each_local_model_is_the_optimum_of_its_cluster(wavy, trained):
 def test_early_and_naive_values_are_the_paper_s_equations(wavy_test, trained):
     model, _ = trained
     early, T = model.early, wavy_test[0]
-    K = kernel_values(("rbf", 2.0, 0, 0), T, early.rows.dense) * early.coef[0]
+    K = kernel_values(("rbf", 2.0, 0, 0), T, early.rows.dense) * early.dual_coef[0]
     cluster = early.partition.assign(Rows.from_array(T), 1)
     own = np.where(cluster[:, None] == early.cluster, K, 0).sum(axis=1)
-    limit = 1e-6 * np.abs(early.coef[0]).sum()
+    limit = 1e-6 * np.abs(early.dual_coef[0]).sum()
     assert np.abs(model.decision_function(T, method="early") - own).max() <= limit
     assert np.abs(model.decision_function(T, method="naive") - K.sum(axis=1)).max() <= limit
 
@@ -486,7 +489,7 @@ def test_the_api_trains_on_arrays_and_sparse_matrices(wavy):
     for matrix in (scipy.sparse.csr_matrix(X), scipy.sparse.csc_matrix(X), scipy.sparse.csr_array(X),  # noqa: E501
                    X.astype(np.float64), np.asfortranarray(X)):  # fmt: skip
         same = dcsvm.train(matrix, y.astype(int).tolist(), C=4, gamma=2, levels=1, threads=1)
-        assert same.exact.coef[0].tobytes() == model.exact.coef[0].tobytes()
+        assert same.exact.dual_coef[0].tobytes() == model.exact.dual_coef[0].tobytes()
     assert np.mean(model.predict(X) == y) > 0.85
 
 

@@ -9,7 +9,7 @@ from dcsvm.cli.train import main
 from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.algorithm import train_rows
+from dcsvm.training.train import train_rows
 
 TYPES = {
     "c_svc": {},

@@ -48,7 +48,7 @@ def fit(
     branching: int = BRANCHING,
     **options,
 ) -> Fitted:
-    """DC-SVM, Algorithm 1; `options` are further fields of `dcsvm.training.algorithm.TrainOptions`.
+    """DC-SVM, Algorithm 1; `options` are further fields of `dcsvm.TrainOptions`.
 
     The history has no accuracies: models on the way are those of fit_early at other levels.
     """

@@ -45,7 +45,7 @@ def fit(
         seconds, output = run([*command, "-e", repr(tolerance), rows, path])
         model = load_model(path)
     found = re.search(r"^obj = (\S+), rho = (\S+)", output, re.MULTILINE)
-    facts = {"objective": float(found[1]), "n_sv": len(model.exact.coef[0])}
+    facts = {"objective": float(found[1]), "n_sv": len(model.exact.dual_coef[0])}
     sign = model.labels[0]
 
     def decide(rows: np.ndarray) -> np.ndarray:

@@ -1,0 +1,23 @@
+"""How the caller follows a run and ends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dcsvm import _core
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.report import Progress
+
+
+@dataclass(frozen=True)
+class Control:
+    """`progress` is told what happens; `stop` ends the run early, when it is requested or its time
+    is over; `checkpoint` is kept up to date for another process to go on from."""
+
+    progress: Progress = field(default_factory=Progress)
+    stop: _core.Stop = field(default_factory=_core.Stop)
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def is_checkpoint_due(self) -> bool:
+        return self.checkpoint is not None and self.checkpoint.is_due

@@ -1,0 +1,179 @@
+"""Training: from rows and labels to a model and a report, whatever ends the run."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.model.model import Model
+from dcsvm.model.parts import ExactModel
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.sample_weights import checked_weights
+from dcsvm.solving.control import Control
+from dcsvm.solving.extraction import NoMargin, exact_model
+from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
+from dcsvm.solving.preparation import prepare
+from dcsvm.solving.report import TrainReport
+from dcsvm.training.algorithm import Run
+from dcsvm.training.probability import fitted_probability
+from dcsvm.training.warm_start import check_rows, first_alpha
+
+
+def train_rows(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    control: Control | None = None,
+    *,
+    sample_weight: np.ndarray | None = None,
+    init_model: Model | None = None,
+    consume: bool = False,
+) -> tuple[Model, TrainReport]:
+    """Train a model; returns it and a report.
+
+    `labels` (n,), float64 or strings: classes, or targets of a regression; one-class ignores them.
+    `sample_weight` float64 (n,): as how many rows each counts, None is one. An `init_model` of the
+    same rows, or of the first of them, is where training begins. `consume` says that nobody else
+    uses the rows: they are reordered where they are, and shared with the model. Where the
+    `control` ends training early the model is what there is by then, and the report says so.
+    Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
+    """
+    run = ready(
+        rows,
+        labels,
+        options,
+        control,
+        sample_weight=sample_weight,
+        init_model=init_model,
+        consume=consume,
+    )
+    return finished(run), run.report
+
+
+def ready(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    control: Control | None = None,
+    *,
+    sample_weight: np.ndarray | None = None,
+    init_model: Model | None = None,
+    consume: bool = False,
+) -> Run:
+    """The run that `train_rows` carries out, ready to begin or to go on."""
+    control = control or Control()
+    if init_model is not None:
+        check_rows(init_model, rows, options)
+    weights = checked_weights(sample_weight, len(labels))
+    if control.checkpoint is not None:
+        is_warm = init_model is not None
+        control.checkpoint.begin(rows, labels, weights, options, is_warm=is_warm)
+    prepared = prepare(rows, labels, options, weights, consume=consume)
+    control.progress.plan(prepared.describe())
+    run = Run(prepared, control)
+    if init_model is not None:
+        run.begin_with(first_alpha(prepared, init_model))
+    run.resume()
+    return run
+
+
+def finished(run: Run) -> Model:
+    """Carry out a run; the model is of whatever there is if it is stopped. Raises Stopped where
+    there is nothing."""
+    probability = None
+    try:
+        run.improve()
+    except _core.Stopped:
+        exact = _exact_of_stopped(run)
+    else:
+        run.set_seconds()
+        exact = None if run.options.early else _exact(run)
+        if run.options.measure_levels:
+            _or_missing(run, "level measurements", measure_levels)
+        if run.options.probability:
+            probability = _or_missing(run, "probabilities", fitted_probability)
+    return Model(
+        run.data.kernel,
+        run.task.labels,
+        exact,
+        run.state.early,
+        svm_type=run.options.svm_type,
+        probability=probability,
+        report=run.report,
+    )
+
+
+def _exact(run: Run) -> ExactModel:
+    """The exact model of a settled run, reported."""
+    report = run.report
+    found = exact_model(run.solution, run.certificate, report.converged)
+    report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
+    report.problems, report.objective = found.problems, found.objective
+    report.duality_gap = found.gap
+    return found.model
+
+
+def _exact_of_stopped(run: Run) -> ExactModel | None:
+    """The exact model as far as it is, of a run that was stopped; what it is worth is in the
+    report. Raises Stopped where nothing was solved."""
+    run.save()
+    report, state = run.report, run.state
+    report.stopped, report.converged = True, False
+    run.set_seconds()
+    if state.early is None and run.division is not None and np.any(run.alpha):
+        run.keep_early(*run.division)
+    if not state.is_global:
+        run.iterate.forget(np.flatnonzero(~run.is_whole))
+    if not np.any(run.alpha) and state.early is None:
+        raise _core.Stopped
+    if run.options.early and state.early is not None:
+        return None
+    run.settle_stopped()
+    try:
+        return _exact(run)
+    except NoMargin as nothing:
+        raise _core.Stopped from nothing
+
+
+def _or_missing(run: Run, name: str, work):
+    """What work on a solution that is complete finds; where it is stopped nothing, which the report
+    tells."""
+    try:
+        return work(run)
+    except _core.Stopped:
+        run.report.stopped = True
+        run.report.missing.append(name)
+        return None
+
+
+def measure_levels(run: Run) -> None:
+    """Theorem 1 per level, with a row counted as often as its bound has C. Raises Stopped."""
+    start, progress, C = time.perf_counter(), run.control.progress, run.options.C
+    levels = [
+        (report, level)
+        for report, level in zip(run.report.levels, run.state.levels, strict=True)
+        if level is not None
+    ]
+    n_rows, n_done = sum(rows_to_measure(level) for _, level in levels), 0
+
+    def advance(n: int) -> None:
+        nonlocal n_done
+        n_done += n
+        progress.advance(n_done)
+
+    progress.begin("measuring levels", n_rows)
+    weight = run.prepared.sample_weight * run.task.bound_of(run.prepared.targets) / C
+    measure = LevelMeasure(run.data, run.control.stop, advance)
+    for report, level in levels:
+        rng = np.random.default_rng(run.options.seed)
+        mass = measure.off_diagonal_mass(level.cluster, weight, rng)
+        distance = None
+        if run.report.objective is not None:
+            glued = measure.glued_objective(level, run.locality.between, rng)
+            distance = glued - run.report.objective
+        report.off_diagonal_mass, report.bound = mass, 0.5 * C**2 * mass
+        report.distance = distance
+    progress.end("measuring levels", time.perf_counter() - start)
