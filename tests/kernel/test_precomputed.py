@@ -222,7 +222,10 @@ def test_prediction_needs_the_values_with_all_training_rows(model, problem):
     for method in ("exact", "early", "naive"):
         expected = model.decision_function(K_test, method=method)
         more = np.concatenate([K_test, np.full((len(K_test), 3), np.float32(9))], axis=1)
-        assert np.array_equal(model.decision_function(more, method=method), expected)
+        of_a_file = Rows.from_array(more)
+        assert np.array_equal(model.decision_function(of_a_file, method=method), expected)
+        with pytest.raises(ValueError, match="903 kernel values, the model was trained on 900"):
+            model.predict(more, method=method)
         with pytest.raises(ValueError, match="rows have 899 kernel values, .* all 900 training"):
             model.predict(K_test[:, :-1], method=method)
 

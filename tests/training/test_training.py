@@ -456,13 +456,16 @@ def test_threads_and_pieces_do_not_change_a_bit_of_a_prediction(
 
 
 @pytest.mark.parametrize("method", ["exact", "early", "naive"])
-def test_test_rows_may_have_fewer_or_more_features(wavy_test, trained, method):
+def test_rows_of_a_file_may_have_fewer_or_more_features(wavy_test, trained, method):
     model, T = trained[0], wavy_test[0]
     cut = T.copy()
     cut[:, 2:] = 0
     full = model.decision_function(cut, method=method)
-    assert np.allclose(model.decision_function(cut[:, :2], method=method), full, atol=1e-6)
-    wide = np.concatenate((T, np.ones((len(T), 3), np.float32)), axis=1)
+    few = Rows.from_array(cut[:, :2])
+    assert np.allclose(model.decision_function(few, method=method), full, atol=1e-6)
+    few = scipy.sparse.csr_matrix(cut[:, :2])
+    assert np.allclose(model.decision_function(few, method=method), full, atol=1e-6)
+    wide = Rows.from_array(np.concatenate((T, np.ones((len(T), 3), np.float32)), axis=1))
     factor = np.exp(-2.0 * 3)  # three more features, each 1 apart from 0
     if method != "early":  # which cluster is nearest may change
         expected = factor * model.decision_function(T, method=method)
@@ -471,6 +474,20 @@ def test_test_rows_may_have_fewer_or_more_features(wavy_test, trained, method):
     sparse = scipy.sparse.csr_matrix(T)
     assert np.allclose(model.decision_function(sparse, method=method),
                        model.decision_function(T, method=method), atol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize("n_features", [3, 5])
+def test_an_array_has_the_features_of_the_training_rows(trained, n_features, form):
+    """Sparse rows may have fewer, as in files."""
+    rows = form(np.ones((2, n_features), np.float32))
+    if n_features == 3 and form is scipy.sparse.csr_matrix:
+        assert trained[0].predict(rows).shape == (2,)
+        return
+    told = f"rows have {n_features} features, the model was trained on 4"
+    for predict in (trained[0].predict, trained[0].decision_function):
+        with pytest.raises(ValueError, match=told):
+            predict(rows)
 
 
 @pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
