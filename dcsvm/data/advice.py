@@ -1,4 +1,4 @@
-"""What looks wrong with training data before anything is trained, in sentences.
+"""Warnings about training data that look wrong, as sentences.
 
 One pass over the rows. Silent for one-hot columns and images: their columns have one scale, and
 their constant columns hold zero or the smallest or largest value there is.

@@ -1,9 +1,9 @@
 """The bytes of an input file: mapped into memory, read from standard input, decompressed.
 
-What is compressed is known by its first bytes, not by its name. What is not a plain file may be
-half of the memory that is free, and goes through a temporary file where it is large, so that text
-is not held in memory beside the rows made of it.
-Knows nothing of what the text means.
+A compressed file is recognised by its first bytes, not by its name. Text that cannot be mapped
+(compressed, or from a pipe) may be as large as half of the free memory; where it is large it goes
+through a temporary file, so that it is not in memory beside the rows that are made of it.
+What the text means is not decided here.
 """
 
 from __future__ import annotations

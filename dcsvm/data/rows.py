@@ -15,7 +15,7 @@ DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 LARGEST_N_FEATURES = 2**31 - 2
-AT_ONCE = 2**20  # values that are worked on together where a copy of all is not wanted
+AT_ONCE = 2**20  # values that are worked on together, to avoid a copy of all of them
 
 
 def slices(n: int, size: int) -> list[slice]:
@@ -42,7 +42,7 @@ class Rows:
 
     Either `dense`, float32 C-contiguous (n_samples, n_features), or CSR: `indptr` int64
     (n_samples + 1,), `indices` int32 ascending within a row, `values` float32 without zeros.
-    The arrays are shared, not copied; nobody may change them.
+    The arrays are shared, not copied: treat them as read-only.
 
     Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
     `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
@@ -147,8 +147,8 @@ class Rows:
         return taken
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
-        """take() without a copy: in the memory of these rows, of which nobody may make use any
-        more. No number repeats."""
+        """take() without a copy: in the memory of these rows, which must not be used afterwards. No
+        number repeats."""
         if self.dense is None or self.columns is not None:
             return self.take(row_numbers)
         others = np.ones(self.n_samples, bool)
@@ -204,8 +204,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class ChosenRows:
-    """Rows `numbers` of others, features or CSR, which are not taken from there before somebody
-    needs them."""
+    """Rows `numbers` of others, dense or CSR, which are copied only where they are needed."""
 
     rows: Rows
     numbers: np.ndarray
@@ -227,6 +226,20 @@ class ChosenRows:
 
     def with_features(self, n_features: int) -> Rows:
         return self.rows.take(self.numbers).with_features(n_features)
+
+
+def stacked(a: Rows, b: Rows) -> Rows:
+    """The rows of a, then those of b, which is in the same form."""
+    n_samples = a.n_samples + b.n_samples
+    if a.is_dense:
+        return Rows(n_samples, a.n_features, dense=np.concatenate((a.dense, b.dense)))
+    return Rows(
+        n_samples,
+        a.n_features,
+        indptr=np.concatenate((a.indptr, b.indptr[1:] + a.indptr[-1])),
+        indices=np.concatenate((a.indices, b.indices)),
+        values=np.concatenate((a.values, b.values)),
+    )
 
 
 def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:

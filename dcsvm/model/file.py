@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 
 from dcsvm.data.input_file import DataError, read_bytes
+from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
-from dcsvm.model.reader import ModelError, ModelReader
+from dcsvm.model.reader import ModelReader
 
 
 def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:

@@ -1,30 +1,23 @@
-"""The text of a model file, ours or of LIBSVM's svm-train, as a model; see model_file.py.
+"""The text of a model file, ours or of LIBSVM's svm-train, as a model; see file.py.
 
-What stands in the file is not trusted: every count is checked against what follows before
-anything of its size is allocated, and every complaint is one sentence with its line.
+How lines are read and what is checked of them is in lines.py.
 """
 
 from __future__ import annotations
 
-import math
-import mmap
 from dataclasses import replace
 
 import numpy as np
 
-from dcsvm import _svmlight
-from dcsvm.data.dataset import parsed_rows
-from dcsvm.data.rows import AT_ONCE, LARGEST_N_FEATURES, Rows, slices
+from dcsvm.data.rows import AT_ONCE, Rows, slices, stacked
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.partition import Partition
+from dcsvm.model.lines import Lines, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, SECTION, VERSION
 from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
-LONGEST_QUOTE = 40
-SCANNED_AT_ONCE = 2**22  # bytes, whole pages
-LARGEST_EXPANSION = 256  # bytes of dense rows for a byte of text
 KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {
     *KERNEL_KEYS,
@@ -41,24 +34,8 @@ SECTION_KEYS = {"row_numbers", *WORTH_KEYS, *EARLY_KEYS}
 EARLY_ONLY_KEYS = {EARLY_ONLY, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
 
-class ModelError(ValueError):
-    """A model file that cannot be used: `file:line: reason` or `file: reason`."""
-
-
-def _shown(words: list[str]) -> str:
-    """What stands in a file, for an error: not too long, and printable."""
-    text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
-    return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-
-
-class ModelReader:
-    """Walks through the lines of a model file; `name` stands for it in errors."""
-
-    def __init__(self, text: bytearray | mmap.mmap, name: str, threads: int):
-        self.text, self.name, self.threads = text, name, threads
-        self.ends = _ends_of_lines(text)
-        self.line = 0  # number of lines read
-        self.has_serials = False  # rows are serial numbers: a precomputed kernel
+class ModelReader(Lines):
+    """Makes a model of the lines of its file."""
 
     def read(self) -> Model:
         """The model. Raises ModelError."""
@@ -75,157 +52,18 @@ class ModelReader:
         values = self.header("SV", LIBSVM_KEYS)
         return self.with_exact(self.problem(values), values)
 
-    def error(self, reason: str) -> ModelError:
-        return ModelError(f"{self.name}:{self.line}: {reason}")
-
-    def next_line(self) -> str | None:
-        if self.line >= len(self.ends):
-            return None
-        begin = self.ends[self.line - 1] + 1 if self.line else 0
-        line = self.text[begin : self.ends[self.line]]
-        self.line += 1
-        return line.decode("utf-8", "replace").strip()
-
-    def header(self, last_key: str, known: set[str], *, may_end=False) -> dict[str, list[str]]:
-        """Keys and values of the lines up to the one that is `last_key`, or the file's end."""
-        values: dict[str, list[str]] = {}
-        while (line := self.next_line()) is not None:
-            words = line.split()
-            if not words:
-                raise self.error("blank line")
-            if words[0] == last_key:
-                return values
-            if words[0] not in known:
-                raise self.error(f"unknown key {_shown(words[:1])}")
-            values[words[0]] = words[1:]
-        if may_end:
-            return values
-        raise self.error(f"the file ends before the line {last_key}")
-
-    def number(self, values: dict[str, list[str]], key: str, kind):
-        """The one value of a key: finite, and from 0 to 2^31 - 2 where kind is int."""
-        try:
-            (word,) = values[key]
-            number = _number(kind, word)
-        except KeyError:
-            raise self.error(f"the key {key} is missing") from None
-        except ValueError:
-            raise self.error(f"{key} {_shown(values[key])!r} is not one {kind.__name__}") from None
-        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
-            raise self.error(f"{key} {_shown([word])} is not between 0 and {LARGEST_N_FEATURES}")
-        if not math.isfinite(number):
-            raise self.error(f"{key} {number} is not finite")
-        return number
-
-    def numbers(self, values: dict[str, list[str]], key: str, count: int, **allowed) -> np.ndarray:
-        """The values of a key, float64 (count,), finite unless `floats` is told otherwise."""
-        if key not in values:
-            raise self.error(f"the key {key} is missing")
-        return self.floats(values[key], key, count, **allowed)
-
-    def floats(
-        self, words: list[str], what: str, count: int, *, nan_allowed=False, inf_allowed=False
-    ) -> np.ndarray:
-        try:
-            numbers = np.array([_number(float, word) for word in words], dtype=np.float64)
-        except ValueError:
-            raise self.error(f"{what} {_shown(words)!r} is not a list of numbers") from None
-        if len(numbers) != count:
-            raise self.error(f"{what} has {len(numbers)} numbers, not {count}")
-        allowed = np.isnan(numbers) & nan_allowed | np.isinf(numbers) & inf_allowed
-        if not np.all(np.isfinite(numbers) | allowed):
-            raise self.error(f"a number of {what} is not finite")
-        return numbers
-
-    def lines(self, n_lines: int, n_prefix: int, what: bytes, features=(None, None)):
-        """The next n_lines as (prefix, rows); `features` are how many there are and the rows' form,
-        or None for what is best."""
-        n_features, form = features
-        if n_lines == 0:
-            return np.empty((0, n_prefix)), self.no_rows(n_features or 0, form)
-        begin, end = self.extent(n_lines)
-        if 2 * n_lines * n_prefix > end - begin + 1:
-            raise self.error(f"{n_lines} lines do not hold {n_prefix} numbers each")
-        part = memoryview(self.text)[begin:end]
-        serials = "any" if self.has_serials else None
-        try:
-            text = _svmlight.Text(
-                part, n_prefix, self.line + 1, self.threads, what, serials=serials
-            )
-            if self.has_serials:
-                prefix, rows = self.serial_rows(text, n_features)
-            else:
-                self.check_features(text, n_features, form)
-                prefix, rows = parsed_rows(text, form)
-        except _svmlight.ParseError as error:
-            raise ModelError(f"{self.name}:{error}") from None
-        self.line += n_lines
-        if len(prefix) < n_lines:  # the last one is not a row for the parser
-            raise self.error("blank line")
-        return prefix, rows
-
-    def extent(self, n_lines: int) -> tuple[int, int]:
-        """Where the next n_lines begin and end in the text."""
-        if n_lines > len(self.ends) - self.line:
-            raise self.error(f"{n_lines} lines are announced, {len(self.ends) - self.line} follow")
-        return int(self.ends[self.line - 1]) + 1, int(self.ends[self.line + n_lines - 1])
-
-    def no_rows(self, n_features: int, form: str | None) -> Rows:
-        if self.has_serials:
-            return Rows(0, n_features, columns=np.empty(0, np.int32))
-        if form == "sparse":
-            none = np.empty(0, np.float32)
-            return Rows(0, n_features, indptr=np.zeros(1, np.int64),
-                        indices=none.astype(np.int32), values=none)  # fmt: skip
-        return Rows(0, n_features, dense=np.empty((0, n_features), np.float32))
-
-    def serial_rows(self, text: _svmlight.Text, n_features: int | None):
-        """Lines that end in serial numbers."""
-        prefix, _, _, _, n_columns = text.csr()
-        if n_columns:
-            raise self.error("the rows of a precomputed kernel have more than a serial number")
-        serial = prefix[:, -1]
-        wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)
-        if wrong.any():
-            self.line += int(wrong.argmax()) + 1
-            raise self.error("a serial number is not a whole number from 1")
-        columns = serial.astype(np.int32) - 1
-        if n_features is None:
-            n_features = int(serial.max())
-        elif serial.max() > n_features:
-            self.line += text.n_rows
-            raise self.error(
-                f"a feature index {int(serial.max())} is above n_features {n_features}"
-            )
-        return prefix[:, :-1], Rows(len(columns), n_features, columns=columns)
-
-    def check_features(self, text: _svmlight.Text, n_features: int | None, form: str | None):
-        """Make it rows of n_features, if that is possible."""
-        if n_features is None:
-            return
-        if text.n_features > n_features:
-            text.csr()  # an error in the text comes first
-            self.line += text.n_rows
-            raise self.error(f"a feature index {text.n_features} is above n_features {n_features}")
-        if form == "dense" and text.n_rows * n_features * 4 > (
-            LARGEST_EXPANSION * len(self.text) + 2**20
-        ):
-            self.line += text.n_rows
-            raise self.error(f"dense rows of {n_features} features do not fit this file")
-        text.widen(n_features)
-
     def problem(self, values: dict[str, list[str]]) -> Model:
         """What both parts of a model share."""
         svm_type = " ".join(values.get("svm_type", ["missing"]))
         if svm_type not in SVM_TYPES:
-            raise self.error(f"svm_type {_shown([svm_type])} is not supported")
+            raise self.error(f"svm_type {shown([svm_type])} is not supported")
         model = Model(self.kernel(values), self.labels(values, svm_type), None, None, svm_type)
         return replace(model, probability=self.probability(values, model))
 
     def kernel(self, values: dict[str, list[str]], prefix: str = "") -> Kernel:
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
         if name not in NAMES:
-            raise self.error(f"kernel_type {_shown([name])} is not supported")
+            raise self.error(f"kernel_type {shown([name])} is not supported")
         used = {
             key: self.number(values, prefix + key, int if key == "degree" else float)
             for key in Kernel(name).parameters
@@ -247,7 +85,7 @@ class ModelReader:
         if n_classes == 0:
             raise self.error("nr_class is 0")
         if len(np.unique(labels)) != n_classes:
-            raise self.error("a label stands there twice")
+            raise self.error("duplicate label")
         return labels
 
     def probability(self, values: dict[str, list[str]], model: Model) -> Probability | None:
@@ -316,15 +154,13 @@ class ModelReader:
         if words[1:] in (["1"], ["2"]):
             raise self.error("an earlier dcsvm wrote this file: train the model again")
         if words[1:] != [VERSION]:
-            raise self.error(
-                f"version {_shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it"
-            )
+            raise self.error(f"version {shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it")
 
     def form(self, values: dict[str, list[str]]) -> str:
         form = " ".join(values.get("rows", ["missing"]))
         known = ("serials",) if self.has_serials else ("dense", "sparse")
         if form not in known:
-            raise self.error(f"rows {_shown([form])} is not {' or '.join(known)}")
+            raise self.error(f"rows {shown([form])} is not {' or '.join(known)}")
         return form
 
     def with_early(self, model: Model, values: dict[str, list[str]]) -> Model:
@@ -345,7 +181,7 @@ class ModelReader:
             raise self.error("the early support vectors are not sorted by cluster")
         row_numbers = self.whole(prefix[:, 2]) - 1
         if len(np.unique(row_numbers)) != total:
-            raise self.error("a row stands twice among the early support vectors")
+            raise self.error("duplicate row among the early support vectors")
         shared = np.flatnonzero(prefix[:, 3])
         if len(shared) and not self.has_serials:
             rows = self.fill(rows, shared, row_numbers, model.exact)
@@ -383,17 +219,6 @@ class ModelReader:
             raise self.error("the line EARLY_SV is missing")
         return np.array(rho).reshape(n_clusters, n_pairs)
 
-    def whole(self, numbers: np.ndarray) -> np.ndarray:
-        if np.any((numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2**53)):
-            raise self.error("a number of a row, a cluster or a class is not a whole number")
-        return numbers.astype(np.int64)
-
-    def below(self, numbers: np.ndarray, end: int, what: str) -> np.ndarray:
-        whole = self.whole(numbers)
-        if np.any(whole >= end):
-            raise self.error(f"a {what} number is not below {end}")
-        return whole.astype(np.int32)
-
     def fill(self, rows: Rows, shared, row_numbers, exact: ExactModel | None) -> Rows:
         """The rows with those that are also exact support vectors taken from there."""
         numbers = np.empty(0, np.int64) if exact is None else exact.row_numbers
@@ -412,39 +237,5 @@ class ModelReader:
         return stacked(exact.rows, rows).take(source)
 
 
-def _ends_of_lines(text: bytes | mmap.mmap) -> np.ndarray:
-    """Where the lines end, int64; pages of a mapped file are let go again."""
-    parts = []
-    for some in slices(len(text), SCANNED_AT_ONCE):
-        block = np.frombuffer(text, np.uint8, some.stop - some.start, some.start)
-        parts.append(np.flatnonzero(block == ord("\n")) + some.start)
-        if isinstance(text, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            text.madvise(mmap.MADV_DONTNEED, some.start, some.stop - some.start)
-    if len(text) and text[-1:] != b"\n":
-        parts.append(np.array([len(text)]))
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
-def _number(kind, word: str):
-    """int or float of a word, but not with the underscores that Python allows."""
-    if "_" in word:
-        raise ValueError(word)
-    return kind(word)
-
-
 def _is_row_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 16 and int(word) > 0
-
-
-def stacked(a: Rows, b: Rows) -> Rows:
-    """The rows of a, then those of b, which is in the same form."""
-    n_samples = a.n_samples + b.n_samples
-    if a.is_dense:
-        return Rows(n_samples, a.n_features, dense=np.concatenate((a.dense, b.dense)))
-    return Rows(
-        n_samples,
-        a.n_features,
-        indptr=np.concatenate((a.indptr, b.indptr[1:] + a.indptr[-1])),
-        indices=np.concatenate((a.indices, b.indices)),
-        values=np.concatenate((a.values, b.values)),
-    )

@@ -1,4 +1,4 @@
-"""A model as text; what the file looks like is said in model_file.py, and read by model_reader.py.
+"""A model as text; file.py says what the file looks like, reader.py reads it.
 
 Keys and their order are LIBSVM's, and so is the order of coefficients and support vectors.
 """

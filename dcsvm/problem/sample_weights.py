@@ -1,6 +1,6 @@
 """Weights of rows as they were given: how many copies of itself each row counts as.
 
-A row of weight 0 is as good as not there. What weights do to a problem is in formulation.py.
+A row of weight 0 is left out. What weights do to a problem is in formulation.py.
 """
 
 from __future__ import annotations

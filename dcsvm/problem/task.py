@@ -95,18 +95,18 @@ def as_labels(y) -> np.ndarray:
     """Labels or targets as training takes them: float64 (n,), or strings. Raises ValueError for
     anything else."""
     labels = np.asarray(y).reshape(-1)
-    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
-        return labels.astype(str)
+    if labels.dtype.kind == "O":
+        is_text = [isinstance(label, str) for label in labels]
+        if any(is_text) and not all(is_text):
+            raise ValueError("labels must be numbers, or strings all of them")
+        labels = np.array(labels.tolist())
     if labels.dtype.kind == "U":
         return labels
+    if labels.dtype.kind not in "biuf":
+        raise ValueError("labels must be numbers, or strings all of them")
     if labels.dtype.kind in "iu" and np.any(np.abs(labels.astype(np.float64)) > LARGEST_INTEGER):
         raise ValueError("labels that are integers must be within 2^53 in size")
-    try:
-        return labels.astype(
-            np.float64, casting="same_kind" if labels.dtype != object else "unsafe"
-        )
-    except (TypeError, ValueError):
-        raise ValueError("labels must be numbers, or strings all of them") from None
+    return labels.astype(np.float64)
 
 
 def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions) -> Task:

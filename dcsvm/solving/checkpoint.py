@@ -1,9 +1,9 @@
 """Checkpoints: a folder with the state of a run, from which another process goes on.
 
-`state` is a line that names the format, a line of JSON (what the run was told and is at, and the
-arrays that follow), the arrays as bytes, and a CRC-32 of all before. `early.model` is the early
-level's model, once there is one, and can be used as it stands. Both are written beside and renamed,
-so that a crash leaves the one before.
+`state` is a line that names the format, a line of JSON (the options of the run, where it is, and
+the arrays that follow), the arrays as bytes, and a CRC-32 of everything before it. `early.model` is
+the early level's model, once there is one, and can be used like any model file. Both are written
+beside and renamed, so that a crash leaves the one before.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Checkpoint:
         is_warm: bool,
     ) -> None:
         """The run is on these data, with these options, and begins with a model or not."""
-        told = {**_told(options), "init_model": is_warm}
-        self.run = {"options": told, "data": _fingerprint(rows, labels, sample_weight)}
+        chosen = {**_chosen(options), "init_model": is_warm}
+        self.run = {"options": chosen, "data": _fingerprint(rows, labels, sample_weight)}
 
     @property
     def is_due(self) -> bool:
@@ -130,7 +130,7 @@ class Checkpoint:
             os.rmdir(self.folder)
 
 
-def _told(options: TrainOptions) -> dict:
+def _chosen(options: TrainOptions) -> dict:
     return {name: value for name, value in _plain(asdict(options)).items() if name not in FREE}
 
 

@@ -1,8 +1,9 @@
 """How much memory training will use, known before the work: what does not fit is refused.
 
-At most the rows as they were read, the budget (-m), 64 bytes a row, and 200 MB for the program,
-blocks of what is worked on, and arrays of variables as far as these go. What is beyond comes out of
-the budget: caches, matrices and working copies of all threads together.
+Training takes at most the rows as they were read, the budget (-m), 64 bytes a row, and 200 MB. The
+200 MB hold the program, blocks that are worked on, and arrays of variables as long as they fit.
+Everything else comes out of the budget: caches, matrices and working copies of all threads
+together.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ MOST_SCRATCHES = 64
 @dataclass(frozen=True)
 class MemoryPlan:
     """Bytes: the rows take `data`, all else at most `rest`, `used` of it for caches and working
-    copies out of the `budget`. Arrays of variables are `free` as far as these, those of a solver
-    take `solver_arrays` and its matrices `matrices`, and `scratch` is for all threads, of which
-    there may be so many `threads`."""
+    copies out of the `budget`. Arrays of variables up to `free` are not counted against the budget;
+    those of a solver take `solver_arrays`, its matrices `matrices`. `scratch` is for all threads
+    together, `threads` how many there may be."""
 
     data: int
     rest: int

@@ -1,4 +1,4 @@
-"""What a training run says: while it goes on (Progress) and of what it did (TrainReport)."""
+"""What a training run tells: its Progress while it works, and a TrainReport of what it did."""
 
 from __future__ import annotations
 

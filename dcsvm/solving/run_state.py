@@ -1,5 +1,6 @@
-"""What changes while a run goes on: with its data and options, all that is needed to go on from
-anywhere. A run moves through the steps of its plan; `steps_done` of them are done.
+"""The state of a run: with its data and options, all that is needed to go on from any point.
+
+A run moves through the steps of its plan; `steps_done` of them are done.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 LARGEST_STEPS = 100
-SMALLEST_STEP = 1e-10  # of a Newton direction; a shorter one does not improve any more
+SMALLEST_STEP = 1e-10  # of a Newton direction; a shorter step does not improve the fit
 SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12  # keeps the Hessian positive definite
 DECREASE = 1e-4  # of what the gradient promises, that a step has to keep

@@ -14,8 +14,8 @@ from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import parse_scaling
 from dcsvm.model.file import load_model
+from dcsvm.model.lines import ModelError
 from dcsvm.model.predict import decision_values
-from dcsvm.model.reader import ModelError
 from dcsvm.model.writer import SECTION, VERSION
 
 LITTLE = 30e6  # bytes
@@ -58,7 +58,7 @@ MODELS = {
     "2147483646 lines are announced, 5 follow": model_text(section=section(total_center_rows=HUGE)),
     "2147483646 lines are announced, 1 follow": model_text(section=section(total_early_sv=HUGE)),
     # every line would stand for the long row
-    "a row stands twice": model_text(
+    "duplicate row": model_text(
         LONG_ROW, section("0 0 1 1 1\n" * 20000, n_features="20000", total_early_sv="20000")
     ),
 }

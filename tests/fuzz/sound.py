@@ -7,8 +7,10 @@ import zlib
 import numpy as np
 
 from dcsvm.data.dataset import DataError
+from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import parse_scaling
-from dcsvm.model.reader import ModelError, ModelReader
+from dcsvm.model.lines import ModelError
+from dcsvm.model.reader import ModelReader
 from dcsvm.problem.formulation import c_svc
 from dcsvm.solving.checkpoint import MAGIC, Checkpoint, CheckpointError
 from dcsvm.solving.iterate import Iterate
@@ -32,7 +34,8 @@ def check_model(text):
     part = model.exact or model.early
     n_features = part.rows.n_features if model.kernel.is_precomputed else 2
     if n_features <= 1000:
-        values = model.decision_function(np.ones((2, n_features), np.float32), threads=1)
+        rows = Rows.from_array(np.ones((2, n_features), np.float32))
+        values = model.decision_function(rows, threads=1)
         assert np.isfinite([*model.labels, *model.kernel.parameters.values()]).all()
         assert len(values) == 2
     return model

@@ -20,7 +20,7 @@ from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.precomputed import BLOCK, training_matrix
 from dcsvm.model.file import load_model
-from dcsvm.model.reader import ModelError
+from dcsvm.model.lines import ModelError
 
 RBF = ("rbf", 2.0, 0.0, 3)
 FAST = {"C": 4.0, "threads": 2, "cache_mb": 50}

@@ -15,9 +15,9 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.model import model as model_module
 from dcsvm.model.file import load_model
+from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
-from dcsvm.model.reader import ModelError
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
@@ -310,7 +310,7 @@ DAMAGED = {
     "gamma sign": (LIBSVM_TEXT.replace("gamma 0.5", "gamma -2"), "9", "gamma must be at least 0"),
     "rho": (LIBSVM_TEXT.replace("rho -0.25", "rho"), "9", "rho has 0 numbers, not 1"),
     "labels": (LIBSVM_TEXT.replace("label 1 -1", "label 1 2 3"), "9", "label has 3 numbers, not 2"),
-    "labels twice": (LIBSVM_TEXT.replace("label 1 -1", "label 1 1"), "9", "stands there twice"),
+    "labels twice": (LIBSVM_TEXT.replace("label 1 -1", "label 1 1"), "9", "duplicate label"),
     "no classes": (LIBSVM_TEXT.replace("nr_class 2", "nr_class 0"), "9", "label has 2 numbers"),
     "three classes": (
         LIBSVM_TEXT.replace("nr_class 2", "nr_class 3").replace("label 1", "label 2 1"),

@@ -10,7 +10,7 @@ from reference import labelled_rows
 import dcsvm
 from dcsvm.machine import default_threads
 from dcsvm.model.file import load_model
-from dcsvm.model.reader import ModelError
+from dcsvm.model.lines import ModelError
 
 MODEL = """svm_type c_svc
 kernel_type polynomial

@@ -1,0 +1,191 @@
+"""dcsvm.train: labels of any kind, options that are checked, stops after the solution is done."""
+
+import warnings
+from dataclasses import MISSING, fields
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import dcsvm
+from dcsvm.data.rows import Rows
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.control import Control
+from dcsvm.solving.report import Progress
+from dcsvm.training.train import train_rows
+
+OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 2, "cache_mb": 50}
+WORDS = np.array(["wax", "bee", "honey"])
+
+
+class StopWhen(Progress):
+    """Stops when a phase of this name begins, or at its first advance."""
+
+    def __init__(self, name, *, at_once=True):
+        self.stop, self.name, self.at_once, self.now = dcsvm.Stop(), name, at_once, None
+
+    def begin(self, name, n_rows):
+        self.now = name
+        if self.at_once:
+            self.advance(0)
+
+    def advance(self, *_where):
+        if self.now == self.name:
+            self.stop.request()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("levels", [0, 2])
+def test_a_stop_while_probabilities_are_fitted_leaves_the_solution_as_it_is(
+    wavy, levels, at_once, tmp_path
+):
+    rows, y = Rows.from_array(wavy[0]), wavy[1]
+    options = TrainOptions(**OPTIONS, probability=True, levels=levels, branching=3)
+    whole, _ = train_rows(rows, y, options)
+    progress = StopWhen("probabilities", at_once=at_once)
+    kept = Checkpoint(tmp_path / "kept")
+    model, report = train_rows(rows, y, options, Control(progress, progress.stop, kept))
+    assert report.converged and report.stopped and report.missing == ["probabilities"]
+    assert model.exact.worth.converged and model.probability is None
+    assert model.exact.dual_coef.tobytes() == whole.exact.dual_coef.tobytes()
+    assert report.violation <= 1e-3 and report.n_checked > 0
+    resumed = Control(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
+    again, report = train_rows(rows, y, options, resumed)
+    assert report.missing == [] and not report.stopped
+    assert np.allclose(again.probability.A, whole.probability.A, rtol=1e-2)
+
+
+def test_a_stop_while_levels_are_measured_leaves_the_solution_as_it_is(wavy):
+    rows, y = Rows.from_array(wavy[0]), wavy[1]
+    options = TrainOptions(**OPTIONS, measure_levels=True, levels=2, branching=3)
+    progress = StopWhen("measuring levels")
+    model, report = train_rows(rows, y, options, Control(progress, progress.stop))
+    assert report.converged and report.stopped and report.missing == ["level measurements"]
+    assert [level.bound for level in report.levels] == [None, None]
+    assert model.exact.worth.converged
+
+
+def test_python_is_warned_of_what_a_stop_left_out(wavy):
+    progress = StopWhen("probabilities")
+    with pytest.warns(UserWarning, match="stopped before the probabilities"):
+        dcsvm.train(*wavy, **OPTIONS, probability=True, progress=progress, stop=progress.stop)
+
+
+def test_measuring_levels_tells_its_progress(wavy):
+    told = []
+
+    class Measured(Progress):
+        def begin(self, name, n_rows):
+            told.append((name, n_rows))
+
+        def advance(self, rows_done, violation=None, n_active=None):
+            if told[-1][0] == "measuring levels":
+                assert violation is None and 0 < rows_done <= told[-1][1]
+
+    dcsvm.train(*wavy, **OPTIONS, levels=1, measure_levels=True, progress=Measured())
+    assert told[-1][0] == "measuring levels" and told[-1][1] > 0
+
+
+# ---------------------------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+@pytest.mark.parametrize("svm_type", ["c_svc", "nu_svc"])
+def test_labels_that_are_strings_come_back(wavy, svm_type, dtype):
+    X = wavy[0]
+    number = np.digitize(X[:, 0], [0.4, 0.6])
+    words = WORDS[number].astype(dtype)
+    options = OPTIONS | {"svm_type": svm_type, "nu": 0.2, "probability": True}
+    of_words = dcsvm.train(X, words, **options)
+    of_numbers = dcsvm.train(X, number, **options)
+    assert of_words.labels.tolist() == [WORDS[int(k)] for k in of_numbers.labels]
+    assert of_words.exact.dual_coef.tobytes() == of_numbers.exact.dual_coef.tobytes()
+    predicted = of_words.predict(X)
+    assert predicted.dtype.kind == "U"
+    assert np.array_equal(predicted, WORDS[of_numbers.predict(X).astype(int)])
+    assert of_words.predict_probability(X[:5]).shape == (5, 3)
+
+
+def test_a_file_keeps_numbers_only(wavy, tmp_path):
+    model = dcsvm.train(wavy[0], np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
+    with pytest.raises(ValueError, match="labels of this model are strings"):
+        model.save(tmp_path / "a.model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_of_strings_is_gone_on_from(wavy, tmp_path):
+    words = np.where(wavy[1] > 0, "yes", "no")
+    options = OPTIONS | {"levels": 2, "branching": 2, "early_level": 2}
+    progress = StopWhen("level 1")
+    model = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = dcsvm.train(wavy[0], words, **options, progress=progress, stop=progress.stop,
+                            checkpoint=Checkpoint(tmp_path / "c"))  # fmt: skip
+    assert set(model.predict(wavy[0], method="early")) == {"yes", "no"}
+    kept = Checkpoint(tmp_path / "c", resume=True)
+    resumed = dcsvm.train(wavy[0], words, **options, checkpoint=kept)
+    whole = dcsvm.train(wavy[0], words, **options)
+    assert np.array_equal(resumed.predict(wavy[0]), whole.predict(wavy[0]))
+    other = Checkpoint(tmp_path / "c", resume=True)
+    with pytest.raises(ValueError, match="other labels"):
+        dcsvm.train(wavy[0], words[::-1], **options, checkpoint=other)
+
+
+def test_a_weight_of_a_class_that_is_a_string(wavy):
+    words = np.where(wavy[1] > 0, "yes", "no")
+    by_word = dcsvm.train(wavy[0], words, **OPTIONS, class_weight={"yes": 3})
+    by_number = dcsvm.train(*wavy, **OPTIONS, class_weight={1: 3})
+    assert by_word.exact.dual_coef.tobytes() == by_number.exact.dual_coef.tobytes()
+
+
+@pytest.mark.parametrize("y, told", [
+    (["a", 1.0] * 500, "labels must be numbers, or strings all of them"),
+    ([1j, 1.0] * 500, "labels must be numbers, or strings all of them"),
+    ([2**60, 1] * 500, "within 2\\^53"),
+    ([np.nan, 1] * 500, "labels must be finite"),
+    (["a"] * 1000, "needs two classes, found one: 'a'"),
+])  # fmt: skip
+def test_labels_that_cannot_be_used(wavy, y, told):
+    with pytest.raises(ValueError, match=told):
+        dcsvm.train(wavy[0], np.array(y, object), **OPTIONS)
+
+
+def test_targets_are_numbers(wavy):
+    with pytest.raises(ValueError, match="targets of a regression must be numbers"):
+        dcsvm.train(wavy[0], ["a", "b"] * 500, svm_type="epsilon_svr")
+
+
+# --------------------------------------------------------------------------------------- options
+
+
+def test_help_lists_every_option_with_its_default():
+    text = dcsvm.train.__doc__
+    for field in fields(TrainOptions):
+        default = None if field.default is MISSING else field.default
+        shown = f'"{default}"' if isinstance(default, str) else repr(default)
+        line = text[text.index(f"{field.name} (") :].split(")")[0]
+        assert line.endswith(f", {shown}"), (field.name, line)
+
+
+@pytest.mark.parametrize("options, error, told", [
+    ({"gamma": "scale"}, ValueError, "gamma must be a number or None, not 'scale'"),
+    ({"C": "x"}, ValueError, "C must be a number, not 'x'"),
+    ({"C": -1}, ValueError, "C must be positive and finite, not -1"),
+    ({"levels": -1}, ValueError, "levels must be at least 0, not -1"),
+    ({"branching": 1}, ValueError, "branching must be at least 2, not 1"),
+    ({"seed": -1}, ValueError, "seed must be at least 0, not -1"),
+    ({"max_iterations": -5}, ValueError, "max_iterations must be"),
+    ({"cache_mb": 1}, ValueError, "cache_mb must be at least"),
+    ({"gama": 1}, TypeError, "unknown option 'gama'; did you mean 'gamma'"),
+])  # fmt: skip
+def test_an_option_that_cannot_be_is_named(wavy, options, error, told):
+    with pytest.raises(error, match=told):
+        dcsvm.train(*wavy, **options)
+
+
+def test_sparse_rows_and_strings(wavy):
+    X = scipy.sparse.csr_matrix(wavy[0])
+    model = dcsvm.train(X, np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
+    assert np.mean(model.predict(X) == np.where(wavy[1] > 0, "yes", "no")) > 0.8
