@@ -37,7 +37,7 @@ def letters(n_rows: int, rng: np.random.Generator, n_classes: int = 4):
 def percentages(n_rows: int, rng: np.random.Generator):
     """Targets from 0 to 100 that depend on two of twelve features."""
     X = rng.uniform(0, 1, (n_rows, 12))
-    return X, np.round(99 * np.sin(2 * X[:, 0]) ** 2 * X[:, 1])
+    return X, 99 * np.sin(2 * X[:, 0]) ** 2 * X[:, 1]
 
 
 def write_all(folder: Path) -> None:
@@ -46,7 +46,7 @@ def write_all(folder: Path) -> None:
     write_libsvm(folder / "ijcnn1.t", *two_classes(500, 22, rng))
     write_libsvm(folder / "letter", *letters(400, rng))
     write_libsvm(folder / "letter.t", *letters(100, rng))
-    write_libsvm(folder / "cpu", *percentages(500, rng))
+    write_libsvm(folder / "cpu", *percentages(4100, rng))
     write_libsvm(folder / "cpu.t", *percentages(100, rng))
     write_libsvm(folder / "heart_scale", *two_classes(270, 13, rng))
     write_libsvm(folder / "train.txt", *two_classes(1000, 4, rng))

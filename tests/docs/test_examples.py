@@ -2,7 +2,7 @@
 
 Fenced blocks of README.md and docs/*.md are run page by page, in order, in a folder of their own
 with the files of stand_ins.py: `python` in one namespace for the page; of `console` the lines after
-"$ "; of `sh` all lines. After the language may stand `status=N`, the exit status that is wanted of
+"$ ", those that are one of our commands and nothing else in this process; of `sh` all lines. After the language may stand `status=N`, the exit status that is wanted of
 the block's last command, and `needs=NAME`, one of NEEDS: without that the block is left out. Of the
 output a console block shows the first word of every line has to appear, not its numbers. Blocks of
 other languages, such as `text`, are not run.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 import click
 import pytest
 import stand_ins
+from click.testing import CliRunner
 
 import dcsvm
 from dcsvm.cli import predict, train
@@ -36,6 +38,7 @@ MADE = {DOCS / "seconds.png"}  # by make bench
 MOST_WORDS = 1000  # of the README
 
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
+SIMPLE = re.compile(r"^dcsvm-(train|predict) [^|&;<>()$`\n]*$")  # nothing for a shell to do
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 
@@ -83,33 +86,47 @@ def examples(path: Path):
             yield language, words, body, text[: block.start()].count("\n") + 1
 
 
-def run_shell(script: str, where: str, status: int) -> str:
-    """Run lines under bash; returns what they print."""
+def run_command(line: str) -> tuple[int, str]:
+    """The status of a line of a shell, and what it prints."""
+    simple = SIMPLE.match(line)
+    if simple:  # starting Python again would take most of the time
+        main = {"train": train.main, "predict": predict.main}[simple[1]]
+        done = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
+        return done.exit_code, done.output
     programs = os.path.dirname(sys.executable)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
+        ["bash", "-euo", "pipefail", "-c", line],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=60,
-        env=environment,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
     )
-    assert done.returncode == status, f"{where}: status {done.returncode}\n{script}\n{done.stdout}"
-    return done.stdout
+    return done.returncode, done.stdout
 
 
-def commands_and_output(body: str) -> tuple[str, list[str]]:
+def run_block(commands: list[str], where: str, status: int) -> str:
+    """Run commands, of which the last has to end with the status; returns what they print."""
+    printed = []
+    for command in commands:
+        wanted = status if command is commands[-1] else 0
+        found, output = run_command(command)
+        assert found == wanted, f"{where}: status {found}\n{command}\n{output}"
+        printed.append(output)
+    return "".join(printed)
+
+
+def commands_and_output(body: str) -> tuple[list[str], list[str]]:
     """The commands of a console block, with their lines of continuation, and the lines shown."""
     commands, shown = [], []
     for line in body.splitlines():
         if line.startswith("$ "):
             commands.append(line[2:])
-        elif commands and commands[-1].endswith("\\") and not shown:
-            commands.append(line)
+        elif commands and commands[-1].endswith("\\"):
+            commands[-1] += f"\n{line}"
         elif line.strip() not in ("", "..."):
             shown.append(line)
-    return "\n".join(commands), shown
+    return commands, shown
 
 
 def first_word(line: str) -> str:
@@ -122,6 +139,7 @@ def test_the_examples_of_a_page_run(path, files, tmp_path, monkeypatch):
     folder = tmp_path / "work"
     shutil.copytree(files, folder)
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     namespace = {"__name__": "__main__"}
     for language, words, body, line in examples(path):
         if "needs" in words and not NEEDS[words["needs"]]():
@@ -130,11 +148,11 @@ def test_the_examples_of_a_page_run(path, files, tmp_path, monkeypatch):
         if language == "python":
             exec(compile("\n" * line + body, page_name(path), "exec"), namespace)
         elif language == "sh":
-            run_shell(body, where, status)
+            run_block([body], where, status)
         else:
-            script, shown = commands_and_output(body)
-            assert script, f"{where}: no command"
-            printed = {first_word(one) for one in run_shell(script, where, status).splitlines()}
+            commands, shown = commands_and_output(body)
+            assert commands, f"{where}: no command"
+            printed = {first_word(one) for one in run_block(commands, where, status).splitlines()}
             missing = [one for one in shown if first_word(one) not in printed]
             assert not missing, f"{where}: not printed: {missing}"
 
