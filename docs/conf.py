@@ -1,10 +1,10 @@
 """The manual, from docs/*.md and the docstrings; `make docs` builds it into build/docs."""
 
-from importlib.metadata import version
+import importlib.metadata
 
 project = "dcsvm"
 author = "the dcsvm developers"
-release = version("dcsvm")
+release = importlib.metadata.version("dcsvm")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_heading_anchors = 3

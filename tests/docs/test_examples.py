@@ -1,11 +1,12 @@
 """The manual against the program: examples run, options are described, links lead somewhere.
 
 Fenced blocks of README.md and docs/*.md are run page by page, in order, in a folder of their own
-with the files of stand_ins.py: `python` in one namespace for the page; of `console` the lines after
-"$ ", those that are one of our commands and nothing else in this process; of `sh` all lines. After the language may stand `status=N`, the exit status that is wanted of
-the block's last command, and `needs=NAME`, one of NEEDS: without that the block is left out. Of the
-output a console block shows the first word of every line has to appear, not its numbers. Blocks of
-other languages, such as `text`, are not run.
+with the files of stand_ins.py: `python` in one namespace for the page; `sh` under bash; of
+`console` the lines after "$ ", in this process where they are one of our commands and no more.
+After the language may stand `status=N`, the exit status that is wanted of the block's last command,
+and `needs=NAME`, one of NEEDS: without that the block is left out. Of the output that a console
+block shows the first word of every line has to appear, whatever its numbers are. Blocks of other
+languages, such as `text`, are not run.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 MADE = {DOCS / "seconds.png"}  # by make bench
 MOST_WORDS = 1000  # of the README
 
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 SIMPLE = re.compile(r"^dcsvm-(train|predict) [^|&;<>()$`\n]*$")  # nothing for a shell to do
 NUMBER = re.compile(r"[-+]?\d\S*")
@@ -60,9 +62,7 @@ def takes_strings() -> bool:
 
 
 NEEDS = {
-    "measure-levels": lambda: any(
-        "--measure-levels" in one.opts for one in options_of(train.main)
-    ),
+    "measure-levels": lambda: any("--measure-levels" in one.opts for one in options_of(train.main)),
     "dual-coef": lambda: "dual_coef" in {one.name for one in dataclasses.fields(ExactModel)},
     "string-labels": takes_strings,
     "svm-train": lambda: shutil.which("svm-train") is not None,
@@ -164,7 +164,7 @@ def test_the_readme_is_short():
 def test_every_page_is_in_a_table_of_contents():
     listed = {"index"}
     for path in DOCS.glob("*.md"):
-        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S):
+        for tree in TOCTREE.findall(path.read_text(encoding="utf-8")):
             listed |= {line.strip() for line in tree.splitlines() if not line.startswith(":")}
     assert {path.stem for path in DOCS.glob("*.md")} == listed - {""}
 
