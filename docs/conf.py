@@ -15,3 +15,4 @@ autodoc_typehints = "none"
 html_theme = "furo"
 html_title = f"dcsvm {release}"
 html_copy_source = False
+html_show_copyright = False
