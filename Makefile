@@ -28,7 +28,7 @@ preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-n
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench check warnings dist clean
+.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench docs check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -103,6 +103,13 @@ bench: $(VENV)/bench
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench]'
+	touch $@
+
+docs: $(VENV)/docs  ## the manual, into build/docs; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
+
+$(VENV)/docs: $(VENV)/ready
+	$(BIN)/pip install -q -e '.[docs]'
 	touch $@
 
 check: lint warnings fuzz tsan dist

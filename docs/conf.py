@@ -1,0 +1,50 @@
+"""The manual, from docs/*.md and the docstrings; `make docs` builds it into build/docs."""
+
+import importlib.metadata
+import re
+
+project = "dcsvm"
+author = "the dcsvm developers"
+release = importlib.metadata.version("dcsvm")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+
+smartquotes = False
+
+html_theme = "furo"
+html_title = f"dcsvm {release}"
+html_copy_source = False
+html_show_copyright = False
+
+
+def literal(text: str) -> str:
+    """Text as reStructuredText: what is between backticks is code, all else is as it stands."""
+    parts = re.split(r"`([^`]+)`", text)
+    parts[::2] = [re.sub(r"([*|\\]|_\b)", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [f"``{part}``" for part in parts[1::2]]
+    return "".join(parts)
+
+
+def paragraphs_and_lists(lines: list[str]) -> list[str]:
+    """A docstring, which is plain text, as reStructuredText: lines indented below a line are a
+    list, and those indented further go on with an item."""
+    rewritten, depth = [], None
+    for line in lines:
+        text, indent = literal(line.strip()), len(line) - len(line.lstrip())
+        if text and (indent > 0) != (depth is not None):
+            rewritten.append("")
+            depth = indent if indent > 0 else None
+        start = "" if depth is None or not text else "- " if indent == depth else "  "
+        rewritten.append(start + text)
+    return rewritten
+
+
+def setup(app):
+    def process(_app, _what, _name, _object, _options, lines):
+        lines[:] = paragraphs_and_lists(lines)
+
+    app.connect("autodoc-process-docstring", process)

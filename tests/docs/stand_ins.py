@@ -1,0 +1,57 @@
+"""Small generated files under the names that the manual's examples use.
+
+They have the form of the published files (features, classes, scales), not their rows: the examples
+have to run on them, with other numbers.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+
+def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    lines = []
+    for row, label in zip(X, y, strict=True):
+        pairs = " ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, start=1))
+        lines.append(f"{label:g} {pairs}\n")
+    path.write_text("".join(lines))
+
+
+def two_classes(n_rows: int, n_features: int, rng: np.random.Generator):
+    """A wavy border between -1 and +1 in the first two features; a few labels are wrong."""
+    X = rng.uniform(-1, 1, (n_rows, n_features))
+    X[:, 2:] *= 0.05
+    height = X[:, 1] - 0.5 * np.sin(3 * X[:, 0]) - 0.75
+    return X, np.where((height > 0) ^ (rng.uniform(size=n_rows) < 0.01), 1, -1)
+
+
+def letters(n_rows: int, rng: np.random.Generator, n_classes: int = 4):
+    """Classes 1 to `n_classes`, each around a point of its own."""
+    y = rng.integers(1, n_classes + 1, n_rows)
+    points = np.random.default_rng(7).uniform(-1, 1, (n_classes, 16))
+    return points[y - 1] + rng.normal(0, 0.3, (n_rows, 16)), y
+
+
+def percentages(n_rows: int, rng: np.random.Generator):
+    """Targets from 0 to 100 that depend on two of twelve features."""
+    X = rng.uniform(0, 1, (n_rows, 12))
+    return X, 99 * np.sin(2 * X[:, 0]) ** 2 * X[:, 1]
+
+
+def write_all(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    write_libsvm(folder / "ijcnn1", *two_classes(4200, 22, rng))
+    write_libsvm(folder / "ijcnn1.t", *two_classes(500, 22, rng))
+    write_libsvm(folder / "letter", *letters(400, rng))
+    write_libsvm(folder / "letter.t", *letters(100, rng))
+    write_libsvm(folder / "cpu", *percentages(4100, rng))
+    write_libsvm(folder / "cpu.t", *percentages(100, rng))
+    write_libsvm(folder / "heart_scale", *two_classes(270, 13, rng))
+    write_libsvm(folder / "train.txt", *two_classes(1000, 4, rng))
+    write_libsvm(folder / "test.txt", *two_classes(300, 4, rng))
+    (folder / "train.txt.gz").write_bytes(gzip.compress((folder / "train.txt").read_bytes()))
+    ranges = "".join(f"{j} -1 1\n" for j in range(1, 5))
+    (folder / "train.range").write_text(f"x\n-1 1\n{ranges}")

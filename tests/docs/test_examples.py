@@ -1,0 +1,214 @@
+"""The manual against the program: examples run, options are described, links lead somewhere.
+
+Fenced blocks of README.md and docs/*.md are run page by page, in order, in a folder of their own
+with the files of stand_ins.py: `python` in one namespace for the page; `sh` under bash; of
+`console` the lines after "$ ", in this process where they are one of our commands and no more.
+After the language may stand `status=N`, the exit status that is wanted of the block's last command,
+and `needs=NAME`, one of NEEDS: without that the block is left out. Of the output that a console
+block shows the first word of every line has to appear, whatever its numbers are. Blocks of other
+languages, such as `text`, are not run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import stand_ins
+from click.testing import CliRunner
+
+import dcsvm
+from dcsvm.cli import predict, train
+from dcsvm.model.parts import ExactModel
+from dcsvm.problem.options import TrainOptions
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = [README, *sorted(DOCS.glob("*.md"))]
+LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+MADE = {DOCS / "seconds.png"}  # by make bench
+MOST_WORDS = 1000  # of the README
+
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
+SIMPLE = re.compile(r"^dcsvm-(train|predict) [^|&;<>()$`\n]*$")  # nothing for a shell to do
+NUMBER = re.compile(r"[-+]?\d\S*")
+
+
+def page_name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def options_of(command: click.Command) -> list[click.Option]:
+    parameters = command.get_params(click.Context(command))
+    return [one for one in parameters if isinstance(one, click.Option)]
+
+
+def takes_strings() -> bool:
+    try:
+        dcsvm.train([[0.0], [1.0]], ["no", "yes"], threads=1)
+    except ValueError:
+        return False
+    return True
+
+
+NEEDS = {
+    "measure-levels": lambda: any("--measure-levels" in one.opts for one in options_of(train.main)),
+    "dual-coef": lambda: "dual_coef" in {one.name for one in dataclasses.fields(ExactModel)},
+    "string-labels": takes_strings,
+    "svm-train": lambda: shutil.which("svm-train") is not None,
+}
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stand-ins")
+    stand_ins.write_all(folder)
+    return folder
+
+
+def examples(path: Path):
+    """(language, words after it, text, line) of the blocks that are to be run."""
+    text = path.read_text(encoding="utf-8")
+    for block in BLOCK.finditer(text):
+        language, rest, body = block.groups()
+        if language in ("python", "console", "sh"):
+            words = dict(word.split("=") for word in rest.split())
+            yield language, words, body, text[: block.start()].count("\n") + 1
+
+
+def run_command(line: str) -> tuple[int, str]:
+    """The status of a line of a shell, and what it prints."""
+    simple = SIMPLE.match(line)
+    if simple:  # starting Python again would take most of the time
+        main = {"train": train.main, "predict": predict.main}[simple[1]]
+        done = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
+        return done.exit_code, done.output
+    programs = os.path.dirname(sys.executable)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", line],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+    )
+    return done.returncode, done.stdout
+
+
+def run_block(commands: list[str], where: str, status: int) -> str:
+    """Run commands, of which the last has to end with the status; returns what they print."""
+    printed = []
+    for command in commands:
+        wanted = status if command is commands[-1] else 0
+        found, output = run_command(command)
+        assert found == wanted, f"{where}: status {found}\n{command}\n{output}"
+        printed.append(output)
+    return "".join(printed)
+
+
+def commands_and_output(body: str) -> tuple[list[str], list[str]]:
+    """The commands of a console block, with their lines of continuation, and the lines shown."""
+    commands, shown = [], []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            commands.append(line[2:])
+        elif commands and commands[-1].endswith("\\"):
+            commands[-1] += f"\n{line}"
+        elif line.strip() not in ("", "..."):
+            shown.append(line)
+    return commands, shown
+
+
+def first_word(line: str) -> str:
+    word = line.split()[0] if line.split() else ""
+    return NUMBER.sub("0", word)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_the_examples_of_a_page_run(path, files, tmp_path, monkeypatch):
+    folder = tmp_path / "work"
+    shutil.copytree(files, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    namespace = {"__name__": "__main__"}
+    for language, words, body, line in examples(path):
+        if "needs" in words and not NEEDS[words["needs"]]():
+            continue
+        where, status = f"{page_name(path)}:{line}", int(words.get("status", 0))
+        if language == "python":
+            exec(compile("\n" * line + body, page_name(path), "exec"), namespace)
+        elif language == "sh":
+            run_block([body], where, status)
+        else:
+            commands, shown = commands_and_output(body)
+            assert commands, f"{where}: no command"
+            printed = {first_word(one) for one in run_block(commands, where, status).splitlines()}
+            missing = [one for one in shown if first_word(one) not in printed]
+            assert not missing, f"{where}: not printed: {missing}"
+
+
+def test_the_readme_is_short():
+    assert len(README.read_text(encoding="utf-8").split()) <= MOST_WORDS
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = {"index"}
+    for path in DOCS.glob("*.md"):
+        for tree in TOCTREE.findall(path.read_text(encoding="utf-8")):
+            listed |= {line.strip() for line in tree.splitlines() if not line.startswith(":")}
+    assert {path.stem for path in DOCS.glob("*.md")} == listed - {""}
+
+
+@pytest.mark.parametrize("command", [train.main, predict.main], ids=["train", "predict"])
+def test_every_option_is_described(command):
+    name = "dcsvm-train" if command is train.main else "dcsvm-predict"
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    codes = "\n".join(re.findall(r"`([^`\n]+)`", text))
+    for option in options_of(command):
+        for name in option.opts:
+            end = "" if option.nargs == 2 else r"(?![\w-])"  # a label is glued to -w
+            assert re.search(rf"^{re.escape(name)}{end}", codes, re.M), name
+
+
+def test_every_keyword_of_train_is_described():
+    text = (DOCS / "python.md").read_text(encoding="utf-8")
+    for field in dataclasses.fields(TrainOptions):
+        assert f"`{field.name}`" in text, field.name
+
+
+def anchors(path: Path) -> set[str]:
+    """Of the headings, as they are made from their text."""
+    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", one.strip().lower()).replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("path", LINKED, ids=page_name)
+def test_links_inside_the_manual_lead_somewhere(path):
+    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists() or target in MADE, link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.slow
+def test_the_manual_builds(tmp_path):
+    pytest.importorskip("furo")
+    pytest.importorskip("myst_parser")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", DOCS, tmp_path / "html"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
