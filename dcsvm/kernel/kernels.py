@@ -59,4 +59,4 @@ class Kernel:
 
     def describe(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
-        return f"{self.name}({values})"
+        return f"{self.name}({values})" if values else f"{self.name} kernel"

@@ -17,7 +17,7 @@ from dcsvm.model.reader import ModelReader
 
 
 def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
-    """Read a model file written by `save_model` or by LIBSVM's svm-train.
+    """Read a model file written by `Model.save` or by LIBSVM's svm-train.
 
     Raises ModelError for what cannot be opened or used.
     """

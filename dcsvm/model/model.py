@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model(ModelParts):
     """A trained model: the exact solution, the early level, or both.
 
@@ -32,6 +32,19 @@ class Model(ModelParts):
     """
 
     report: object | None = None
+
+    def __repr__(self) -> str:
+        described = [self.svm_type, self.kernel.describe()]
+        if self.is_classifier:
+            described.append(f"{len(self.labels)} classes")
+        if self.exact is not None:
+            described.append(f"exact: {self.exact.rows.n_samples} support vectors")
+        if self.early is not None:
+            described.append(
+                f"early: {self.early.rows.n_samples} support vectors "
+                f"in {self.early.partition.n_clusters} clusters"
+            )
+        return f"Model({', '.join(described)})"
 
     def decision_function(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None

@@ -107,6 +107,15 @@ def test_labels_that_are_strings_come_back(wavy, svm_type, dtype):
     assert of_words.predict_probability(X[:5]).shape == (5, 3)
 
 
+def test_a_model_describes_itself_in_a_line(wavy):
+    model = dcsvm.train(*wavy, **OPTIONS, levels=1, branching=4)
+    n_exact, n_early = model.exact.rows.n_samples, model.early.rows.n_samples
+    assert repr(model) == (
+        f"Model(c_svc, rbf(gamma=2), 2 classes, exact: {n_exact} support vectors, "
+        f"early: {n_early} support vectors in 4 clusters)"
+    )
+
+
 def test_a_file_keeps_numbers_only(wavy, tmp_path):
     model = dcsvm.train(wavy[0], np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
     with pytest.raises(ValueError, match="labels of this model are strings"):
