@@ -16,7 +16,6 @@ K(x, x) is unknown. Rows are predicted each for itself, where Tresp lets them in
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -99,6 +98,8 @@ def gained_precision(
 ) -> np.ndarray:
     """K(x, x) / v(x) - 1 of the targets (n,): what observing f at the `chosen` support vectors adds
     to the precision, in units of the prior's. At most 1/RIDGE - 1."""
+    from scipy.linalg import solve_triangular  # slow to import, and used here alone
+
     points = support.points
     matrix = _core.kernel_matrix(support.setup, points, chosen, points, chosen, threads)
     scale = float(np.mean(np.diagonal(matrix), dtype=np.float64))
