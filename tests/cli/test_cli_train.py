@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import dcsvm
 from dcsvm.cli.train import main
 from dcsvm.model.file import load_model
 
@@ -138,7 +138,7 @@ def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, tr
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
+    [["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
      ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
      ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
     ids=str,
@@ -172,23 +172,28 @@ OUT_OF_RANGE = {
 def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
     result = run(option, value, "not_read")
     assert result.exit_code == 2
-    assert f"invalid value for '{option}'" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    (line,) = result.stderr.splitlines()
+    assert re.match(rf"error: {option}( must be .*, not |: '{value}' is not )", line)
+    assert line.endswith("; see main --help")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["-w1", "0"], "invalid value for '-w': 0.0 is not in the range x>0"),
-     (["-wnan", "1"], "invalid value for '-w': nan is not a finite number"),
-     (["-c", "1e300", "-w1", "1e300"], "C of class 1 must be positive and finite"),
-     (["-w1", "1e300", "-w1", "1e300"], "the weight of class 1 must be positive and finite"),
-     (["-l", "1", "--early-level", "2"], "early level 2 does not exist: levels are 1 to 1"),
-     (["-l", "0", "--early-level", "2"], "early level 2 does not exist: there are no levels"),
-     (["-l", "0", "--early"], "there is no early level"),
-     (["-s", "1", "--early"], "there are no early models of nu_svc"),
-     (["-s", "2", "-b", "1"], "one-class has no probabilities"),
-     (["-t", "3", "--gap", "1"], "a duality gap cannot be stated for the kernel sigmoid"),
-     (["-t", "4", "--clustering", "kmeans"], "clustering kmeans needs features"),
+    [(["-w1", "0"], "error: -w must be positive and finite, not 0 for class 1;"),
+     (["-w1", "-2", "-w1", "-2"], "error: -w must be positive and finite, not -2 for class 1;"),
+     (["-wnan", "1"], "error: -w is for labels, finite numbers or strings, not nan;"),
+     (["-c", "1e300", "-w1", "1e300"],
+      "error: -w times C must be positive and finite, not inf for class 1;"),
+     (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, not inf for class"),
+     (["-c", "-1", "-w1", "2"], "error: -c must be positive and finite, not -1;"),
+     (["-l", "1", "--early-level", "2"],
+      "error: --early-level must be at most 1, the finest level, not 2;"),
+     (["-l", "0", "--early-level", "2"], "error: --early-level needs levels, and there are none;"),
+     (["-l", "0", "--early"], "error: --early needs levels, and there are none;"),
+     (["-s", "1", "--early"], "error: --early is not for nu_svc, which has no levels;"),
+     (["-s", "2", "-b", "1"], "error: -b is not for one-class, which has no probabilities;"),
+     (["-t", "3", "--gap", "1"], "error: --gap cannot be stated for the kernel sigmoid;"),
+     (["-t", "4", "--clustering", "kmeans"], "error: --clustering kmeans needs features"),
      (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
      (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
      (["--checkpoint", "a", "--resume", "b"], "different folders")],
@@ -285,33 +290,6 @@ def test_the_command_says_the_same_as_a_process(training, tmp_path):
     assert done.returncode == 3
     assert program("nothing", cwd=tmp_path).returncode == 1
     assert program(cwd=tmp_path).returncode == 2
-
-
-def test_version_and_help_import_no_numerical_library():
-    code = """if True:
-        import sys
-        from dcsvm.cli.{} import main
-        try:
-            main(["{}"])
-        except SystemExit as stop:
-            assert stop.code == 0
-        loaded = [name for name in ("numpy", "scipy", "tqdm") if name in sys.modules]
-        print("loaded:", loaded)
-    """
-    for command in ("train", "predict"):
-        for option in ("--version", "--help"):
-            done = subprocess.run([sys.executable, "-c", code.format(command, option)],
-                                  capture_output=True, text=True)  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            assert "loaded: []" in done.stdout
-            assert option == "--help" or dcsvm.__version__ in done.stdout
-
-
-def test_help_states_the_rules_and_the_exit_status(run):
-    text = " ".join(run("--help").stdout.split())
-    for words in ("Levels of fewer than 100 rows a cluster", "3 a usable model that did not converge",  # noqa: E501
-                  "branching^3", "Default 0.001"):  # fmt: skip
-        assert words in text
 
 
 def test_lenient_data_is_accepted_on_request(run, tmp_path):
