@@ -5,20 +5,17 @@ from __future__ import annotations
 import click
 
 WIDEST = 100  # columns
-EXIT_STATUS = (
-    ("0", "done"),
-    ("1", "failed"),
-    ("2", "wrong usage"),
-)
 
 
 class CommandHelp(click.Command):
-    """`examples` are (command line, what it does), `statuses` (exit status, what it means)."""
+    """`examples` are (command line, what it does), `statuses` (exit status, what it means); only
+    the manual page has the `files` (name, what it is) and the names of other pages, `see_also`."""
 
-    def __init__(self, *args, examples=(), statuses=EXIT_STATUS, **how):
+    def __init__(self, *args, examples, statuses, files, see_also, **how):
         super().__init__(*args, options_metavar="[options]", **how)
         self.context_settings = {"max_content_width": WIDEST, **self.context_settings}
         self.examples, self.statuses = examples, statuses
+        self.files, self.see_also = files, see_also
 
     def groups(self, ctx: click.Context) -> dict[str, list[click.Option]]:
         """The options by the titles of their groups, both in the order of their declaration."""

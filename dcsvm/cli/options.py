@@ -26,15 +26,17 @@ class GroupedOption(click.Option):
 
     def get_help_record(self, ctx) -> tuple[str, str]:
         default = f" [{self.default_text}]" if self.default_text else ""
-        return self.spelling, f"{self.help}{default}"
+        spelling = f"{', '.join(self.opts)}{' ' * self.is_apart}{self.value}"
+        return spelling, f"{self.help}{default}"
 
     @property
-    def spelling(self) -> str:
-        """All names, and the value."""
-        names = ", ".join(self.opts)
-        if self.is_flag:
-            return names
-        return f"{names}{'' if self.nargs == 2 else ' '}{self.metavar}"  # -wLABEL FACTOR
+    def value(self) -> str:
+        return "" if self.is_flag else self.metavar
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a blank is between the name and the value, as is not in -wLABEL FACTOR."""
+        return bool(self.value) and self.nargs == 1
 
 
 def default_of(option: GroupedOption) -> str:

@@ -27,9 +27,21 @@ EXAMPLES = (
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
 STATUSES = (("0", "done"), ("1", "failed; one sentence says why"), ("2", "wrong usage"))
+FILES = (
+    ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
+    ("MODEL_FILE", "of dcsvm-train or of svm-train"),
+    ("OUTPUT_FILE", "a line for each row of TEST_FILE"),
+)
 
 
-@click.command(cls=LibsvmCommand, examples=EXAMPLES, statuses=STATUSES)
+@click.command(
+    "dcsvm-predict",
+    cls=LibsvmCommand,
+    examples=EXAMPLES,
+    statuses=STATUSES,
+    files=FILES,
+    see_also=("dcsvm-train", "svm-predict", "svm-scale"),
+)
 @click.argument("test_file", type=FILE)
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE)

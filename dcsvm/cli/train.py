@@ -39,8 +39,20 @@ STATUSES = (
     ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: what there is is written"),
 )
 
+FILES = (
+    ("TRAINING_SET_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
+    ("MODEL_FILE", "text; an exact model is read by svm-predict, too"),
+)
 
-@click.command(cls=LibsvmCommand, examples=EXAMPLES, statuses=STATUSES)
+
+@click.command(
+    "dcsvm-train",
+    cls=LibsvmCommand,
+    examples=EXAMPLES,
+    statuses=STATUSES,
+    files=FILES,
+    see_also=("dcsvm-predict", "svm-train", "svm-scale"),
+)
 @click.argument("training_set_file", type=FILE)
 @click.argument("model_file", type=FILE, required=False)
 @problem(

@@ -174,7 +174,7 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert re.match(rf"error: {option}( must be .*, not |: '{value}' is not )", line)
-    assert line.endswith("; see main --help")
+    assert line.endswith("; see dcsvm-train --help")
 
 
 @pytest.mark.parametrize(
