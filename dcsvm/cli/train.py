@@ -116,11 +116,17 @@ FILES = (
     type=Numbered(*NAMES),
     metavar="TYPE",
     is_basic=True,
-    help="0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, 2 rbf exp(-gamma |u-v|^2), "
-    "3 sigmoid tanh(gamma u'v + coef0), 4 precomputed",
-    details="The file of a precomputed kernel has kernel values in place of features.",
+    help="0 linear, 1 poly, 2 rbf, 3 sigmoid, 4 precomputed",
+    details="The linear kernel is u'v. The file of a precomputed kernel has kernel values in place "
+    "of features.",
 )
-@kernel("-d", "degree", type=WHOLE, metavar="DEGREE", help="of the polynomial kernel")
+@kernel(
+    "-d",
+    "degree",
+    type=WHOLE,
+    metavar="DEGREE",
+    help="of poly (gamma u'v + coef0)^degree",
+)
 @kernel(
     "-g",
     "gamma",
@@ -128,10 +134,16 @@ FILES = (
     metavar="GAMMA",
     is_basic=True,
     default_text="1/features",
-    help="of the polynomial, rbf and sigmoid kernel",
+    help="of rbf exp(-gamma |u-v|^2), poly, sigmoid",
     details="0 is the default, as in LIBSVM.",
 )
-@kernel("-r", "coef0", type=NUMBER, metavar="COEF0", help="of the polynomial and sigmoid kernel")
+@kernel(
+    "-r",
+    "coef0",
+    type=NUMBER,
+    metavar="COEF0",
+    help="of poly and of sigmoid tanh(gamma u'v + coef0)",
+)
 @accuracy(
     "-e",
     "tolerance",
