@@ -1,4 +1,4 @@
-"""The extensions and their flags; everything else is in pyproject.toml.
+"""The extensions and their flags, and the manual pages; everything else is in pyproject.toml.
 
 DCSVM_SANITIZE=1 builds with gcc's address and undefined behaviour sanitizers, in build/asan.
 """
@@ -14,6 +14,9 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+sys.path.insert(0, str(Path(__file__).parent))
+from dcsvm.cli.man import write_pages  # noqa: E402 (from the source tree, nothing compiled)
 
 SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
@@ -75,6 +78,7 @@ core_sources = sorted(set(glob("csrc/*/*.cc")) - set(text_sources))
 
 setup(
     cmdclass={"build_ext": BuildExtensions},
+    data_files=[("share/man/man1", write_pages("build/man"))],
     options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
     ext_modules=cythonize(
         [extension("_core", core_sources), extension("_svmlight", text_sources)],

@@ -1,4 +1,4 @@
-"""LIBSVM's option syntax in front of Click, for both commands.
+"""LIBSVM's option syntax in front of Click.
 
 svm-train looks at the first letter after a dash only (`-cost 5` is `-c 5`), takes the next argument
 as the value whatever it is (`-r -1`), and has one option with its subject glued on (`-w-1 5`).
@@ -9,37 +9,6 @@ Options with two dashes stay Click's. Where svm-train would take a slip for some
 from __future__ import annotations
 
 import click
-
-from dcsvm.cli.options import FAILED, USAGE
-from dcsvm.cli.streams import OUTPUT, point_at_nothing, reason_of, say
-
-
-class LibsvmCommand(click.Command):
-    """A command that reads its arguments as svm-train does; wrong usage is one sentence, exit 2."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, for_click(args, self.params))
-        except click.UsageError as error:
-            complain(ctx, error)
-        except OSError as error:  # help or version that cannot be written
-            point_at_nothing(1)
-            say(f"error: {OUTPUT}: {reason_of(error)}")
-            ctx.exit(FAILED)
-
-    def invoke(self, ctx: click.Context):
-        try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            complain(ctx, error)
-
-
-def complain(ctx: click.Context, error: click.UsageError) -> None:
-    sentence = " ".join(error.format_message().split()).rstrip(".")
-    if not sentence[:2].isupper():
-        sentence = sentence[0].lower() + sentence[1:]
-    say(f"error: {sentence}; see {ctx.command_path} --help")
-    ctx.exit(USAGE)
 
 
 def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:

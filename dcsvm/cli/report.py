@@ -72,7 +72,7 @@ def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifie
         tell(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
     if is_classifier or not report.problems:
         tell(f"Total nSV = {report.n_sv}")
-    if report.violation is None or report.stopped:
+    if report.violation is None or (report.stopped and not report.converged):
         return
     gap = (
         "an indefinite kernel: a stationary point"
@@ -97,18 +97,23 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
 def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
     """One sentence: why, what the model is worth, how to go on."""
     why = "interrupted" if time_limit is None else f"stopped at the time limit of {time_limit:g} s"
+    rest = "" if checkpoint is None else f"; go on with --resume {checkpoint.folder}"
+    say(f"warning: {why}, {worth_of_stopped(report)}{rest}")
+
+
+def worth_of_stopped(report: TrainReport) -> str:
+    if report.converged:
+        missing = ", ".join(getattr(report, "missing", []))
+        return f"the model is converged{missing and f'; missing: {missing}'}"
     if report.violation is None:
-        worth = "the model is that of the last level that was done"
-    elif report.objective is None:
-        worth = (
+        return "the model is that of the last level that was done"
+    if report.objective is None:
+        return (
             f"not converged: violation at least {report.violation:.3g}, "
             f"found on {report.n_checked} variables; the model is usable"
         )
-    else:
-        gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
-        worth = f"not converged: violation {report.violation:.3g}{gap}; the model is usable"
-    rest = "" if checkpoint is None else f"; go on with --resume {checkpoint.folder}"
-    say(f"warning: {why}, {worth}{rest}")
+    gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
+    return f"not converged: violation {report.violation:.3g}{gap}; the model is usable"
 
 
 def peak_rss_mb() -> float:

@@ -16,7 +16,6 @@ K(x, x) is unknown. Rows are predicted each for itself, where Tresp lets them in
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
@@ -97,6 +96,8 @@ def gained_precision(
 ) -> np.ndarray:
     """K(x, x) / v(x) - 1 of the targets (n,): what observing f at the `chosen` support vectors adds
     to the precision, in units of the prior's. At most 1/RIDGE - 1."""
+    from scipy.linalg import solve_triangular  # slow to import, and used here alone
+
     matrix = support.matrix(chosen, target_rows=chosen)
     scale = float(np.mean(np.diagonal(matrix), dtype=np.float64))
     if scale == 0:

@@ -1,34 +1,127 @@
-"""What training can be told."""
+"""The training options: their defaults, what they may be, and which do not go together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.machine import MOST_THREADS
+from dcsvm.problem.option_rules import (
+    FACTORS,
+    FINITE,
+    FLAG,
+    NOT_NEGATIVE,
+    POSITIVE,
+    OptionError,
+    choice,
+    integer,
+    label_text,
+    number,
+    optional,
+)
 from dcsvm.problem.svm_types import SVM_TYPES, WITH_LEVELS
 
 CLUSTERINGS = ("kernel", "kmeans")
+MOST_LEVELS = 30
+LARGEST_CACHE = 10**9  # MB
+MOST_ITERATIONS = 2**62
+
+RULES = {
+    "C": POSITIVE,
+    "svm_type": choice(*SVM_TYPES),
+    "nu": number("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "epsilon": NOT_NEGATIVE,
+    "class_weight": optional(FACTORS),
+    "bias": FLAG,
+    "probability": FLAG,
+    "kernel": choice(*NAMES),
+    "gamma": optional(NOT_NEGATIVE),
+    "coef0": FINITE,
+    "degree": integer(0),
+    "tolerance": POSITIVE,
+    "gap": optional(POSITIVE),
+    "levels": optional(integer(0, MOST_LEVELS)),
+    "branching": integer(2),
+    "sample": integer(1),
+    "early": FLAG,
+    "early_level": optional(integer(1, MOST_LEVELS)),
+    "clustering": choice(*CLUSTERINGS),
+    "seed": integer(0),
+    "threads": optional(integer(1, MOST_THREADS)),
+    "cache_mb": optional(
+        number(f"positive and at most {LARGEST_CACHE}", lambda value: 0 < value <= LARGEST_CACHE)
+    ),
+    "max_iterations": integer(1, MOST_ITERATIONS, no_limit=-1),
+    "certify": FLAG,
+    "measure_levels": FLAG,
+}
+
+
+class UnknownOption(TypeError):
+    """An option that training does not have."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        from difflib import get_close_matches
+
+        known = {option.lower(): option for option in RULES}
+        near = get_close_matches(self.name.lower(), known, n=1, cutoff=0.5)
+        hint = f"did you mean {known[near[0]]!r}?" if near else "help(dcsvm.train) lists them"
+        return f"unknown option {self.name!r}; {hint}"
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Everything `train` can be told, with the defaults of the command and of the Python API.
+    """The options of training, each with its type and default. Raises OptionError.
 
-    `svm_type` is one of SVM_TYPES; `nu` is that of nu-SVC, one-class and nu-SVR, `epsilon` half the
-    width of the tube of epsilon-SVR. `class_weight` maps labels to factors of C (C-SVC). `bias` is
-    C-SVC's; the other types always have one. `probability` fits what probabilities need.
-    gamma None is 1/n_features; levels and early_level None are chosen from the number of rows;
-    cache_mb and threads None from the machine; max_iterations -1 is no limit. `gap` stops at a
-    duality gap relative to the objective instead of at a violation of `tolerance`. `early` stops
-    after the early level; `certify` checks every row in float64; `measure_levels` adds to the
-    report of each level what it left out.
+    The problem:
+      C: float = 1.0. Cost of an error, of C-SVC and both regressions.
+      svm_type: str = "c_svc". Or "nu_svc", "one_class", "epsilon_svr", "nu_svr".
+      nu: float = 0.5. Of nu-SVC, one-class and nu-SVR; above 0 and at most 1.
+      epsilon: float = 0.1. Of epsilon-SVR, in units of the targets: errors up to it cost nothing.
+      class_weight: dict or None = None. A factor of C for each label, for C-SVC.
+      bias: bool = False. C-SVC with a bias; the other types always have one.
+      probability: bool = False. Fit what probabilities need.
+
+    The kernel:
+      kernel: str = "rbf". Or "linear", "polynomial", "sigmoid", "precomputed".
+      gamma: float or None = None. None is 1 / number of features.
+      coef0: float = 0.0. Of the polynomial and the sigmoid kernel.
+      degree: int = 3. Of the polynomial kernel.
+
+    How good the solution is:
+      tolerance: float = 0.001. Largest violation of the optimality conditions.
+      gap: float or None = None. Stop at this duality gap, relative to the objective, instead.
+      certify: bool = False. Check every row with float64 kernel values, not only a sample.
+
+    Levels, for C-SVC and epsilon-SVR:
+      levels: int or None = None. branching^levels clusters in the finest; 0 is none, None lets the
+        number of rows decide.
+      branching: int = 4. Clusters for each one of the next coarser level.
+      sample: int = 1000. Rows that kernel k-means is run on.
+      early: bool = False. Stop after the early level.
+      early_level: int or None = None. The level of early prediction; None is the one with
+        branching^3 clusters, or the finest.
+      clustering: str = "kernel". Or "kmeans", with Euclidean distances.
+      seed: int = 0. Of the samples, and of the folds of a cross validation.
+      measure_levels: bool = False. Report of each level what it left out.
+
+    Time and memory:
+      threads: int or None = None. None is OMP_NUM_THREADS, else the cores this process may use.
+      cache_mb: int or None = None. Megabytes for caches and working copies; None is half of the
+        memory this process may use, at most 8000. Fractions are rounded up.
+      max_iterations: int = -1. Stop after about so many coordinate updates; -1 is no limit.
     """
 
     C: float = 1.0
     svm_type: str = "c_svc"
     nu: float = 0.5
     epsilon: float = 0.1
-    class_weight: dict[float, float] | None = None
+    class_weight: dict[float | str, float] | None = None
     bias: bool = False
     probability: bool = False
     kernel: str = "rbf"
@@ -50,66 +143,54 @@ class TrainOptions:
     certify: bool = False
     measure_levels: bool = False
 
-    def __post_init__(self):
-        if self.svm_type not in SVM_TYPES:
-            raise ValueError(
-                f"svm_type must be one of {', '.join(SVM_TYPES)}, not {self.svm_type!r}"
-            )
-        if self.svm_type == "one_class" and self.probability:
-            raise ValueError("one-class has no probabilities")
-        if not 0 < self.nu <= 1:
-            raise ValueError(f"nu must be above 0 and at most 1, not {self.nu:g}")
-        if not 0 <= self.epsilon < float("inf"):
-            raise ValueError(f"epsilon must be at least 0 and finite, not {self.epsilon:g}")
-        for label, weight in (self.class_weight or {}).items():
-            if not 0 < weight < float("inf"):
-                raise ValueError(
-                    f"the weight of class {label:g} must be positive and finite, not {weight:g}"
-                )
-            if not 0 < self.C * weight < float("inf"):
-                raise ValueError(
-                    f"C of class {label:g} must be positive and finite, not {self.C * weight:g}"
-                )
-        if not 0 < self.C < float("inf"):
-            raise ValueError(f"C must be positive and finite, not {self.C:g}")
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance must be positive, not {self.tolerance:g}")
-        if self.gap is not None and not self.gap > 0:
-            raise ValueError(f"gap must be positive, not {self.gap:g}")
-        if self.sample < 1:
-            raise ValueError(f"sample must be at least 1, not {self.sample}")
-        if self.clustering not in CLUSTERINGS:
-            raise ValueError(
-                f"clustering must be one of {', '.join(CLUSTERINGS)}, not {self.clustering!r}"
-            )
-        gamma = 1.0 if self.gamma is None else self.gamma
-        kernel = Kernel(self.kernel, gamma, self.coef0, self.degree)
-        if self.gap is not None and not kernel.is_positive_semidefinite:
-            raise ValueError(f"a duality gap cannot be stated for the kernel {self.kernel}")
-        self._check_levels()
-        if self.kernel == "precomputed" and self.clustering == "kmeans":
-            raise ValueError("clustering kmeans needs features, a precomputed kernel has none")
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads must be at least 1, not {self.threads}")
-        if self.cache_mb is not None and self.cache_mb < 1:
-            raise ValueError(f"cache must be at least 1 MB, not {self.cache_mb}")
+    @classmethod
+    def of(cls, **options) -> TrainOptions:
+        """Raises UnknownOption for a name that is not a field, and OptionError."""
+        for name in options:
+            if name not in RULES:
+                raise UnknownOption(name)
+        return cls(**options)
 
-    @staticmethod
-    def of(**options) -> TrainOptions:
-        return TrainOptions(**options)
+    def __post_init__(self):
+        for field in fields(self):
+            plain = RULES[field.name].check(field.name, getattr(self, field.name))
+            object.__setattr__(self, field.name, plain)
+        if self.cache_mb is not None:
+            object.__setattr__(self, "cache_mb", math.ceil(self.cache_mb))
+        self._check_weights()
+        self._check_problem()
+        self._check_levels()
 
     @property
     def has_levels(self) -> bool:
         return self.svm_type in WITH_LEVELS
 
+    def _check_weights(self) -> None:
+        for label, factor in (self.class_weight or {}).items():
+            C = self.C * factor
+            if not 0 < C < math.inf:
+                reason = f"positive and finite, not {C:g} for class {label_text(label)}"
+                raise OptionError("class_weight", f"times C must be {reason}")
+
+    def _check_problem(self) -> None:
+        """Types and kernels that lack something."""
+        if self.probability and self.svm_type == "one_class":
+            raise OptionError("probability", "is not for one-class, which has no probabilities")
+        if self.clustering == "kmeans" and self.kernel == "precomputed":
+            raise OptionError("clustering", "kmeans needs features, a precomputed kernel has none")
+        kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)
+        if self.gap is not None and not kernel.is_positive_semidefinite:
+            raise OptionError("gap", f"cannot be stated for the kernel {self.kernel}")
+
     def _check_levels(self) -> None:
-        """What is wrong whatever the rows are."""
-        if not self.has_levels and (self.early or self.early_level is not None):
-            raise ValueError(f"there are no early models of {self.svm_type}: it has no levels")
-        if self.levels is None:
+        """Early models that cannot be, whatever the rows are."""
+        option = "early" if self.early else "early_level"
+        if not self.early and self.early_level is None:
             return
-        if self.early and self.levels == 0:
-            raise ValueError("there is no early level: there are no levels")
-        if self.early_level is not None and self.early_level > self.levels:
-            known = f"levels are 1 to {self.levels}" if self.levels else "there are no levels"
-            raise ValueError(f"early level {self.early_level} does not exist: {known}")
+        if not self.has_levels:
+            raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
+        if self.levels == 0:
+            raise OptionError(option, "needs levels, and there are none")
+        if None not in (self.levels, self.early_level) and self.early_level > self.levels:
+            reason = f"must be at most {self.levels}, the finest level, not {self.early_level}"
+            raise OptionError("early_level", reason)

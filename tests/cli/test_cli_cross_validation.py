@@ -85,7 +85,7 @@ def test_targets_of_a_regression_are_not_warned_about(run, write_libsvm, monkeyp
 def test_fewer_than_two_folds_are_wrong_usage(run, training, n):
     result = run("-v", n, training)
     assert result.exit_code == 2
-    assert f"'-v': {n} is not in the range" in result.stderr
+    assert f"error: -v must be at least 2, not {n}; see" in result.stderr
 
 
 def test_more_folds_than_rows_leave_one_out(run, write_libsvm):

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from reference import labelled_rows
 
-from dcsvm.cli import predict, train
+from dcsvm.cli import predict, predict_file, train, train_file
 
 # what is written -> (command, arguments before and after the name of the output)
 OUTPUTS = {
@@ -169,15 +169,15 @@ def test_the_report_does_not_replace_the_model(folder):
 @every_output
 def test_a_folder_that_vanishes_meanwhile_is_named(folder, what, monkeypatch):
     command, before_name, after_name = OUTPUTS[what]
-    module = {"train": train, "predict": predict}[command]
+    module, work = {"train": (train, train_file), "predict": (predict, predict_file)}[command]
     monkeypatch.chdir(folder)
     os.mkdir("below")
 
-    def read(*arguments, _read=module.read_data, **how):
+    def read(*arguments, _read=work.read_data, **how):
         os.rmdir("below")
         return _read(*arguments, **how)
 
-    monkeypatch.setattr(module, "read_data", read)
+    monkeypatch.setattr(work, "read_data", read)
     done = CliRunner().invoke(module.main, ["-q", *before_name, "below/out", *after_name])
     assert done.exit_code == 1
     assert done.stderr == "error: below/out: no such file or directory\n"

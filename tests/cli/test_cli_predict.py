@@ -274,7 +274,7 @@ def test_a_model_without_probabilities_is_one_sentence(run, tmp_path, test_file,
     assert result.stderr == f"error: {path}: the model has no probabilities, which -b 1 needs\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["-b", "2", "a", "b", "c"],
+@pytest.mark.parametrize("arguments", [["-b", "2", "a", "b", "c"],
                                        ["-b", "1", "--decision-values", "a", "b", "c"],
                                        ["a", "b"], ["a", "b", "c", "d"], ["-x", "a", "b", "c"],
                                        ["--threads", "0", "a", "b", "c"]], ids=str)  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import dcsvm
+from dcsvm.cli import train_file
 from dcsvm.cli.train import main
 from dcsvm.model.file import load_model
 
@@ -136,86 +136,6 @@ def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, tr
     load_model("a.model")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
-     ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
-     ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
-    ids=str,
-)  # fmt: skip
-def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.endswith(" --help\n")
-    assert len(result.stderr.splitlines()) == 1
-    assert os.listdir() == []
-
-
-OUT_OF_RANGE = {
-    "-s": ["-1", "5"], "-t": ["-1", "5", "2.5"], "-d": ["-1", "2147483647", "1e3"],
-    "-g": ["-1", "nan", "inf"], "-r": ["nan", "-inf"], "-c": ["0", "-1", "nan", "inf", "1e999"],
-    "-n": ["0", "-1", "1.5", "nan"], "-p": ["-1", "nan", "inf"], "-b": ["-1", "2"],
-    "-v": ["1", "0", "-3", "99999999999"], "-e": ["0", "-1", "nan", "inf"],
-    "--gap": ["0", "-1", "nan", "inf"], "-m": ["0", "-1", "nan", "inf", "1e10"], "-h": ["2"],
-    "-l": ["-1", "31"], "-k": ["1", "99999999999"], "--sample": ["0", "99999999999"],
-    "--early-level": ["0", "31"], "--seed": ["-1", "99999999999"],
-    "--threads": ["0", "-1", "1025", "99999999999"], "--max-iter": ["0", "9223372036854775808"],
-    "--time-limit": ["0", "-1", "nan", "inf"], "--clustering": ["", "x"], "--model-format": ["x"],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [(option, value) for option, values in OUT_OF_RANGE.items() for value in values],
-)
-def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
-    result = run(option, value, "not_read")
-    assert result.exit_code == 2
-    assert f"invalid value for '{option}'" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(["-w1", "0"], "invalid value for '-w': 0.0 is not in the range x>0"),
-     (["-wnan", "1"], "invalid value for '-w': nan is not a finite number"),
-     (["-c", "1e300", "-w1", "1e300"], "C of class 1 must be positive and finite"),
-     (["-w1", "1e300", "-w1", "1e300"], "the weight of class 1 must be positive and finite"),
-     (["-l", "1", "--early-level", "2"], "early level 2 does not exist: levels are 1 to 1"),
-     (["-l", "0", "--early-level", "2"], "early level 2 does not exist: there are no levels"),
-     (["-l", "0", "--early"], "there is no early level"),
-     (["-s", "1", "--early"], "there are no early models of nu_svc"),
-     (["-s", "2", "-b", "1"], "one-class has no probabilities"),
-     (["-t", "3", "--gap", "1"], "a duality gap cannot be stated for the kernel sigmoid"),
-     (["-t", "4", "--clustering", "kmeans"], "clustering kmeans needs features"),
-     (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
-     (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
-     (["--checkpoint", "a", "--resume", "b"], "different folders")],
-    ids=str,
-)  # fmt: skip
-def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
-    result = run(*options, "not_read", "a.model")
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(["--early"], "there is no early level: 1000 rows are solved directly"),
-     (["-l", "1", "-k", "2000", "--early"], "there is no early level"),
-     (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
-     (["-s", "1", "-n", "1"], "nu 1 is infeasible")],
-    ids=str,
-)  # fmt: skip
-def test_values_that_do_not_suit_the_data_are_one_sentence(run, training, options, message):
-    result = run(*options, training, "a.model")
-    assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
-    assert os.listdir() == []
-
-
 BAD_FILES = {
     "empty": (b"", ": no rows"),
     "one class": (b"1 1:1\n1 1:2\n", "training needs two classes, found one: 1"),
@@ -287,33 +207,6 @@ def test_the_command_says_the_same_as_a_process(training, tmp_path):
     assert program(cwd=tmp_path).returncode == 2
 
 
-def test_version_and_help_import_no_numerical_library():
-    code = """if True:
-        import sys
-        from dcsvm.cli.{} import main
-        try:
-            main(["{}"])
-        except SystemExit as stop:
-            assert stop.code == 0
-        loaded = [name for name in ("numpy", "scipy", "tqdm") if name in sys.modules]
-        print("loaded:", loaded)
-    """
-    for command in ("train", "predict"):
-        for option in ("--version", "--help"):
-            done = subprocess.run([sys.executable, "-c", code.format(command, option)],
-                                  capture_output=True, text=True)  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            assert "loaded: []" in done.stdout
-            assert option == "--help" or dcsvm.__version__ in done.stdout
-
-
-def test_help_states_the_rules_and_the_exit_status(run):
-    text = " ".join(run("--help").stdout.split())
-    for words in ("Levels of fewer than 100 rows a cluster", "3 a usable model that did not converge",  # noqa: E501
-                  "branching^3", "Default 0.001"):  # fmt: skip
-        assert words in text
-
-
 def test_lenient_data_is_accepted_on_request(run, tmp_path):
     path = tmp_path / "rows.txt"
     path.write_text("1 1: 0.5 # a comment\n-1 1:0x1p1\n" * 5)
@@ -350,3 +243,60 @@ def test_warnings_about_the_data_come_first_and_not_when_quiet(run, wavy, write_
     assert result.exit_code == 0
     assert result.stderr.startswith("warning: feature 2 spans ")
     assert "warning" not in run(*FAST, "-q", path, "a.model").stderr
+
+
+@pytest.fixture
+def trained_like(monkeypatch):
+    """Makes training report what is given, after it has trained."""
+
+    def change(**values):
+        train_rows = train_file.train_rows
+
+        def trained(*arguments, **how):
+            model, report = train_rows(*arguments, **how)
+            for name, value in values.items():
+                setattr(report, name, value)
+            return model, report
+
+        monkeypatch.setattr(train_file, "train_rows", trained)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [([], "the model is converged"),
+     (["probabilities"], "the model is converged; missing: probabilities"),
+     (["probabilities", "level measurements"],
+      "the model is converged; missing: probabilities, level measurements")],
+    ids=str,
+)  # fmt: skip
+def test_a_stop_after_convergence_says_what_is_missing(
+    run, training, trained_like, missing, sentence
+):
+    trained_like(stopped=True, converged=True, missing=missing)
+    result = run(*FAST, "-q", "--time-limit", 60, training, "a.model")
+    assert result.exit_code == 3
+    assert result.stderr == f"warning: stopped at the time limit of 60 s, {sentence}\n"
+    result = run(*FAST, "--time-limit", 60, training, "a.model")
+    assert "duality gap" in result.stderr
+
+
+def test_a_signal_after_convergence_is_in_the_exit_status(run, training, trained_like, monkeypatch):
+    trained_like(stopped=True, converged=True, missing=["probabilities"])
+    monkeypatch.setattr(train_file.Interrupts, "received", 15, raising=False)
+    monkeypatch.setattr(train_file.Interrupts, "__init__", lambda *_: None)
+    result = run(*FAST, "-q", training, "a.model")
+    assert result.exit_code == 143
+    assert result.stderr == (
+        "warning: interrupted, the model is converged; missing: probabilities\n"
+    )
+
+
+def test_levels_are_measured_only_on_request(run, training):
+    for option, is_measured in ((["--report", "r"], False),
+                                (["--measure-levels", "--report", "r"], True)):  # fmt: skip
+        assert run(*FAST, "-l", 1, *option, training, "a.model").exit_code == 0
+        with open("r", encoding="utf-8") as file:
+            (level,) = json.load(file)["levels"]
+        assert (level["bound"] is not None) == is_measured

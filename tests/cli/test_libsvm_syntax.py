@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import predict, train
+from dcsvm.cli import predict, predict_file, train, train_file
 from dcsvm.cli.libsvm_syntax import for_click
 
 
@@ -14,16 +14,16 @@ def rewritten(*args):
 
 @pytest.fixture
 def given(monkeypatch):
-    """What the body of dcsvm-train is called with."""
+    """The options and the job that dcsvm-train makes of its arguments, by their names."""
 
     def invoke(*args):
         seen = {}
 
-        def train_file(*files, **options):
-            seen.update(options, files=files)
+        def do(job, options):
+            seen.update(vars(job) | vars(options))
             return 0
 
-        monkeypatch.setattr(train, "train_file", train_file)
+        monkeypatch.setattr(train_file, "train_file", do)
         result = CliRunner().invoke(train.main, args)
         assert result.exit_code == 0, result.stderr
         return seen
@@ -33,8 +33,8 @@ def given(monkeypatch):
 
 def test_the_value_is_the_next_argument_even_with_a_dash(given):
     options = given("-r", "-2.5e-1", "-c", "+2", "-g", "-0", "data")
-    assert (options["coef0"], options["C"], options["gamma"]) == (-0.25, 2.0, 0.0)
-    assert options["files"] == ("data", "data.model")
+    assert (options["coef0"], options["C"], options["gamma"]) == (-0.25, 2.0, None)
+    assert (options["training_set_file"], options["model_file"]) == ("data", "data.model")
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_the_label_is_glued_to_w(given, args, weights):
 def test_only_the_first_letter_counts_as_in_svm_train(given):
     options = given("-cost", "5", "-gamma", "2", "-quiet", "-type", "0", "data")
     assert (options["C"], options["gamma"], options["quiet"]) == (5.0, 2.0, True)
-    assert options["kernel_type"] == 0
+    assert options["kernel"] == "linear"
 
 
 def test_every_option_of_svm_train_is_accepted(given):
     text = "-s 3 -t 1 -d 2 -g 0.5 -r 1 -c 8 -n 0.3 -p 0.01 -m 200.5 -e 0.01 -h 0 -b 1 -w1 3 -q"
     options = given(*text.split(), "data", "out.model")
-    wanted = dict(svm_type=3, kernel_type=1, degree=2, gamma=0.5, coef0=1.0, C=8.0, nu=0.3,
-                  epsilon=0.01, cache_mb=200.5, tolerance=0.01, probability=1,
+    wanted = dict(svm_type="epsilon_svr", kernel="polynomial", degree=2, gamma=0.5, coef0=1.0,
+                  C=8.0, nu=0.3, epsilon=0.01, cache_mb=201, tolerance=0.01, probability=True,
                   quiet=True)  # fmt: skip
     assert wanted.items() <= options.items()
     assert "shrinking" not in options
@@ -66,8 +66,8 @@ def test_every_option_of_svm_train_is_accepted(given):
 
 
 def test_the_defaults_are_svm_trains(given):
-    wanted = dict(svm_type=0, kernel_type=2, degree=3, gamma=None, coef0=0.0, C=1.0, nu=0.5,
-                  epsilon=0.1, tolerance=0.001, probability=0, quiet=False, n_folds=None,
+    wanted = dict(svm_type="c_svc", kernel="rbf", degree=3, gamma=None, coef0=0.0, C=1.0, nu=0.5,
+                  epsilon=0.1, tolerance=0.001, probability=False, quiet=False, n_folds=None,
                   class_weight=None, bias=False)  # fmt: skip
     assert wanted.items() <= given("data").items()
 
@@ -115,7 +115,7 @@ def test_malformed_options_are_one_sentence(args):
 
 def test_predict_reads_its_options_the_same_way(monkeypatch):
     seen = {}
-    monkeypatch.setattr(predict, "predict_file", lambda *_, **options: seen.update(options) or 0)
+    monkeypatch.setattr(predict_file, "predict_file", lambda job: seen.update(vars(job)) or 0)
     assert CliRunner().invoke(predict.main, ["-quiet", "a", "b", "c"]).exit_code == 0
     assert seen["quiet"] is True
     result = CliRunner().invoke(predict.main, ["-q1", "a", "b", "c"])

@@ -1,0 +1,58 @@
+"""Around the work of a command: its exit status, and one sentence for what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import click
+
+from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.streams import occupy_closed, reason_of, say
+from dcsvm.problem.option_rules import OptionError
+
+FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+ENVIRONMENT = {  # read once, when the libraries are loaded
+    "OMP_WAIT_POLICY": "passive",  # threads that spin starve the others where cores are shared
+    "OPENBLAS_NUM_THREADS": "1",  # unused, but its threads would spin
+}
+
+
+def guarded(command: Callable[[], int]) -> None:
+    """Run the body of a command and exit with its status; one sentence for what goes wrong."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    occupy_closed()
+    try:
+        with Interrupts():
+            status = command()
+    except KeyboardInterrupt:
+        say("interrupted")
+        status = INTERRUPTED
+    except MemoryError:
+        say("error: not enough memory")
+        status = FAILED
+    except OSError as error:
+        say(f"error: {reason_of(error)}")
+        status = FAILED
+    except OptionError as error:
+        say(f"error: {as_typed(error)}")
+        status = FAILED
+    except ValueError as error:
+        say(f"error: {error}")
+        status = FAILED
+    sys.exit(status)
+
+
+def as_typed(error: OptionError) -> str:
+    """The sentence with the option's name in the command that runs: -m for cache_mb."""
+    for parameter in click.get_current_context().command.params:
+        if parameter.name == error.option:
+            return f"{parameter.opts[0]} {error.reason}"
+    return str(error)
+
+
+def usage_error(error: OptionError) -> click.UsageError:
+    """For values that are known to be wrong before anything is read."""
+    return click.UsageError(as_typed(error))

@@ -1,0 +1,87 @@
+"""What a call of a command asks for, besides the options of training."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import click
+
+from dcsvm.problem.option_rules import POSITIVE, integer, optional
+from dcsvm.problem.options import RULES, TrainOptions
+
+STANDARD_INPUT = ("-", "/dev/stdin")
+FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
+NOT_WITH_FOLDS = {
+    "time_limit": "--time-limit",
+    "checkpoint_folder": "--checkpoint",
+    "resume_folder": "--resume",
+    "init_model_file": "--init-model",
+    "report_file": "--report",
+}
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
+    which writes no model: `model_file` is None."""
+
+    training_set_file: str
+    model_file: str | None
+    n_folds: int | None
+    quiet: bool
+    lenient: bool
+    scale_file: str | None
+    report_file: str | None
+    model_format: str
+    time_limit: float | None
+    checkpoint_folder: str | None
+    resume_folder: str | None
+    init_model_file: str | None
+
+    def check(self, options: TrainOptions) -> None:
+        """Raise UsageError, or OptionError, for what does not go together."""
+        FOLDS.check("n_folds", self.n_folds)
+        SECONDS.check("time_limit", self.time_limit)
+        for name, option in NOT_WITH_FOLDS.items():
+            if self.n_folds is not None and getattr(self, name) is not None:
+                raise click.UsageError(f"{option} is not for cross validation (-v)")
+        if self.model_format == "libsvm" and options.early:
+            raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
+        if self.scale_file is not None and options.kernel == "precomputed":
+            raise click.UsageError("the values of a precomputed kernel cannot be scaled (--scale)")
+        folders = {self.checkpoint_folder, self.resume_folder} - {None}
+        if len(folders) > 1:
+            raise click.UsageError("--checkpoint and --resume name different folders")
+
+
+def model_file_of(training_set_file: str, model_file: str | None, n_folds: int | None):
+    """As LIBSVM names it, after the training set in the current folder; None with -v."""
+    if n_folds is not None:
+        return None
+    if model_file is not None:
+        return model_file
+    if training_set_file in STANDARD_INPUT:
+        raise click.UsageError("MODEL_FILE is needed when the training set is standard input")
+    return os.path.basename(training_set_file) + ".model"
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """The files of dcsvm-predict and what to write; `method` None is the best the model has."""
+
+    test_file: str
+    model_file: str
+    output_file: str
+    probability: bool
+    decision_values: bool
+    method: str | None
+    quiet: bool
+    lenient: bool
+    scale_file: str | None
+    threads: int | None
+
+    def check(self) -> None:
+        RULES["threads"].check("threads", self.threads)
+        if self.probability and self.decision_values:
+            raise click.UsageError("-b 1 and --decision-values cannot be used together")

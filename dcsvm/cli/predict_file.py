@@ -1,0 +1,147 @@
+"""The work of dcsvm-predict: read, predict, write, and say how good it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dcsvm.cli.files import check_writable, read_data
+from dcsvm.cli.jobs import PredictJob
+from dcsvm.cli.quality import quality
+from dcsvm.cli.streams import say, show_beside
+from dcsvm.data.output_file import write_beside
+from dcsvm.machine import default_threads
+from dcsvm.model.file import load_model
+from dcsvm.model.predict import blocks, predicted_from, probabilities_from
+from dcsvm.model.writer import plain
+
+
+def predict_file(job: PredictJob) -> int:
+    """Do the job; returns the exit status."""
+    threads = job.threads or default_threads()
+    check_writable(job.output_file, job.test_file, job.model_file, job.scale_file)
+    whole = load_model(job.model_file, threads=threads)
+    check_parts(job, whole)
+    how = job.method or ("exact" if whole.exact else "early")
+    model = replace(whole, **{"early" if how == "exact" else "exact": None})
+    data = read_data(
+        job.test_file,
+        lenient=job.lenient,
+        scale_file=job.scale_file,
+        threads=threads,
+        serials="any" if model.kernel.is_precomputed else None,
+    )
+    predicted = np.empty(data.rows.n_samples)
+    parts = text_parts(
+        lines_for(job, model), model, blocks(model, data.rows, how, threads), predicted
+    )
+    write_beside(job.output_file, parts)
+    if not job.quiet:
+        if job.method is None and whole.exact:
+            for sentence in warnings_of_worth(whole):
+                say(f"warning: {sentence}")
+        tell = show_beside(job.output_file)
+        for line in remarks(model, job.probability):
+            tell(line)
+        for line in quality(model.svm_type, predicted, data.labels):
+            tell(line)
+    return 0
+
+
+def check_parts(job: PredictJob, model) -> None:
+    """Raise ValueError for a model that lacks what the job needs."""
+    if job.method is not None and model.early is None:
+        lack = f"no early level, which --{job.method} needs"
+    elif job.probability and model.probability is None:
+        lack = "no probabilities, which -b 1 needs"
+    else:
+        return
+    raise ValueError(f"{job.model_file}: the model has {lack}")
+
+
+def lines_for(job: PredictJob, model):
+    """What makes the lines of a block of rows."""
+    if job.probability and model.is_classifier:
+        return with_probabilities
+    return with_decision_values if job.decision_values else predictions_alone
+
+
+def text_parts(lines_of, model, blocks, predicted):
+    """The output, in parts, from the decision values of blocks of rows; fills `predicted`."""
+    for some, values in blocks:
+        predicted[some], lines = lines_of(model, values)
+        if some.start == 0:
+            yield header(lines_of, model)
+        yield "\n".join([*lines, ""]).encode()
+
+
+def header(lines_of, model) -> bytes:
+    """The first line, where there is one: the labels of probabilities, and which pairs decision
+    values are of where there is more than one."""
+    labels = shown(model.labels)
+    if lines_of is with_probabilities:
+        return f"{' '.join(['labels', *labels])}\n".encode()
+    if lines_of is with_decision_values and model.n_pairs > 1:
+        pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
+        return f"{' '.join(['pairs', *pairs])}\n".encode()
+    return b""
+
+
+def shown(predicted) -> list[str]:
+    """Predictions as text."""
+    distinct, number = np.unique(predicted, return_inverse=True)
+    texts = [plain(label) for label in distinct]
+    return [texts[k] for k in number.reshape(-1).tolist()]
+
+
+def predictions_alone(model, values):
+    """(predictions, lines)."""
+    predicted = predicted_from(model, values)
+    return predicted, shown(predicted)
+
+
+def with_probabilities(model, values):
+    """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
+    probabilities = probabilities_from(model, values)
+    predicted = model.labels[probabilities.argmax(axis=1)]
+    lines = [
+        " ".join([label, *(f"{value:g}" for value in row)])
+        for label, row in zip(shown(predicted), probabilities.tolist(), strict=True)
+    ]
+    return predicted, lines
+
+
+def with_decision_values(model, values):
+    """(predictions, lines) with decision values."""
+    predicted, labels = predictions_alone(model, values)
+    lines = [
+        " ".join([label, *map(repr, row)])
+        for label, row in zip(labels, values.tolist(), strict=True)
+    ]
+    return predicted, lines
+
+
+def warnings_of_worth(model) -> list[str]:
+    """That an exact solution did not converge."""
+    worth = model.exact.worth
+    if worth is None or worth.converged:
+        return []
+    sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
+    if model.early is not None:
+        sentence += "; --early uses the clusters' models"
+    return [sentence]
+
+
+def remarks(model, probability) -> list[str]:
+    """What svm-predict says about the probabilities of a model."""
+    if model.probability is None:
+        return []
+    if not probability:
+        return ["Model supports probability estimates, but disabled in prediction."]
+    if model.is_classifier:
+        return []
+    return [
+        "Prob. model for test data: target value = predicted value + z,",
+        f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={model.probability.A[0]:g}",
+    ]

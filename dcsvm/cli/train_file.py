@@ -1,0 +1,131 @@
+"""The work of dcsvm-train: read, train, write the model and say what it is worth."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from dcsvm._core import Stop, Stopped
+from dcsvm.cli.files import check_writable, read_data
+from dcsvm.cli.guard import FAILED, NOT_CONVERGED
+from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.jobs import TrainJob
+from dcsvm.cli.report import (
+    TerminalProgress,
+    say_not_converged,
+    say_result,
+    say_stopped,
+    write_report,
+)
+from dcsvm.cli.streams import say, show_beside
+from dcsvm.data.advice import advice
+from dcsvm.data.dataset import Dataset
+from dcsvm.machine import default_threads
+from dcsvm.model.file import load_model
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import REGRESSIONS
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.control import Control
+from dcsvm.solving.report import TrainReport
+from dcsvm.training.train import train_rows
+
+
+def train_file(job: TrainJob, options: TrainOptions) -> int:
+    """Do the job; returns the exit status."""
+    start = time.perf_counter()
+    options = replace(options, threads=options.threads or default_threads())
+    check_outputs(job)
+    progress = TerminalProgress(job.quiet)
+    control = Control(progress, Stop(job.time_limit), checkpoint_of(job))
+    init_model = None
+    if job.init_model_file is not None:
+        init_model = load_model(job.init_model_file, threads=options.threads)
+    data = read_training_set(job, options)
+    if job.n_folds is not None:
+        from dcsvm.cli.cross_validation import cross_validate_data
+
+        return cross_validate_data(data, options, job.n_folds, progress)
+    read = time.perf_counter()
+    with Interrupts(control.stop) as interrupts:
+        try:
+            model, report = train_rows(
+                data.rows, data.labels, options, control, init_model=init_model, consume=True
+            )
+        except Stopped:
+            say("error: stopped before anything was solved: there is no model")
+            return status_of(interrupts.received, FAILED)
+        trained = time.perf_counter()
+        model.save(job.model_file, format=job.model_format)
+    written = time.perf_counter()
+    seconds = {"read": read - start, "write": written - trained, "total": written - start}
+    tell(job, report, seconds, is_classifier=model.is_classifier)
+    return conclude(job, options, report, control.checkpoint, interrupts.received)
+
+
+def check_outputs(job: TrainJob) -> None:
+    inputs = [job.training_set_file, job.scale_file]
+    if job.model_file is not None:
+        check_writable(job.model_file, *inputs)
+    if job.report_file is not None:
+        check_writable(job.report_file, *inputs, job.model_file)
+
+
+def checkpoint_of(job: TrainJob) -> Checkpoint | None:
+    """That which the options ask for; where both name one folder, training goes on if there is
+    something to go on from."""
+    if job.resume_folder is None:
+        return None if job.checkpoint_folder is None else Checkpoint(job.checkpoint_folder)
+    may_begin = job.checkpoint_folder is not None
+    resume = not may_begin or Checkpoint.exists(job.resume_folder)
+    return Checkpoint(job.resume_folder, resume=resume)
+
+
+def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
+    """The rows, and warnings of what looks wrong with them."""
+    data = read_data(
+        job.training_set_file,
+        lenient=job.lenient,
+        scale_file=job.scale_file,
+        threads=options.threads,
+        serials="training" if options.kernel == "precomputed" else None,
+    )
+    classes = None if options.svm_type in REGRESSIONS else data.labels
+    for sentence in [] if job.quiet else advice(data.rows, classes):
+        say(f"warning: {sentence}")
+    for label in options.class_weight or {}:
+        if label not in data.labels:
+            say(f"warning: no row has the label {label:g} of -w{label:g}")
+    return data
+
+
+def tell(job: TrainJob, report: TrainReport, seconds: dict, *, is_classifier: bool) -> None:
+    """Write the report and print svm-train's lines."""
+    if job.report_file is not None:
+        write_report(job.report_file, report, seconds)
+    if not job.quiet:
+        beside = show_beside(job.model_file, job.report_file)
+        say_result(report, beside, is_classifier=is_classifier)
+
+
+def conclude(
+    job: TrainJob,
+    options: TrainOptions,
+    report: TrainReport,
+    checkpoint: Checkpoint | None,
+    received: int | None,
+) -> int:
+    """Say what the model lacks, if anything; returns the exit status. `received` is the number of
+    the signal that stopped training."""
+    if report.stopped:
+        say_stopped(report, None if received else job.time_limit, checkpoint)
+        return status_of(received, NOT_CONVERGED)
+    if checkpoint is not None:
+        checkpoint.remove()
+    if not report.converged:
+        say_not_converged(report, options.tolerance, options.gap)
+    return 0 if report.converged else NOT_CONVERGED
+
+
+def status_of(received: int | None, otherwise: int) -> int:
+    """The exit status of a run that was stopped."""
+    return 128 + received if received else otherwise

@@ -1,0 +1,72 @@
+"""What the values of options are converted to. Their limits are those of the training options."""
+
+from __future__ import annotations
+
+import click
+
+
+class NumberType(click.ParamType):
+    name = "number"
+
+    def convert(self, value, param, ctx) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number", param, ctx)
+
+
+class WholeNumber(click.ParamType):
+    name = "whole number"
+
+    def convert(self, value, param, ctx) -> int:
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number", param, ctx)
+
+
+class Numbered(click.ParamType):
+    """LIBSVM's number of a name, from 0."""
+
+    name = "number of a name"
+
+    def __init__(self, *values):
+        self.values = values
+
+    def convert(self, value, param, ctx):
+        try:
+            number = int(value)
+        except ValueError:
+            number = -1
+        if not 0 <= number < len(self.values):
+            *others, last = map(str, range(len(self.values)))
+            self.fail(f"{value!r} is not {', '.join(others)} or {last}", param, ctx)
+        return self.values[number]
+
+    def shell_complete(self, ctx, param, incomplete):
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(str(k), help=str(one)) for k, one in enumerate(self.values)]
+        return [item for item in found if item.value.startswith(incomplete)]
+
+
+class FileName(click.ParamType):
+    """A name as it is given; whether the file is there is seen when it is opened."""
+
+    name = "file"
+
+    def __init__(self, kind: str = "file"):
+        self.kind = kind
+
+    def convert(self, value, param, ctx) -> str:
+        return value
+
+    def shell_complete(self, ctx, param, incomplete):
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=self.kind)]
+
+
+NUMBER, WHOLE = NumberType(), WholeNumber()
+NO_OR_YES = Numbered(False, True)
+FILE, FOLDER = FileName(), FileName("dir")

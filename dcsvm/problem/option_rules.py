@@ -1,0 +1,148 @@
+"""What the value of an option may be: its kind, its limits, and the sentence for any other value.
+
+NumPy's scalars count as the plain values they are made into; NumPy itself is not imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from reprlib import repr as short_repr
+from typing import Any
+
+LARGEST_INT = 2**31 - 2
+
+
+class OptionError(ValueError):
+    """An option whose value cannot be used: `option` is its name, `reason` says why."""
+
+    def __init__(self, option: str, reason: str):
+        super().__init__(option, reason)
+        self.option, self.reason = option, reason
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.reason}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Values of a `kind`; `plain` makes one plain, or raises ValueError where it is out of limits.
+    `or_none` allows None, too."""
+
+    kind: str
+    is_kind: Callable[[Any], bool]
+    plain: Callable[[Any], Any]
+    or_none: bool = False
+
+    def check(self, option: str, value: object) -> Any:
+        """The plain value of the option. Raises OptionError."""
+        if value is None and self.or_none:
+            return None
+        try:
+            if not self.is_kind(value):
+                raise wrong(f"{self.kind} or None" if self.or_none else self.kind, shown(value))
+            return self.plain(value)
+        except ValueError as error:
+            raise OptionError(option, str(error)) from None
+
+
+def optional(rule: Rule) -> Rule:
+    return replace(rule, or_none=True)
+
+
+def number(limits: str, holds: Callable[[float], bool]) -> Rule:
+    """A number for which `holds` is true; `limits` says what that is."""
+
+    def plain(value: Real) -> float:
+        value = _float(value)
+        if not holds(value):
+            raise wrong(limits, f"{value:g}")
+        return value
+
+    return Rule("a number", is_number, plain)
+
+
+def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -> Rule:
+    """A whole number from `low` to `high`, or the one that stands for no limit."""
+
+    def plain(value: Integral) -> int:
+        value = int(value)
+        if value < low and value != no_limit:
+            also = "" if no_limit is None else f" (or {no_limit} for no limit)"
+            raise wrong(f"at least {low}{also}", value)
+        if value > high:
+            raise wrong(f"at most {high}", value)
+        return value
+
+    return Rule("a whole number", is_integer, plain)
+
+
+def choice(*names: str) -> Rule:
+    def is_name(value: object) -> bool:
+        return isinstance(value, str) and value in names
+
+    return Rule(f"one of {', '.join(names)}", is_name, str)
+
+
+def wrong(wanted: str, given: str | int) -> ValueError:
+    return ValueError(f"must be {wanted}, not {given}")
+
+
+def shown(value: object) -> str:
+    """A value inside a sentence, not too long."""
+    return " ".join(short_repr(value).split())
+
+
+def is_bool(value: object) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # Python's or NumPy's
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, Real) and not is_bool(value)
+
+
+def is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not is_bool(value)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an int or a fraction beyond all floats
+        return math.inf if value > 0 else -math.inf
+
+
+def _factors(given: Mapping) -> dict[float | str, float]:
+    plain = {}
+    for label, factor in given.items():
+        label = _label(label)
+        plain[label] = _factor(label, factor)
+    return plain
+
+
+def _label(label: object) -> float | str:
+    if isinstance(label, str):
+        return str(label)
+    if not is_number(label) or not math.isfinite(_float(label)):
+        raise ValueError(f"is for labels, finite numbers or strings, not {shown(label)}")
+    return _float(label)
+
+
+def _factor(label: float | str, factor: object) -> float:
+    try:
+        return POSITIVE.check("", factor)
+    except OptionError as error:
+        raise ValueError(f"{error.reason} for class {label_text(label)}") from None
+
+
+def label_text(label: float | str) -> str:
+    return repr(label) if isinstance(label, str) else f"{label:g}"
+
+
+FLAG = Rule("True or False", is_bool, bool)
+FINITE = number("finite", math.isfinite)
+POSITIVE = number("positive and finite", lambda value: 0 < value < math.inf)
+NOT_NEGATIVE = number("at least 0 and finite", lambda value: 0 <= value < math.inf)
+FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mapping), _factors)

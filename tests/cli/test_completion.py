@@ -1,0 +1,70 @@
+"""Completion by the shell, asked for as a shell does: through the environment."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def completed(line, command="train"):
+    """(kind, value) of what bash is offered for the last word of a line of arguments."""
+    words = f"dcsvm-{command} {line}"
+    variable = f"_DCSVM_{command.upper()}_COMPLETE"
+    environment = {variable: "bash_complete", "COMP_WORDS": words,
+                   "COMP_CWORD": str(len(words.split(" ")) - 1)}  # fmt: skip
+    code = f"from dcsvm.cli.{command} import main; main(prog_name='dcsvm-{command}')"
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment,
+                          capture_output=True, text=True)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return [tuple(found.split(",")) for found in done.stdout.split()]
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [("--ea", ["--early", "--early-level"]),
+     ("-c 4 --measure", ["--measure-levels"]),
+     ("-r -1 -q --certi", ["--certify"]),
+     ("--clustering k", ["kernel", "kmeans"]),
+     ("-c 4 --model-format ", ["dcsvm", "libsvm"]),
+     ("-s ", ["0", "1", "2", "3", "4"]),
+     ("-t 4", ["4"]),
+     ("data --re", ["--resume", "--report"])],
+    ids=str,
+)  # fmt: skip
+def test_names_and_choices(line, values):
+    assert completed(line) == [("plain", value) for value in values]
+
+
+@pytest.mark.parametrize("line", ["", "he", "-c 4 he", "-w-1 5 -q he", "data out", "--scale he",
+                                  "--init-model ", "--report x"])  # fmt: skip
+def test_files(line):
+    word = line.split(" ")[-1]
+    assert completed(line) == [("file", word)]
+
+
+@pytest.mark.parametrize("line", ["--checkpoint ru", "--resume ru"])
+def test_folders(line):
+    assert completed(line) == [("dir", "ru")]
+
+
+@pytest.mark.parametrize("line", ["-c ", "-g 2 -c ", "data model more "])
+def test_nothing_is_offered_for_numbers_and_beyond(line):
+    assert completed(line) == []
+
+
+def test_predict_completes_the_same_way():
+    assert completed("--ba", "predict") == []
+    assert completed("--b", "predict") == [("plain", "--bcm")]
+    assert completed("data mo", "predict") == [("file", "mo")]
+    assert completed("-b ", "predict") == [("plain", "0"), ("plain", "1")]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_the_shell_is_printed(shell):
+    code = "from dcsvm.cli.train import main; main(prog_name='dcsvm-train')"
+    environment = os.environ | {"_DCSVM_TRAIN_COMPLETE": f"{shell}_source"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"_DCSVM_TRAIN_COMPLETE={shell}_complete" in done.stdout

@@ -1,0 +1,67 @@
+"""What the commands import before they do anything: a start has to be short."""
+
+import subprocess
+import sys
+
+import pytest
+from reference import labelled_rows
+
+import dcsvm
+
+# slow to import, and of no use to a plain call of a command
+SLOW = ["scipy", "tqdm", "sklearn", "pandas", "dask", "matplotlib", "unittest", "email", "http",
+        "importlib.metadata", "numpy.testing", "numpy.f2py", "numpy.fft", "numpy.polynomial",
+        "multiprocessing", "concurrent.futures", "asyncio", "zipfile", "xml", "argparse",
+        "click.shell_completion", "click.testing"]  # fmt: skip
+CODE = """if True:
+    import sys
+    if {numpy}:
+        import numpy
+    before = set(sys.modules)
+    from dcsvm.cli.{command} import main
+    try:
+        main()
+    except SystemExit as stop:
+        status = stop.code
+    print("status:", status, "loaded:", *sorted(set(sys.modules) - before))
+"""
+
+
+def loaded(command, *arguments, numpy, folder=None):
+    """What is imported by a call of the command, beyond what NumPy imports."""
+    code = CODE.format(command=command, numpy=numpy)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said, _, names = done.stdout.rpartition("status: 0 loaded: ")
+    return said, set(names.split())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file like heart_scale: 270 rows of 13 features."""
+    folder = tmp_path_factory.mktemp("start")
+    X, y = labelled_rows(270, 13, seed=1)
+    with open(folder / "data", "w", encoding="ascii") as file:
+        for label, row in zip(y, X, strict=True):
+            pairs = " ".join(f"{k + 1}:{value:.6g}" for k, value in enumerate(row))
+            file.write(f"{label:g} {pairs}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "call", [("train", "-q", "data", "model"), ("predict", "-q", "data", "model", "out")]
+)
+def test_nothing_slow_is_imported_to_train_and_to_predict(folder, call):
+    _, names = loaded(*call, numpy=True, folder=folder)
+    assert "dcsvm._core" in names
+    assert names & {name for name in names if name in SLOW} == set()
+    assert (folder / call[-1]).exists()
+
+
+@pytest.mark.parametrize("command", ["train", "predict"])
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_need_no_numpy(command, option):
+    said, names = loaded(command, option, numpy=False)
+    assert not names & {"numpy", "dcsvm._core", *SLOW}
+    assert (dcsvm.__version__ if option == "--version" else "Usage: ") in said

@@ -1,0 +1,141 @@
+"""Options of dcsvm-train that cannot be used: one sentence that names them as they are typed."""
+
+import os
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from dcsvm.cli import train_file
+from dcsvm.cli.train import main
+from dcsvm.problem.option_rules import OptionError
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs the command in an empty folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def training(wavy, write_libsvm):
+    X, y = wavy
+    return write_libsvm(X, y, "train.txt")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
+     ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
+     ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
+    ids=str,
+)  # fmt: skip
+def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.endswith(" --help\n")
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir() == []
+
+
+OUT_OF_RANGE = {
+    "-s": ["-1", "5"], "-t": ["-1", "5", "2.5"], "-d": ["-1", "2147483647", "1e3"],
+    "-g": ["-1", "nan", "inf"], "-r": ["nan", "-inf"], "-c": ["0", "-1", "nan", "inf", "1e999"],
+    "-n": ["0", "-1", "1.5", "nan"], "-p": ["-1", "nan", "inf"], "-b": ["-1", "2"],
+    "-v": ["1", "0", "-3", "99999999999"], "-e": ["0", "-1", "nan", "inf"],
+    "--gap": ["0", "-1", "nan", "inf"], "-m": ["0", "-1", "nan", "inf", "1e10"], "-h": ["2"],
+    "-l": ["-1", "31"], "-k": ["1", "99999999999"], "--sample": ["0", "99999999999"],
+    "--early-level": ["0", "31"], "--seed": ["-1", "99999999999"],
+    "--threads": ["0", "-1", "1025", "99999999999"], "--max-iter": ["0", "9223372036854775808"],
+    "--time-limit": ["0", "-1", "nan", "inf"], "--clustering": ["", "x"], "--model-format": ["x"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [(option, value) for option, values in OUT_OF_RANGE.items() for value in values],
+)
+def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
+    result = run(option, value, "not_read")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert re.match(rf"error: {option}( must be .*, not |: '{value}' is not )", line)
+    assert line.endswith("; see dcsvm-train --help")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["-w1", "0"], "error: -w must be positive and finite, not 0 for class 1;"),
+     (["-w1", "-2", "-w1", "-2"], "error: -w must be positive and finite, not -2 for class 1;"),
+     (["-wnan", "1"], "error: -w is for labels, finite numbers or strings, not nan;"),
+     (["-c", "1e300", "-w1", "1e300"],
+      "error: -w times C must be positive and finite, not inf for class 1;"),
+     (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, not inf for class"),
+     (["-c", "-1", "-w1", "2"], "error: -c must be positive and finite, not -1;"),
+     (["-l", "1", "--early-level", "2"],
+      "error: --early-level must be at most 1, the finest level, not 2;"),
+     (["-l", "0", "--early-level", "2"], "error: --early-level needs levels, and there are none;"),
+     (["-l", "0", "--early"], "error: --early needs levels, and there are none;"),
+     (["-s", "1", "--early"], "error: --early is not for nu_svc, which has no levels;"),
+     (["-s", "2", "-b", "1"], "error: -b is not for one-class, which has no probabilities;"),
+     (["-t", "3", "--gap", "1"], "error: --gap cannot be stated for the kernel sigmoid;"),
+     (["-t", "4", "--clustering", "kmeans"], "error: --clustering kmeans needs features"),
+     (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
+     (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
+     (["--checkpoint", "a", "--resume", "b"], "different folders")],
+    ids=str,
+)  # fmt: skip
+def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
+    result = run(*options, "not_read", "a.model")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--early"], "there is no early level: 1000 rows are solved directly"),
+     (["-l", "1", "-k", "2000", "--early"], "there is no early level"),
+     (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
+     (["-s", "1", "-n", "1"], "nu 1 is infeasible")],
+    ids=str,
+)  # fmt: skip
+def test_values_that_do_not_suit_the_data_are_one_sentence(run, training, options, message):
+    result = run(*options, training, "a.model")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
+    assert os.listdir() == []
+
+
+def test_an_option_that_does_not_suit_the_data_is_named_as_it_is_typed(run, training, monkeypatch):
+    def fails(*_, **__):
+        raise OptionError("cache_mb", "must be at least 12, not 5: 1000 rows need it")
+
+    monkeypatch.setattr(train_file, "train_rows", fails)
+    result = run("-m", 5, training, "a.model")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("error: -m must be at least 12, not 5: 1000 rows need it\n")
+
+
+NOT_A_VALUE = {
+    ("-c", "abc"): "-c: 'abc' is not a number", ("-d", "2.5"): "-d: '2.5' is not a whole number",
+    ("-s", "5"): "-s: '5' is not 0, 1, 2, 3 or 4", ("-b", "yes"): "-b: 'yes' is not 0 or 1",
+    ("-w1", "x"): "-w: 'x' is not a number", ("-c", "-1"): "-c must be positive and finite, not -1",
+    ("--time-limit", "0"): "--time-limit must be positive and finite, not 0",
+    ("--levels", "-1"): "-l must be at least 0, not -1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", NOT_A_VALUE, ids=str)
+def test_the_sentence_names_the_option_and_what_it_must_be(run, arguments):
+    result = run(*arguments, "data")
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {NOT_A_VALUE[arguments]}; see dcsvm-train --help\n"

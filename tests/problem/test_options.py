@@ -1,0 +1,161 @@
+"""TrainOptions: every type and every limit, and which options do not go together."""
+
+import pickle
+import subprocess
+import sys
+from dataclasses import fields
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.options import RULES, TrainOptions, UnknownOption
+
+
+def reason(**options):
+    """Why a value of the last option cannot be used."""
+    with pytest.raises(OptionError) as caught:
+        TrainOptions.of(**options)
+    assert str(caught.value) == f"{caught.value.option} {caught.value.reason}"
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_every_field_has_a_rule_that_its_default_keeps():
+    assert [field.name for field in fields(TrainOptions)] == list(RULES)
+    for name in RULES:
+        assert f" {name}: " in TrainOptions.__doc__
+    assert TrainOptions.of() == TrainOptions()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"C": -1}, "C must be positive and finite, not -1"),
+     ({"C": 0}, "C must be positive and finite, not 0"),
+     ({"C": float("nan")}, "C must be positive and finite, not nan"),
+     ({"C": 10**400}, "C must be positive and finite, not inf"),
+     ({"C": None}, "C must be a number, not None"),
+     ({"C": True}, "C must be a number, not True"),
+     ({"C": np.bool_(True)}, f"C must be a number, not {np.bool_(True)!r}"),
+     ({"C": "1"}, "C must be a number, not '1'"),
+     ({"C": 1 + 2j}, "C must be a number, not (1+2j)"),
+     ({"gamma": "scale"}, "gamma must be a number or None, not 'scale'"),
+     ({"gamma": -1}, "gamma must be at least 0 and finite, not -1"),
+     ({"coef0": float("inf")}, "coef0 must be finite, not inf"),
+     ({"degree": 2.0}, "degree must be a whole number, not 2.0"),
+     ({"degree": 2**31 - 1}, "degree must be at most 2147483646, not 2147483647"),
+     ({"nu": 0}, "nu must be above 0 and at most 1, not 0"),
+     ({"nu": 1.5}, "nu must be above 0 and at most 1, not 1.5"),
+     ({"epsilon": -0.5}, "epsilon must be at least 0 and finite, not -0.5"),
+     ({"tolerance": float("inf")}, "tolerance must be positive and finite, not inf"),
+     ({"gap": 0}, "gap must be positive and finite, not 0"),
+     ({"levels": -1}, "levels must be at least 0, not -1"),
+     ({"levels": 31}, "levels must be at most 30, not 31"),
+     ({"levels": 4.0}, "levels must be a whole number or None, not 4.0"),
+     ({"levels": False}, "levels must be a whole number or None, not False"),
+     ({"early_level": 0}, "early_level must be at least 1, not 0"),
+     ({"branching": 1}, "branching must be at least 2, not 1"),
+     ({"sample": 0}, "sample must be at least 1, not 0"),
+     ({"seed": -1}, "seed must be at least 0, not -1"),
+     ({"seed": None}, "seed must be a whole number, not None"),
+     ({"threads": 0}, "threads must be at least 1, not 0"),
+     ({"threads": 1025}, "threads must be at most 1024, not 1025"),
+     ({"cache_mb": 0}, "cache_mb must be positive and at most 1000000000, not 0"),
+     ({"cache_mb": 2e9}, "cache_mb must be positive and at most 1000000000, not 2e+09"),
+     ({"max_iterations": 0}, "max_iterations must be at least 1 (or -1 for no limit), not 0"),
+     ({"max_iterations": -5}, "max_iterations must be at least 1 (or -1 for no limit), not -5"),
+     ({"bias": 1}, "bias must be True or False, not 1"),
+     ({"early": None}, "early must be True or False, not None"),
+     ({"clustering": "x"}, "clustering must be one of kernel, kmeans, not 'x'"),
+     ({"kernel": 2}, "kernel must be one of linear, polynomial, rbf, sigmoid, precomputed, not 2"),
+     ({"svm_type": []}, "svm_type must be one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr, "
+      "not []")],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_value_is_named_with_what_it_must_be(options, sentence):
+    assert reason(**options) == sentence
+
+
+def test_a_large_value_is_not_shown_whole():
+    assert len(reason(C=np.ones((99, 99)))) < 100
+    assert len(reason(kernel="rbf" * 999)) < 150
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"class_weight": "balanced"},
+      "class_weight must be a dict of label: factor or None, not 'balanced'"),
+     ({"class_weight": {1: 0}}, "class_weight must be positive and finite, not 0 for class 1"),
+     ({"class_weight": {"a": -2}},
+      "class_weight must be positive and finite, not -2 for class 'a'"),
+     ({"class_weight": {2.5: "x"}}, "class_weight must be a number, not 'x' for class 2.5"),
+     ({"class_weight": {None: 1}},
+      "class_weight is for labels, finite numbers or strings, not None"),
+     ({"class_weight": {float("nan"): 1}},
+      "class_weight is for labels, finite numbers or strings, not nan"),
+     ({"C": 1e300, "class_weight": {1: 1e300}},
+      "class_weight times C must be positive and finite, not inf for class 1"),
+     ({"C": -1, "class_weight": {1: 2}}, "C must be positive and finite, not -1")],
+    ids=str,
+)  # fmt: skip
+def test_weights_of_classes_are_blamed_for_what_is_theirs(options, sentence):
+    assert reason(**options) == sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"svm_type": "one_class", "probability": True},
+      "probability is not for one-class, which has no probabilities"),
+     ({"kernel": "precomputed", "clustering": "kmeans"},
+      "clustering kmeans needs features, a precomputed kernel has none"),
+     ({"kernel": "sigmoid", "gap": 0.1}, "gap cannot be stated for the kernel sigmoid"),
+     ({"kernel": "polynomial", "coef0": -1, "gap": 0.1},
+      "gap cannot be stated for the kernel polynomial"),
+     ({"svm_type": "nu_svc", "early": True}, "early is not for nu_svc, which has no levels"),
+     ({"svm_type": "nu_svr", "early_level": 2},
+      "early_level is not for nu_svr, which has no levels"),
+     ({"levels": 0, "early": True}, "early needs levels, and there are none"),
+     ({"levels": 0, "early_level": 1}, "early_level needs levels, and there are none"),
+     ({"levels": 2, "early_level": 3}, "early_level must be at most 2, the finest level, not 3")],
+    ids=str,
+)  # fmt: skip
+def test_options_that_do_not_go_together_are_named(options, sentence):
+    assert reason(**options) == sentence
+
+
+def test_scalars_of_numpy_become_plain():
+    options = TrainOptions(
+        C=np.float32(2), gamma=Fraction(1, 2), levels=np.int8(3), bias=np.bool_(True),
+        kernel=np.str_("linear"), class_weight={np.int64(1): np.float64(2), np.str_("a"): 1},
+        cache_mb=np.float64(100.2), threads=np.uint16(2),
+    )  # fmt: skip
+    values = [options.C, options.gamma, options.levels, options.bias, options.kernel]
+    values += [*options.class_weight, *options.class_weight.values()]
+    values += [options.cache_mb, options.threads]
+    assert values == [2.0, 0.5, 3, True, "linear", 1.0, "a", 2.0, 1.0, 101, 2]
+    assert {type(value) for value in values} == {float, int, bool, str}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("gama", "did you mean 'gamma'?"), ("c", "did you mean 'C'?"), ("tol", "did you mean 'tol"),
+     ("max_iter", "did you mean 'max_iterations'?"), ("xyz", "help(dcsvm.train) lists them")],
+)  # fmt: skip
+def test_an_unknown_option_is_a_type_error_with_a_hint(name, hint):
+    with pytest.raises(UnknownOption) as caught:
+        TrainOptions.of(**{name: 1})
+    assert isinstance(caught.value, TypeError)
+    assert str(caught.value).startswith(f"unknown option {name!r}; {hint}")
+
+
+def test_errors_survive_pickling():
+    for error in (OptionError("C", "is odd"), UnknownOption("gama")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_the_options_are_there_without_numpy():
+    code = "import sys, dcsvm.problem.options; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
