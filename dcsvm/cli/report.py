@@ -103,8 +103,7 @@ def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> No
 
 def worth_of_stopped(report: TrainReport) -> str:
     if report.converged:
-        missing = ", ".join(getattr(report, "missing", []))
-        return f"the model is converged{missing and f'; missing: {missing}'}"
+        return f"the model is converged; missing: {', '.join(report.missing)}"
     if report.violation is None:
         return "the model is that of the last level that was done"
     if report.objective is None:

@@ -15,6 +15,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.machine import default_cache_mb, usable_memory
+from dcsvm.problem.options import OptionError
 
 MB = 1_000_000
 ROW = 64  # bytes for each row
@@ -92,9 +93,10 @@ def plan_memory(
     useful = 3 * rows.nbytes + 4 * largest**2 + threads * (matrices + solver_arrays + scratch)
     used = min(budget, least + useful)
     if rest + used > usable_memory():
-        raise ValueError(
-            f"-m {megabytes} is too much: with {_mb(rows.nbytes)} MB of rows it makes "
-            f"{_mb(rest + used)} MB of memory, and this process may use {_mb(usable_memory())} MB"
+        raise OptionError(
+            "cache_mb",
+            f"is too much at {megabytes} MB: with {_mb(rows.nbytes)} MB of rows it makes "
+            f"{_mb(rest + used)} MB of memory, and this process may use {_mb(usable_memory())} MB",
         )
     scratches = min(MOST_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
     return MemoryPlan(
@@ -114,9 +116,10 @@ def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
     """Bytes; `rest` are those besides, and `least` those that are needed."""
     if megabytes is not None:
         if megabytes * MB < least:
-            raise ValueError(
-                f"-m {megabytes} is too little: {n_rows} rows need {_mb(least)} MB for matrices "
-                "and working copies"
+            raise OptionError(
+                "cache_mb",
+                f"must be at least {_mb(least)}, not {megabytes}: so many MB are needed for "
+                f"matrices and working copies of {n_rows} rows",
             )
         return megabytes * MB
     usable = usable_memory()

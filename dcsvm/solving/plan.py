@@ -50,14 +50,10 @@ def make_plan(
     `expensive_rows` says that computing a kernel row costs many times reading it: level 1 would
     compute more rows than it saves.
     """
-    if branching < 2:
-        raise ValueError(f"branching must be at least 2, not {branching}")
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
         wanted = deepest
     else:
-        if levels < 0:
-            raise ValueError(f"levels must be at least 0, not {levels}")
         deepest = min(levels, _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER))
         wanted = levels
     kept = tuple(range(deepest, 0, -1))

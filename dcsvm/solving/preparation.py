@@ -19,7 +19,7 @@ from dcsvm.machine import default_threads
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.memory import MemoryPlan, plan_memory
@@ -172,5 +172,6 @@ def _plan_of(
         expensive_rows=expensive_rows,
     )
     if options.early and plan.early_level is None:
-        raise ValueError(f"there is no early level: {n_rows} rows are solved directly")
+        why = "have none by default: ask for levels" if options.levels is None else "are too few"
+        raise OptionError("early", f"needs a level, and {n_rows} rows {why}")
     return plan

@@ -265,8 +265,7 @@ def trained_like(monkeypatch):
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [([], "the model is converged"),
-     (["probabilities"], "the model is converged; missing: probabilities"),
+    [(["probabilities"], "the model is converged; missing: probabilities"),
      (["probabilities", "level measurements"],
       "the model is converged; missing: probabilities, level measurements")],
     ids=str,

@@ -102,8 +102,8 @@ def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--early"], "there is no early level: 1000 rows are solved directly"),
-     (["-l", "1", "-k", "2000", "--early"], "there is no early level"),
+    [(["--early"], "--early needs a level, and 1000 rows have none by default: ask for levels"),
+     (["-l", "1", "-k", "2000", "--early"], "--early needs a level, and 1000 rows are too few"),
      (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
      (["-s", "1", "-n", "1"], "nu 1 is infeasible")],
     ids=str,

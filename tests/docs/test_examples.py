@@ -25,9 +25,7 @@ import pytest
 import stand_ins
 from click.testing import CliRunner
 
-import dcsvm
 from dcsvm.cli import predict, train
-from dcsvm.model.parts import ExactModel
 from dcsvm.problem.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,18 +51,7 @@ def options_of(command: click.Command) -> list[click.Option]:
     return [one for one in parameters if isinstance(one, click.Option)]
 
 
-def takes_strings() -> bool:
-    try:
-        dcsvm.train([[0.0], [1.0]], ["no", "yes"], threads=1)
-    except ValueError:
-        return False
-    return True
-
-
 NEEDS = {
-    "measure-levels": lambda: any("--measure-levels" in one.opts for one in options_of(train.main)),
-    "dual-coef": lambda: "dual_coef" in {one.name for one in dataclasses.fields(ExactModel)},
-    "string-labels": takes_strings,
     "svm-train": lambda: shutil.which("svm-train") is not None,
 }
 

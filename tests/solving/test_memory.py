@@ -55,11 +55,14 @@ def test_arrays_of_variables_beyond_the_free_part_come_out_of_the_budget():
     ("how", "sentence"),
     [
         ({"megabytes": 1, "start": [0, 5000], "rows": 5000},
-         "-m 1 is too little: 5000 rows need 22 MB for matrices and working copies"),
+         "cache_mb must be at least 22, not 1: so many MB are needed for matrices and working "
+         "copies of 5000 rows"),
         ({"megabytes": 50, "start": [0, 10**6], "rows": 10**6},
-         "-m 50 is too little: 1000000 rows need 83 MB for matrices and working copies"),
+         "cache_mb must be at least 83, not 50: so many MB are needed for matrices and working "
+         "copies of 1000000 rows"),
         ({"megabytes": 50, "sample": 4000},
-         "-m 50 is too little: 1000 rows need 466 MB for matrices and working copies"),
+         "cache_mb must be at least 466, not 50: so many MB are needed for matrices and working "
+         "copies of 1000 rows"),
     ],
 )  # fmt: skip
 def test_a_budget_that_is_too_small_is_refused(how, sentence):
@@ -74,8 +77,8 @@ def test_a_budget_that_there_is_no_memory_for_is_refused(machine):
     with pytest.raises(ValueError) as error:
         planned(10**5, [0, 10**5], megabytes=900)
     assert str(error.value) == (
-        "-m 900 is too much: with 4 MB of rows it makes 1111 MB of memory, and this process may "
-        "use 1000 MB"
+        "cache_mb is too much at 900 MB: with 4 MB of rows it makes 1111 MB of memory, and this "
+        "process may use 1000 MB"
     )
 
 
@@ -91,7 +94,7 @@ def test_the_default_budget_is_what_the_rows_leave(machine, monkeypatch):
 def test_training_says_what_memory_it_will_use_and_refuses_too_little():
     X = np.random.default_rng(0).random((2000, 3)).astype(np.float32)
     y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
-    with pytest.raises(ValueError, match="-m 3 is too little: 2000 rows need 21 MB"):
+    with pytest.raises(ValueError, match="cache_mb must be at least 21, not 3"):
         train_rows(Rows.from_array(X), y, TrainOptions(cache_mb=3, threads=2))
 
 

@@ -65,12 +65,6 @@ def test_branching_other_than_four_counts_its_own_clusters():
     assert make_plan(3000, 2, 30, None) == Plan((1,), (2,), 1, 30)
 
 
-@pytest.mark.parametrize(("levels", "branching"), [(-1, 4), (2, 1), (2, 0), (None, -3)])
-def test_levels_and_branching_that_make_no_sense_are_refused(levels, branching):
-    with pytest.raises(ValueError, match="must be at least"):
-        make_plan(1000, levels, branching, None)
-
-
 def test_a_plan_describes_itself():
     assert make_plan(10**6, 2, 4, None).describe() == "levels of 16, 4 clusters (early level 2)"
     assert make_plan(10, None, 4, None).describe() == "no levels"
