@@ -33,7 +33,7 @@ preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-n
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench check warnings dist clean
+.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench bench-cases bench-rows check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -103,12 +103,20 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.
 soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
-bench: $(VENV)/bench
+# Against peers: the cases of SUITE, or with SUITE=rows the picture docs/seconds.png.
+bench: bench-$(or $(filter rows,$(SUITE)),cases)
+
+bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/bench.py --data $(DATA) --suite $(SUITE) $(BENCH)
 
+bench-rows: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype
+	@mkdir -p docs
+	$(BIN)/python examples/bench/seconds.py --data $(DATA) --out docs/seconds $(BENCH)
+
 $(VENV)/bench: $(VENV)/ready
-	$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/pip install -q -e '.[bench,plot]'
 	touch $@
 
 check: lint warnings fuzz tsan dist
