@@ -132,6 +132,7 @@ build/warnings/%.o: csrc/%.cc $(wildcard csrc/*/*.h) Makefile
 # what a package index would say of both.
 dist: $(VENV)/ready
 	rm -rf build/dist
+	mkdir -p build
 	$(BIN)/python -m build --outdir build/dist . > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	$(PYTHON) -m venv build/dist/venv
 	build/dist/venv/bin/pip install -q build/dist/*.whl
