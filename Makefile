@@ -34,7 +34,6 @@ fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
 .PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench check warnings dist clean
-.PHONY: bench-cases bench-rows
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -105,6 +104,7 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
 # Against peers: the cases of SUITE, or with SUITE=rows the picture docs/seconds.png.
+.PHONY: bench-cases bench-rows
 bench: bench-$(or $(filter rows,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
