@@ -20,12 +20,13 @@ def verification_seconds(
         from dcsvm import _core
         from dcsvm.data.rows import Rows
         from dcsvm.kernel import kernels
+        from dcsvm.kernel.kernel_rows import KernelRows
     except ImportError:
         return None
     ours = kernels.Kernel(kernels.NAMES[kernel.type], kernel.gamma, kernel.coef0, kernel.degree)
     some, support = rows[:MOST_ROWS], support_rows[:MOST_SUPPORT_ROWS]
     both = Rows.from_array(np.concatenate((some, support)))
-    data = kernels.KernelRows(both, ours, threads, coded=True)  # as in training
+    data = KernelRows(both, ours, threads, coded=True)  # as in training
     targets = np.arange(len(some), dtype=np.int32)
     sources = np.arange(len(some), both.n_samples, dtype=np.int32)
     weights = np.ones(len(support))
