@@ -1,6 +1,7 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
-# Variables: PYTHON, VENV, TESTS (arguments for pytest); for fuzz CLANG, FUZZ (seconds a target);
-# for tsan TSAN_CLANG; for soak SOAK (seconds); for bench DATA, RAW, SUITE, BENCH.
+# Variables: PYTHON, VENV, TESTS (arguments for pytest), JOBS (tests at a time); for fuzz CLANG,
+# FUZZ (seconds a target); for tsan TSAN_CLANG; for soak SOAK (seconds); for bench DATA, RAW, SUITE,
+# BENCH.
 
 PYTHON = python3
 VENV = .venv
@@ -10,13 +11,17 @@ TSAN_CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call archer_of
 FUZZ = 4
 SOAK = 600
 TESTS =
+JOBS = 2
 DATA = bench-data
 RAW = $(DATA)/raw
 SUITE = small
 BENCH =
 
 BIN = $(CURDIR)/$(VENV)/bin
-NATIVE = setup.py pyproject.toml $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.pxd)
+# the tested versions: of what is installed, and of what pip installs for itself to build with
+export PIP_CONSTRAINT = $(CURDIR)/.ci/constraints.txt
+export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
+NATIVE = setup.py pyproject.toml .ci/constraints.txt $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.pxd)
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
 READER = $(wildcard csrc/text/*.cc)
@@ -34,7 +39,7 @@ demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
 
 test: $(VENV)/ready  ## set up, install, run the tests
-	$(BIN)/pytest -q $(TESTS)
+	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(TESTS)
 
 # The package is installed in place: only a change of what is compiled needs a new installation.
 $(VENV)/ready: $(NATIVE)
@@ -45,6 +50,7 @@ $(VENV)/ready: $(NATIVE)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 
 format: $(VENV)/ready
@@ -97,12 +103,21 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.
 soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
-bench: $(VENV)/bench
+# Against peers: the cases of SUITE, or with SUITE=rows the picture docs/seconds.png.
+.PHONY: bench-cases bench-rows
+bench: bench-$(or $(filter rows,$(SUITE)),cases)
+
+bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/bench.py --data $(DATA) --suite $(SUITE) $(BENCH)
 
+bench-rows: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype
+	@mkdir -p docs
+	$(BIN)/python examples/bench/seconds.py --data $(DATA) --out docs/seconds $(BENCH)
+
 $(VENV)/bench: $(VENV)/ready
-	$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/pip install -q -e '.[bench,plot]'
 	touch $@
 
 docs: $(VENV)/docs  ## the manual, into build/docs; a warning is an error
@@ -121,13 +136,17 @@ build/warnings/%.o: csrc/%.cc $(wildcard csrc/*/*.h) Makefile
 	@mkdir -p $(@D)
 	$(CXX) $(STRICT) -Icsrc -c $< -o $@
 
-# The sdist, the wheel built from it, and the commands of the wheel in an environment of its own.
+# The sdist, the wheel built from it, the commands of the wheel in an environment of its own, and
+# what a package index would say of both.
 dist: $(VENV)/ready
 	rm -rf build/dist
+	mkdir -p build
 	$(BIN)/python -m build --outdir build/dist . > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	$(PYTHON) -m venv build/dist/venv
 	build/dist/venv/bin/pip install -q build/dist/*.whl
 	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(CURDIR)/examples/demo.sh
+	build/dist/venv/bin/pip install -q twine
+	build/dist/venv/bin/twine check --strict build/dist/*.whl build/dist/*.tar.gz
 
 clean:
 	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache .hypothesis

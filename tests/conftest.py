@@ -3,6 +3,7 @@
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave the cores to others
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

@@ -85,6 +85,11 @@ def test_sizes():
                 assert count <= MOST_PARAMETERS, f"{path}: {node.name}"
 
 
+def test_every_folder_of_the_package_is_a_package():
+    """Or it would not be installed."""
+    assert all((path.parent / "__init__.py").exists() for path in MODULES)
+
+
 def test_no_tracked_file_is_large():
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
     if listed.returncode != 0:

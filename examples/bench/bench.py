@@ -11,6 +11,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -95,11 +96,20 @@ def prepare(case: Case, data: Path, work: Path) -> Job | None:
 
 
 def attempt(solver, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+    return guarded(solver, setup, lambda: solver.run(job, setup, with_accuracy))
+
+
+def attempt_training(solver, job: Job, setup: Setup) -> Run:
+    """Without the solution."""
+    return guarded(solver, setup, lambda: solver.train(job, setup))
+
+
+def guarded(solver, setup: Setup, work: Callable[[], Run]) -> Run:
     """A run that never raises: what goes wrong in it is its status and message."""
     if shutil.which(solver.program(setup)) is None:
         return Run(solver.name, "missing", message=f"no program {solver.program(setup)}")
     try:
-        return solver.run(job, setup, with_accuracy)
+        return work()
     except Exception as error:
         return Run(solver.name, "failed", message=f"{type(error).__name__}: {error}")
 

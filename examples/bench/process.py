@@ -34,10 +34,9 @@ def run(command: list, timeout: float, threads: int) -> Finished:
     """The command may use `threads` cores."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("stdout", "stderr", "measured")]
-        starter = [sys.executable, "-I", "-S", __file__, paths[2], threads, *command]
         with open(paths[0], "wb") as stdout, open(paths[1], "wb") as stderr:
             process = subprocess.Popen(
-                [str(word) for word in starter],
+                starter(command, threads, paths[2]),
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -50,6 +49,12 @@ def run(command: list, timeout: float, threads: int) -> Finished:
             return Finished(process.returncode, timed_out, *texts)
         measured = json.loads(paths[2].read_text())
         return Finished(measured.pop("code"), False, *texts, **measured)
+
+
+def starter(command: list, threads: int, measured: Path) -> list[str]:
+    """The command line of the small process, which writes what it `measured` as JSON."""
+    words = [sys.executable, "-I", "-S", __file__, measured, threads, *command]
+    return [str(word) for word in words]
 
 
 def wait(process: subprocess.Popen, timeout: float) -> bool:

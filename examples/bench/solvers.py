@@ -2,7 +2,8 @@
 
 dcsvm's time is the training time of its report (reading left out). svm-train's is the whole
 command; a run that reads and stops at once is measured beside it, and the median of those is
-subtracted. For scikit-learn and scikit-learn-intelex only fit() is timed.
+subtracted. For scikit-learn and scikit-learn-intelex only fit() is timed. A solver's `train` times
+it, its `run` also reads the solution and predicts.
 """
 
 import json
@@ -119,19 +120,27 @@ class Dcsvm:
     def program(self, setup: Setup) -> str:
         return setup.dcsvm_train
 
-    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
-        model, report = setup.work / f"{self.name}.model", setup.work / f"{self.name}.json"
+    def train(self, job: Job, setup: Setup) -> Run:
         command = [setup.dcsvm_train, "-q", *solver_options(job.case, setup)]
-        command += ["--threads", setup.threads, "--report", report]
-        command += [*setup.dcsvm_options, *job.case.extra, *self.options, job.train, model]
-        run = Run.of(self.name, setup.run(command), good_codes=(0, 3))
+        command += ["--threads", setup.threads, "--report", self.path(setup, "json")]
+        command += [*setup.dcsvm_options, *job.case.extra, *self.options]
+        finished = setup.run([*command, job.train, self.path(setup, "model")])
+        run = Run.of(self.name, finished, good_codes=(0, 3))
         if run.status == "ok":
-            run.report = json.loads(report.read_text())
+            run.report = json.loads(self.path(setup, "json").read_text())
             run.seconds = run.report["seconds"]["train"]
+        return run
+
+    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+        run, model = self.train(job, setup), self.path(setup, "model")
+        if run.status == "ok":
             run.solution = read_model(model, job.distinct_rows(self.change)[1], self.change)
             if with_accuracy and job.test:
                 predict(run, job, setup, [setup.dcsvm_predict, "-q", job.test, model])
         return run
+
+    def path(self, setup: Setup, kind: str) -> Path:
+        return setup.work / f"{self.name}.{kind}"
 
 
 class SvmTrain:
@@ -140,13 +149,17 @@ class SvmTrain:
     def program(self, setup: Setup) -> str:
         return setup.svm_train
 
-    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
-        model = setup.work / "svm-train.model"
+    def train(self, job: Job, setup: Setup) -> Run:
         options = [setup.svm_train, "-q", *solver_options(job.case, setup)]
-        run = Run.of(self.name, setup.run([*options, job.train, model]))
+        run = Run.of(self.name, setup.run([*options, job.train, setup.work / "svm-train.model"]))
         if run.status == "ok":
             reading = setup.run([*options, "-e", STOP_AT_ONCE, job.train, setup.work / "no.model"])
             run.seconds, run.reading = run.wall, reading.wall or 0.0
+        return run
+
+    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+        run, model = self.train(job, setup), setup.work / "svm-train.model"
+        if run.status == "ok":
             run.solution = read_model(model, job.distinct_rows(self.change)[1], self.change)
             if with_accuracy and job.test:
                 predict(run, job, setup, [setup.svm_predict, job.test, model])
@@ -166,23 +179,31 @@ class Sklearn:
     def program(self, setup: Setup) -> str:
         return setup.python_peers
 
-    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
-        solution = setup.work / f"{self.name}.npz"
+    def train(self, job: Job, setup: Setup, with_accuracy: bool = False) -> Run:
         script = Path(__file__).with_name("fit_sklearn.py")
         spec = json.dumps(self.spec(job, setup, with_accuracy))
-        finished = setup.run([setup.python_peers, script, self.package, spec, solution])
+        command = [setup.python_peers, script, self.package, spec, self.solution(setup)]
+        finished = setup.run(command)
         run = Run.of(self.name, finished)
         if run.status == "ok":
             run.report = json.loads(finished.stdout.splitlines()[-1])
             run.seconds = run.report["seconds"]
-            run.accuracy = run.report.get("accuracy")
-            run.predict_seconds = run.report.get("predict_seconds")
-            with np.load(solution) as saved:
-                known = job.distinct_rows(self.change)[1]
-                run.solution = from_support(saved["support"], saved["coefficients"], known)
         elif "ModuleNotFoundError" in finished.stderr:
             run.status = "missing"
         return run
+
+    def run(self, job: Job, setup: Setup, with_accuracy: bool) -> Run:
+        run = self.train(job, setup, with_accuracy)
+        if run.status == "ok":
+            run.accuracy = run.report.get("accuracy")
+            run.predict_seconds = run.report.get("predict_seconds")
+            with np.load(self.solution(setup)) as saved:
+                known = job.distinct_rows(self.change)[1]
+                run.solution = from_support(saved["support"], saved["coefficients"], known)
+        return run
+
+    def solution(self, setup: Setup) -> Path:
+        return setup.work / f"{self.name}.npz"
 
     def spec(self, job: Job, setup: Setup, with_accuracy: bool) -> dict:
         case, kernel = job.case, job.case.kernel

@@ -75,8 +75,3 @@ class Results:
         """The limit that a cell exceeded, if it did."""
         record = cell.saved(self.folder)
         return record["timeout"] if record and record["status"] == "timeout" else None
-
-    def peak_mb(self, cell: Cell) -> float | None:
-        """The most memory the cell's process had."""
-        record = cell.saved(self.folder)
-        return record and record["peak_mb"]

@@ -16,24 +16,20 @@ from pathlib import Path
 import numpy as np
 
 from dcsvm.kernel.kernels import Kernel
-from paper import problems
+from paper import memory, problems
 from paper.baselines import fitter
 
 
 def fit_and_test(settings: dict, folder: Path) -> dict:
-    """One method on one problem: time, accuracy, and what else the method says."""
+    """One method on one problem: time, accuracy, the memory it adds to that of the rows (a method
+    that is another process says its own), and what else the method says."""
     data = problems.load(settings["problem"], folder)
     options = dict(settings.get("options", {}))
     if settings.get("history"):
         options["evaluate"] = lambda decide: accuracy(decide(data.X_test), data.y_test)
-    fitted = fitter(settings["method"])(
-        data.X,
-        data.y,
-        settings["C"],
-        Kernel(**settings["kernel"]),
-        threads=settings["threads"],
-        **options,
-    )
+    fit, problem = fitter(settings["method"]), (data.X, data.y, settings["C"])
+    kernel, threads = Kernel(**settings["kernel"]), settings["threads"]
+    fitted, added = memory.measured(lambda: fit(*problem, kernel, threads=threads, **options))
     start = time.perf_counter()
     values = fitted.decision_function(data.X_test)
     return {
@@ -43,6 +39,7 @@ def fit_and_test(settings: dict, folder: Path) -> dict:
         "n_rows": len(data.y),
         "n_features": data.X.shape[1],
         "history": fitted.history,
+        "added_mb": added,
         **fitted.facts,
     }
 

@@ -99,7 +99,7 @@ def test_threads_do_not_change_a_bit():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_solution_with_values_left_out_is_optimal(threads):
     rng = np.random.default_rng(8)
-    n = 6000
+    n = 4000
     centers = rng.random((25, 3))
     part = rng.integers(0, 25, n)
     X = (centers[part] + 0.06 * rng.standard_normal((n, 3))).astype(np.float32)

@@ -16,10 +16,11 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 from bench.datasets import prepare  # noqa: E402
-from paper import EXPERIMENTS, fetch, problems, published, run  # noqa: E402
+from paper import EXPERIMENTS, fetch, memory, problems, published, run  # noqa: E402
 from paper.cells import Cell, Results  # noqa: E402
 from paper.experiments import bound, grid, problem  # noqa: E402
 from paper.scales import SCALES  # noqa: E402
+from paper.sections import comparison  # noqa: E402
 
 from dcsvm.kernel.kernels import Kernel  # noqa: E402
 
@@ -173,3 +174,23 @@ def test_the_bound_of_theorem_1_counts_pairs_between_clusters():
     K = np.exp(-0.3 * squares)
     wanted = K[cluster[:, None] != cluster].sum()
     assert bound.between(X, cluster, kernel, 1) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_memory_of_a_method_does_not_count_what_was_there_before():
+    before = np.ones(50_000_000 // 8)
+    before = before[:1000].copy()
+    _, nothing = memory.measured(lambda: before.sum())
+    if nothing is None:
+        pytest.skip("the peak of a process cannot be set back here")
+    _, added = memory.measured(lambda: np.ones(40_000_000 // 8).sum())
+    assert nothing < 10 < 35 < added < 60
+
+
+def test_a_column_that_was_not_measured_is_left_out():
+    heading, lines = ["method", "MB", "s"], [["a", "-", "1"], ["b", "-", "2"]]
+    assert comparison.without_empty("MB", heading, lines) == (
+        ["method", "s"],
+        [["a", "1"], ["b", "2"]],
+    )
+    lines[1][1] = "7"
+    assert comparison.without_empty("MB", heading, lines) == (heading, lines)

@@ -262,18 +262,30 @@ def command(*arguments):
 
 @pytest.fixture(scope="module")
 def slow_file(tmp_path_factory):
-    """A file that trains for long, on a fast machine too: large C on noise."""
+    """A file that trains for long, on a fast machine too: large C on noise. Beside it its first
+    rows, in fewer.tr."""
     X, y = labelled_rows(20_000, 6, seed=7, noise=0.4)
     path = tmp_path_factory.mktemp("slow") / "slow.tr"
-    with open(path, "w", encoding="ascii") as file:
-        for label, row in zip(y, X, strict=True):
-            file.write(
-                f"{label:g} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(row)) + "\n"
-            )
+    lines = [
+        f"{label:g} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(row)) + "\n"
+        for label, row in zip(y, X, strict=True)
+    ]
+    path.write_text("".join(lines), encoding="ascii")
+    path.with_name("fewer.tr").write_text("".join(lines[:6000]), encoding="ascii")
     return path
 
 
 SLOW = ["-c", 5000, "-g", 1, "-e", 1e-5, "-l", 0]
+
+
+def in_training(*arguments):
+    """The command, started and a second into its training."""
+    line = [word for word in command(*arguments) if word != "-q"]
+    started = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    said = started.stderr.readline()
+    assert "no levels" in said, said + started.communicate(timeout=60)[1]
+    time.sleep(1)
+    return started
 
 
 def wait_for(path, seconds=60):
@@ -286,10 +298,7 @@ def wait_for(path, seconds=60):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_writes_what_there_is(slow_file, tmp_path, number):
     model, report = tmp_path / "m", tmp_path / "r"
-    started = subprocess.Popen(
-        command(*SLOW, "--report", report, slow_file, model), stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(2.5)
+    started = in_training(*SLOW, "--report", report, slow_file, model)
     started.send_signal(number)
     said = started.communicate(timeout=60)[1]
     assert started.returncode == 128 + number, said
@@ -301,10 +310,7 @@ def test_a_signal_writes_what_there_is(slow_file, tmp_path, number):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_second_signal_ends_at_once(slow_file, tmp_path):
-    started = subprocess.Popen(
-        command(*SLOW, slow_file, tmp_path / "m"), stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(2.5)
+    started = in_training(*SLOW, slow_file, tmp_path / "m")
     started.send_signal(signal.SIGINT)
     said = started.stderr.readline()
     started.send_signal(signal.SIGTERM)
@@ -357,12 +363,13 @@ def test_a_time_limit_that_is_too_short_gives_no_model(slow_file, tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_command_that_is_killed_goes_on(slow_file, tmp_path):
     folder = tmp_path / "c"
-    both = ["--checkpoint", folder, "--resume", folder, slow_file, tmp_path / "m"]
+    fewer = slow_file.with_name("fewer.tr")
+    both = ["--checkpoint", folder, "--resume", folder, fewer, tmp_path / "m"]
     easy = ["-c", 50, "-g", 1, "-e", 1e-4, "-l", 1, "-q"]
     started = subprocess.Popen(command(*easy, *both))
     wait_for(folder / "state")
     started.kill()
-    started.wait()
+    assert started.wait() == -signal.SIGKILL
     done = subprocess.run(command(*easy, *both), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert load_model(tmp_path / "m").exact.worth.converged is True

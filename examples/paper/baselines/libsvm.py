@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from bench import process
 
 from dcsvm import load_model
 from dcsvm.kernel.kernels import NAMES, Kernel
@@ -31,33 +33,42 @@ def fit(
 ) -> Fitted:
     """Chang and Lin, "LIBSVM" (2011); deterministic, and one thread whatever `threads` says.
 
-    The seconds are those of the command less those of reading the file. The decision values are
-    computed by dcsvm from the model file. Raises FileNotFoundError without svm-train, and
+    Seconds and memory are those of the command less those of reading the file. The decision values
+    are computed by dcsvm from the model file. Raises FileNotFoundError without svm-train, and
     CalledProcessError when it fails.
     """
     command = ["svm-train", "-m", str(default_cache_mb()), "-c", repr(float(C))]
     command += ["-t", str(NAMES.index(kernel.name)), "-g", repr(float(kernel.gamma))]
     command += ["-d", str(kernel.degree), "-r", repr(float(kernel.coef0))]
-    with tempfile.TemporaryDirectory() as folder:
-        rows, path = Path(folder) / "rows", Path(folder) / "model"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows, path = folder / "rows", folder / "model"
         write_rows(rows, X, y)
-        reading, _ = run([*command, "-e", STOP_AT_ONCE, rows, Path(folder) / "none"])
-        seconds, output = run([*command, "-e", repr(tolerance), rows, path])
+        reading, _ = run([*command, "-e", STOP_AT_ONCE, rows, folder / "none"], folder)
+        training, output = run([*command, "-e", repr(tolerance), rows, path], folder)
         model = load_model(path)
     found = re.search(r"^obj = (\S+), rho = (\S+)", output, re.MULTILINE)
     facts = {"objective": float(found[1]), "n_sv": len(model.exact.dual_coef[0])}
+    facts["added_mb"] = max(training["peak_mb"] - reading["peak_mb"], 0.0)
+    seconds = max(training["wall"] - reading["wall"], 0.0)
     sign = model.labels[0]
 
     def decide(rows: np.ndarray) -> np.ndarray:
         return sign * model.decision_function(rows, threads=threads)
 
-    return Fitted(decide, max(seconds - reading, 0.0), facts=facts, model=model)
+    return Fitted(decide, seconds, facts=facts, model=model)
 
 
-def run(command: list) -> tuple[float, str]:
-    start = time.perf_counter()
-    finished = subprocess.run(command, check=True, capture_output=True, text=True)
-    return time.perf_counter() - start, finished.stdout
+def run(command: list, folder: Path) -> tuple[dict, str]:
+    """What was measured, and standard output."""
+    if shutil.which(command[0]) is None:
+        raise FileNotFoundError(f"there is no program {command[0]}")
+    starter = process.starter(command, 1, folder / "measured")
+    finished = subprocess.run(starter, check=True, capture_output=True, text=True)
+    measured = json.loads((folder / "measured").read_text())
+    if measured["code"] != 0:
+        raise subprocess.CalledProcessError(measured["code"], command, stderr=finished.stderr)
+    return measured, finished.stdout
 
 
 def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:

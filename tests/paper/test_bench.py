@@ -1,0 +1,53 @@
+"""The benchmark in examples/bench: it still fits the package, and its table of seconds is whole."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from reference import labelled_rows
+
+BENCH = Path(__file__).resolve().parents[2] / "examples" / "bench"
+
+
+def run(*arguments):
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=BENCH, capture_output=True, text=True, timeout=120)
+
+
+def test_the_bound_of_verification_is_measured():
+    code = (
+        "import numpy as np; from cases import Kernel; from verification import *; "
+        "X = np.eye(50, dtype=np.float32); "
+        "print(verification_seconds(X, X[:20], Kernel(0.5), 1))"
+    )
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert 0 < float(done.stdout) < 10
+
+
+def test_seconds_are_tabled_by_program_and_rows(write_libsvm, tmp_path):
+    X, y = labelled_rows(6000, 3, seed=1)
+    write_libsvm(np.round(X, 3), y, "covtype.tr")
+    absent = ("--svm-train", tmp_path / "none", "--python-peers", tmp_path / "none")
+    out = tmp_path / "seconds"
+    done = run(
+        "seconds.py", "--data", tmp_path, "--out", out, "--rows", "6000,500", "--rounds", 1, *absent
+    )
+    lines = [line.split(",") for line in out.with_suffix(".csv").read_text().splitlines()]
+    table = [line for line in lines if not line[0].startswith("#")]
+    assert table[0] == ["program", "rows", "round", "status", "seconds"]
+    assert [tuple(line[:4]) for line in table[1:]] == [
+        ("svm-train", "500", "1", "missing"),
+        ("sklearnex64", "500", "1", "missing"),
+        ("dcsvm", "500", "1", "ok"),
+        ("early", "500", "1", "failed"),  # too few for clusters
+        ("dcsvm", "6000", "1", "ok"),
+        ("early", "6000", "1", "ok"),
+    ]
+    assert all((float(seconds) > 0) if status == "ok" else not seconds
+               for *_, status, seconds in table[1:])  # fmt: skip
+    if importlib.util.find_spec("matplotlib"):
+        assert done.returncode == 0, done.stderr
+        assert 1000 < out.with_suffix(".png").stat().st_size < 200_000
