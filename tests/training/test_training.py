@@ -432,7 +432,7 @@ def test_a_model_without_an_early_level_says_so(wavy):
             model.predict(X, method=method)
     with pytest.raises(ValueError, match="method must be one of"):
         model.predict(X, method="fast")
-    with pytest.raises(ValueError, match="no early level"):
+    with pytest.raises(ValueError, match="needs a level"):
         train(X[:50], y[:50], levels=None, early=True)
 
 
