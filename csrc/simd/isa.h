@@ -112,4 +112,20 @@ struct Isa {
 
 const Isa& isa();
 
+// The same by the type of the output.
+inline void evaluate(const DenseTile& t, float* out) { isa().dense_f32(t, out); }
+inline void evaluate(const DenseTile& t, double* out) { isa().dense_f64(t, out); }
+inline void evaluate(const ByteTile& t, float* out) { isa().bytes_f32(t, out); }
+inline void evaluate(const ByteTile& t, double* out) { isa().bytes_f64(t, out); }
+inline void evaluate(const SparseTile& t, float* out) { isa().sparse_f32(t, out); }
+inline void evaluate(const SparseTile& t, double* out) { isa().sparse_f64(t, out); }
+inline void add_weighted(const float* const* rows, const double* weight, std::size_t n,
+                         std::size_t lanes, double* sum) {
+  isa().weighted_sum_f32(rows, weight, n, lanes, sum);
+}
+inline void add_weighted(const double* const* rows, const double* weight, std::size_t n,
+                         std::size_t lanes, double* sum) {
+  isa().weighted_sum_f64(rows, weight, n, lanes, sum);
+}
+
 }  // namespace dcsvm

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/kernel_cost.h"
+#include "kernel/kernel_tile.h"
 #include "simd/isa.h"
 
 namespace dcsvm {

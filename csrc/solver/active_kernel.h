@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel/kernel_product.h"
-#include "kernel/kernel_tile.h"
+#include "kernel/row_panels.h"
 #include "kernel/stop.h"
 #include "rows/reach.h"
 #include "solver/row_cache.h"

@@ -5,6 +5,8 @@
 #include <exception>
 #include <numeric>
 
+#include "kernel/kernel_cost.h"
+#include "kernel/row_panels.h"
 #include "kernel/varying_rows.h"
 
 namespace dcsvm {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kernel/kernel_cost.h"
 #include "solver/active_kernel.h"
 #include "solver/active_set.h"
 #include "solver/selection.h"

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
 #include "solver/box_qp.h"
 #include "solver/iterate.h"
 #include "solver/solve_options.h"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
 #include "solver/active_set.h"
 #include "solver/box_qp.h"
 #include "solver/iterate.h"

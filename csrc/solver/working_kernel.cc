@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel/kernel_product.h"
+#include "kernel/kernel_matrix.h"
+#include "simd/isa.h"
 
 namespace dcsvm {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
 
 namespace dcsvm {
 

@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "kernel/kernel_matrix.h"
 #include "kernel/kernel_product.h"
+#include "rows/bytes.h"
 #include "rows/codes.h"
 #include "rows/locality.h"
 #include "solver/cluster_solver.h"
@@ -187,14 +189,14 @@ void check_kernels() {
   }
   Points coded = data.points();
   const CodedColumns columns = find_codes(coded, n_threads);
-  require(!columns.groups.empty(), "codes");
+  require(!columns.codes.empty(), "codes");
   std::vector<float> numeric(data.n * columns.numeric.size());
-  std::vector<std::uint8_t> codes(data.n * columns.groups.size());
+  std::vector<std::uint8_t> codes(data.n * columns.codes.size());
   encode(coded, columns, n_threads, numeric.data(), codes.data());
   coded.dense = numeric.data();
   coded.n_features = columns.numeric.size();
   coded.codes = codes.data();
-  coded.n_codes = columns.groups.size();
+  coded.n_codes = columns.codes.size();
   check_solver(fitted(data, coded, rbf), data, coded, one_large, 1);
 
   Points bytes = data.points();
