@@ -143,8 +143,8 @@ cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
         const double* linear
         const double* lower
         const double* upper
-        const int8_t* group
-        int n_groups
+        const int8_t* sum_of
+        int n_sums
 
     cdef cppclass Optimality:
         double objective

@@ -409,7 +409,7 @@ def share_apart(Points points, const int32_t[::1] order, double squared_distance
 
 
 cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const double[::1] upper,
-                  const int8_t[::1] group, int n_groups, const int32_t[::1] row) except *:
+                  const int8_t[::1] sum_of, int n_sums, const int32_t[::1] row) except *:
     cdef BoxQp qp
     qp.size = linear.shape[0]
     if lower.shape[0] != linear.shape[0] or upper.shape[0] != linear.shape[0]:
@@ -417,15 +417,15 @@ cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const doubl
     qp.linear = &linear[0] if qp.size else NULL
     qp.lower = &lower[0] if qp.size else NULL
     qp.upper = &upper[0] if qp.size else NULL
-    qp.group = NULL
-    qp.n_groups = n_groups
+    qp.sum_of = NULL
+    qp.n_sums = n_sums
     qp.row = NULL
-    if group is not None:
-        if group.shape[0] != linear.shape[0]:
-            raise ValueError("groups do not have one entry per variable")
-        if qp.size and not -1 <= np.min(group) <= np.max(group) < n_groups:
-            raise ValueError(f"groups are not all between -1 and {n_groups - 1}")
-        qp.group = &group[0] if qp.size else NULL
+    if sum_of is not None:
+        if sum_of.shape[0] != linear.shape[0]:
+            raise ValueError("sums do not have one entry per variable")
+        if qp.size and not -1 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
+            raise ValueError(f"sums are not all between -1 and {n_sums - 1}")
+        qp.sum_of = &sum_of[0] if qp.size else NULL
     if row is not None:
         if row.shape[0] != linear.shape[0]:
             raise ValueError("row numbers do not have one entry per variable")

@@ -125,7 +125,7 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
     upper.push_back(data.y[i] > 0 ? C : 0);
     members.push_back(static_cast<std::int32_t>(i));
   }
-  const std::vector<std::int8_t> group(data.n, 0);
+  const std::vector<std::int8_t> sum_of(data.n, 0);
   std::vector<std::int64_t> start{0};
   for (const std::int64_t size : sizes) start.push_back(start.back() + size);
   BoxQp qp;
@@ -133,8 +133,8 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
   qp.linear = data.y.data();
   qp.lower = lower.data();
   qp.upper = upper.data();
-  qp.group = group.data();
-  qp.n_groups = 1;
+  qp.sum_of = sum_of.data();
+  qp.n_sums = 1;
   const std::vector<double> zeros(data.n);
   Solution solution{zeros, zeros, zeros, std::vector<Known>(data.n, Known::nothing), {}};
   ClusterOptions options;
