@@ -10,9 +10,9 @@ namespace dcsvm {
 
 namespace {
 
-// Largest tolerated gamma |x|^2 2^-24 of the product form: the rounding of the dot product and of
-// the norms then moves an RBF value by a few times this, one unit in float32's last place. Twice as
-// much doubles that error, half as much sends more data to the slower difference form.
+// Largest tolerated gamma |x|^2 2^-24 of the product form, that is, gamma |x|^2 up to 1: the
+// rounding of the dot product and of the norms then moves an RBF value by a few times this. Half as
+// much sends more data to the slower difference form, twice as much doubles the error.
 constexpr double product_error = 6e-8;
 constexpr double half_unit = 5.9604644775390625e-8;  // 2^-24, relative rounding of float32
 // Up to this many features RBF takes the difference form, which is the more accurate one and lets

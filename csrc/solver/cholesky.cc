@@ -10,8 +10,8 @@ namespace dcsvm {
 
 namespace {
 constexpr std::size_t block = 32;
-// Blocks below the diagonal (768 rows) from which on threads share them; fewer are done before
-// threads have met.
+// Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
+// that threads wait for each other in every column of blocks.
 constexpr std::int64_t worth_threads = 24;
 }  // namespace
 
