@@ -55,25 +55,31 @@ cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
     const Isa& isa()
 
 
-cdef extern from "kernel/kernel_tile.h" namespace "dcsvm" nogil:
+cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
     cdef struct KernelSetup:
         CKernel kernel
         Form form
         cbool exact_products
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
+    void compute_half_norms(const CPoints&, Form, int, double*) except +
+
+
+cdef extern from "kernel/kernel_cost.h" namespace "dcsvm" nogil:
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
     cbool c_has_expensive_rows "dcsvm::has_expensive_rows"(const KernelSetup&, const CPoints&)
-    void compute_half_norms(const CPoints&, Form, int, double*) except +
 
 
 cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     cdef cppclass CodedColumns:
         vector[int32_t] numeric
-        vector[vector[int32_t]] groups
+        vector[vector[int32_t]] codes
         double cost() const
 
     CodedColumns find_codes(const CPoints&, int) except +
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*, uint8_t*) except +
+
+
+cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
@@ -123,6 +129,9 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
     ProductCount c_kernel_product "dcsvm::kernel_product"(
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision,
         const CReach&, int, double*, const CStop*) except +
+
+
+cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
     void c_kernel_matrix "dcsvm::kernel_matrix"(
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +
 
@@ -134,8 +143,8 @@ cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
         const double* linear
         const double* lower
         const double* upper
-        const int8_t* group
-        int n_groups
+        const int8_t* sum_of
+        int n_sums
 
     cdef cppclass Optimality:
         double objective

@@ -151,10 +151,10 @@ cdef class Points:
         return self.points.n_codes
 
     def encode(self, double worth, size_t memory_bytes, int threads):
-        """Turn groups of exclusive 0/1 columns into codes (csrc/codes.h), in place, where a row
-        pair then costs less than 1/worth of the operations, or small integers into bytes where
-        that costs less still, and the copy takes at most `memory_bytes`. Both sides of a tile must
-        be these points. Returns the bytes of the copy."""
+        """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
+        rows then costs less than 1/worth of the operations; or small integers into bytes where
+        that costs less still. The copy may take `memory_bytes`. Both sides of a tile must be these
+        points. Returns the bytes of the copy, 0 where there is none."""
         cdef CodedColumns columns
         cdef float[:, ::1] numeric
         cdef uint8_t[:, ::1] codes
@@ -169,19 +169,19 @@ cdef class Points:
             self.encode_bytes(threads)
             return size
         size = self.points.n_samples * (sizeof(float) * columns.numeric.size()
-                                        + columns.groups.size())
-        if (columns.cost() * worth > 2.0 * self.points.n_features or columns.groups.size() == 0
+                                        + columns.codes.size())
+        if (columns.cost() * worth > 2.0 * self.points.n_features or columns.codes.size() == 0
                 or size > memory_bytes):
             return 0
         # a column even where there is none, for an address
         rows = np.empty((self.points.n_samples, max(columns.numeric.size(), 1)), dtype=np.float32)
-        row_codes = np.empty((self.points.n_samples, columns.groups.size()), dtype=np.uint8)
+        row_codes = np.empty((self.points.n_samples, columns.codes.size()), dtype=np.uint8)
         numeric, codes = rows, row_codes
         with nogil:
             c_encode(self.points, columns, threads, &numeric[0, 0], &codes[0, 0])
         self.points.dense = &numeric[0, 0]
         self.points.n_features = columns.numeric.size()
-        self.points.n_codes = columns.groups.size()
+        self.points.n_codes = columns.codes.size()
         self.points.codes = &codes[0, 0]
         self.arrays = rows, row_codes
         return size
@@ -219,7 +219,7 @@ cdef class Points:
 
 
 cdef class Setup:
-    """A kernel and the one form its values take in a run (see csrc/kernel.h)."""
+    """A kernel and the one form its values take in a run (see csrc/simd/kernel.h)."""
 
     cdef KernelSetup setup
 
@@ -409,7 +409,7 @@ def share_apart(Points points, const int32_t[::1] order, double squared_distance
 
 
 cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const double[::1] upper,
-                  const int8_t[::1] group, int n_groups, const int32_t[::1] row) except *:
+                  const int8_t[::1] sum_of, int n_sums, const int32_t[::1] row) except *:
     cdef BoxQp qp
     qp.size = linear.shape[0]
     if lower.shape[0] != linear.shape[0] or upper.shape[0] != linear.shape[0]:
@@ -417,15 +417,15 @@ cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const doubl
     qp.linear = &linear[0] if qp.size else NULL
     qp.lower = &lower[0] if qp.size else NULL
     qp.upper = &upper[0] if qp.size else NULL
-    qp.group = NULL
-    qp.n_groups = n_groups
+    qp.sum_of = NULL
+    qp.n_sums = n_sums
     qp.row = NULL
-    if group is not None:
-        if group.shape[0] != linear.shape[0]:
-            raise ValueError("groups do not have one entry per variable")
-        if qp.size and not -1 <= np.min(group) <= np.max(group) < n_groups:
-            raise ValueError(f"groups are not all between -1 and {n_groups - 1}")
-        qp.group = &group[0] if qp.size else NULL
+    if sum_of is not None:
+        if sum_of.shape[0] != linear.shape[0]:
+            raise ValueError("sums do not have one entry per variable")
+        if qp.size and not -1 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
+            raise ValueError(f"sums are not all between -1 and {n_sums - 1}")
+        qp.sum_of = &sum_of[0] if qp.size else NULL
     if row is not None:
         if row.shape[0] != linear.shape[0]:
             raise ValueError("row numbers do not have one entry per variable")

@@ -1,4 +1,4 @@
-"""Typed wrappers of csrc/svmlight_*: text to dense or CSR arrays and back, and CSR to dense.
+"""Typed wrappers of csrc/text: text to dense or CSR arrays and back, and CSR to dense.
 
 Checks shapes, allocates, releases the GIL, calls. Opens no files and decides nothing about the data.
 """
@@ -13,12 +13,17 @@ import mmap
 import numpy as np
 
 
-cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
+cdef extern from "text/text_chunks.h" namespace "dcsvm" nogil:
     cdef cppclass CText "dcsvm::Text":
         size_t n_rows
         size_t n_pairs
         int32_t n_features
 
+    const size_t usual_chunk_bytes
+    CText scan_text(const char*, const char*, int, size_t, cbool) except +
+
+
+cdef extern from "text/text_format.h" namespace "dcsvm" nogil:
     cdef enum class Serials:
         none
         training
@@ -32,13 +37,12 @@ cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
         Serials serials
         size_t prefix_size() const
 
+
+cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
     cdef cppclass CsrTarget[Number]:
         int64_t* indptr
         int32_t* indices
         Number* values
-
-    const size_t kChunkBytes
-    CText scan_text(const char*, const char*, int, size_t, cbool) except +
 
 
 cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
@@ -130,7 +134,7 @@ class ParseError(ValueError):
 
 
 def _is_mapped(data):
-    """Whether these bytes are those of a mapped file, or of a part of it."""
+    """Whether these bytes are a mapped file, or a part of one."""
     while isinstance(data, memoryview):
         data = data.obj
     return isinstance(data, mmap.mmap)
@@ -145,11 +149,11 @@ cdef class Text:
     """LIBSVM text, in any contiguous buffer of bytes, of which only the extent is known so far.
 
     `n_rows` rows, at most `n_pairs` values and, if the text is well formed, `n_features` features.
-    On each line stand `n_prefix` numbers, called `prefix_name` in errors, before the features.
-    Lines are counted from `first_line`. A `lenient` text may have what LIBSVM's reader drops or
-    reads in its own way. `serials` is for text of a precomputed kernel, where a serial number, the
-    last of the prefix, and all kernel values are on each line: "training" serial numbers are those
-    of columns, "any" are not looked at. Its methods raise ParseError for malformed text.
+    Each line has `n_prefix` numbers, called `prefix_name` in errors, before the features. Lines are
+    counted from `first_line`. A `lenient` text may have what LIBSVM's reader drops or reads
+    differently. `serials` is for text of a precomputed kernel, where each line has a serial number,
+    the last of the prefix, and all kernel values: "training" serial numbers are those of columns,
+    "any" are not looked at. Its methods raise ParseError for malformed text.
     """
 
     cdef CText text
@@ -173,7 +177,7 @@ cdef class Text:
         self.format.serials = SERIALS[serials]
         cdef cbool mapped = _is_mapped(data.base)
         with nogil:
-            self.text = move(scan_text(begin, end, threads, kChunkBytes, mapped))
+            self.text = move(scan_text(begin, end, threads, usual_chunk_bytes, mapped))
 
     @property
     def n_rows(self):
@@ -206,7 +210,7 @@ cdef class Text:
 
     def csr(self, *, cbool float64=False):
         """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,
-        n_features); values are beyond neither and never zero."""
+        n_features); no array is longer than it has to be, and values are never zero."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef int64_t[::1] indptr = np.empty(self.n_rows + 1, np.int64)
         cdef int32_t[::1] indices = np.empty(self.n_pairs, np.int32)
@@ -236,7 +240,7 @@ cdef class Text:
 
 
 def _first(array, n):
-    """The first n elements, without what lies behind them where that is much."""
+    """The first n elements; as a copy where the rest is large, so that it can be freed."""
     return array[:n] if 2 * n >= len(array) else array[:n].copy()
 
 

@@ -1,46 +1,34 @@
 #include "kernel/kernel_product.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
+
+#include "kernel/kernel_cost.h"
+#include "kernel/kernel_tile.h"
+#include "simd/isa.h"
 
 namespace dcsvm {
 
 namespace {
 
+// Sources whose kernel values with a block of lanes are computed before they are summed: their tile
+// (64 x 128 floats, 32 KiB) stays in the first-level cache, and boxes around as many rows are
+// small.
 constexpr std::size_t source_block = 64;
-// Kernel values below which starting threads costs more than it saves.
-constexpr std::size_t worth_threads = 100000;
-
-bool worthwhile(int n_threads, const RowList& targets, const RowList& sources) {
-  return n_threads > 1 && targets.size * sources.size >= worth_threads;
-}
-
-// The same rows with an index, which is put into `numbers` where there is none.
-RowList indexed(const RowList& rows, std::vector<std::int32_t>& numbers) {
-  if (rows.index) return rows;
-  numbers.resize(rows.size);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return {rows.points, numbers.data(), rows.size};
-}
-
-RowList slice(const RowList& rows, std::size_t begin, std::size_t end) {
-  return {rows.points, rows.index + begin, std::min(end, rows.size) - begin};
-}
 
 bool can_skip(const KernelSetup& setup, const Reach& reach) {
   return reach.is_finite() && setup.form == Form::difference;
 }
 
-// A weight in CSR form with the place of its source in a block of sources.
+// A weight of W with the place of its source in a block of sources.
 struct PlacedWeight {
   std::int32_t column;
   std::uint32_t place;
   double value;
 };
 
-// The weights by column inside each block of sources, where a column's sources stay in order: so
-// the sum of a column is kept in registers for a whole block.
+// The weights sorted by column inside each block of sources, sources of a column in order: the sum
+// of a column then stays in registers for a whole block.
 std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_sources) {
   std::vector<PlacedWeight> sorted;
   for (std::size_t first = 0; first < n_sources; first += source_block) {
@@ -56,7 +44,7 @@ std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_source
   return sorted;
 }
 
-// Rows with their boxes, 64 at a time, and their weights.
+// The sources of a product with their weights, and boxes around blocks of them.
 struct Sources {
   Sources(const KernelSetup& setup, const RowList& list, const SourceWeights& w, const Reach& r)
       : points(*list.points), rows(indexed(list, numbers)), weights(w), reach(r) {
@@ -68,12 +56,12 @@ struct Sources {
   std::vector<std::int32_t> numbers;
   RowList rows;
   SourceWeights weights;
-  std::vector<PlacedWeight> placed;  // the same, where they are in CSR form
+  std::vector<PlacedWeight> placed;  // the same by column; only for weights in CSR form
   Reach reach;
-  Boxes boxes;  // empty: none are left out
+  Boxes boxes;  // empty: nothing is left out
 };
 
-// Per-thread state of a product: one block of lanes against all sources.
+// Per-thread state of a product: blocks of lanes, one at a time, against all sources.
 template <class Real>
 class LaneProduct {
  public:
@@ -82,7 +70,7 @@ class LaneProduct {
         sources_(sources),
         tile_(source_block * panels_per_block(setup) * panel_rows) {}
 
-  // sums[column * n_lanes + lane] += the product, for lanes of whole panels.
+  // sums[column * n_lanes + lane] += the product, for whole panels of lanes.
   void add(const RowPanels& lanes, std::size_t first_panel, std::size_t n_panels,
            const Boxes& boxes, std::size_t box, double* sums) {
     scratch_.select(setup_, lanes, first_panel, n_panels);
@@ -106,6 +94,7 @@ class LaneProduct {
   const ProductCount& count() const { return count_; }
 
  private:
+  // Collects the sources of a block that are not provably out of reach of a box of lanes.
   void find_near(const Boxes& boxes, std::size_t box, std::size_t first, std::size_t n) {
     near_.clear();
     queries_.clear();
@@ -126,31 +115,24 @@ class LaneProduct {
     }
   }
 
-  void sum(const Real* const* rows, const double* weights, std::size_t n, double* sums) const {
-    if constexpr (sizeof(Real) == sizeof(float)) {
-      isa().weighted_sum_f32(rows, weights, n, n_lanes_, sums);
-    } else {
-      isa().weighted_sum_f64(rows, weights, n, n_lanes_, sums);
-    }
-  }
-
+  // Adds the tile times the weights of its sources, one each.
   void add_column(double* sums) const {
     const Real* rows[source_block];
-    double values[source_block];
+    double weights[source_block];
     for (std::size_t k = 0; k < near_.size(); ++k) {
       rows[k] = tile_.data() + k * n_lanes_;
-      values[k] = sources_.weights.values[near_[k]];
+      weights[k] = sources_.weights.values[near_[k]];
     }
-    sum(rows, values, near_.size(), sums);
+    add_weighted(rows, weights, near_.size(), n_lanes_, sums);
   }
 
-  // For the n sources from `first`.
+  // The same with several columns, for the n sources from `first` on.
   void add_columns(std::size_t first, std::size_t n, double* sums) const {
     const Real* tile_row[source_block] = {};  // null: out of reach
     for (std::size_t k = 0; k < near_.size(); ++k)
       tile_row[near_[k] - first] = tile_.data() + k * n_lanes_;
     const Real* rows[source_block];
-    double values[source_block];
+    double weights[source_block];
     const std::int64_t* indptr = sources_.weights.indptr;
     const PlacedWeight* w = sources_.placed.data() + indptr[first];
     const PlacedWeight* end = sources_.placed.data() + indptr[first + n];
@@ -160,9 +142,10 @@ class LaneProduct {
       for (; w != end && w->column == column && count < source_block; ++w) {
         if (!tile_row[w->place]) continue;
         rows[count] = tile_row[w->place];
-        values[count++] = w->value;
+        weights[count++] = w->value;
       }
-      sum(rows, values, count, sums + static_cast<std::size_t>(column) * n_lanes_);
+      add_weighted(rows, weights, count, n_lanes_,
+                   sums + static_cast<std::size_t>(column) * n_lanes_);
     }
   }
 
@@ -171,7 +154,7 @@ class LaneProduct {
   TileScratch scratch_;
   std::vector<Real> tile_;
   std::size_t n_lanes_ = 0;
-  std::vector<std::size_t> near_;      // places in the sources
+  std::vector<std::size_t> near_;      // sources not left out of this tile
   std::vector<std::int32_t> queries_;  // their rows
   ProductCount count_;
 };
@@ -187,7 +170,8 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   const std::size_t n_columns = weights.n_columns;
   const auto n_blocks = static_cast<std::int64_t>((targets.size + block - 1) / block);
   ProductCount count;
-#pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, source_list))
+#pragma omp parallel num_threads( \
+        n_threads) if (threads_pay(n_threads, targets.size * source_list.size))
   {
     LaneProduct<Real> one(setup, sources);
     std::vector<double> sums;
@@ -197,7 +181,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
       stopped = stopped || (stop && stop->is_requested());
       if (stopped) continue;
       const std::size_t begin = static_cast<std::size_t>(b) * block;
-      const RowPanels lanes(setup, slice(target_rows, begin, begin + block));
+      const RowPanels lanes(setup, target_rows.slice(begin, begin + block));
       const std::size_t n_lanes = lanes.n_panels() * panel_rows;
       Boxes box;
       if (!sources.boxes.empty())
@@ -255,40 +239,6 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
     count.add(one.count());
   }
   return count;
-}
-
-// Where rows are expensive to pack, lanes are the fewer ones: a value is the same bits either way
-// round.
-void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                   int n_threads, float* out) {
-  const bool swapped = targets.size < sources.size && has_expensive_rows(setup, *targets.points);
-  std::vector<std::int32_t> few_numbers, many_numbers;
-  const RowList few = indexed(swapped ? targets : sources, few_numbers),
-                many = indexed(swapped ? sources : targets, many_numbers);
-  const auto n_blocks = static_cast<std::int64_t>((few.size + panel_rows - 1) / panel_rows);
-#pragma omp parallel num_threads(n_threads) if (worthwhile(n_threads, targets, sources))
-  {
-    TileScratch scratch;
-    float tile[panel_rows * panel_rows];
-#pragma omp for schedule(dynamic)
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      const std::size_t begin = static_cast<std::size_t>(b) * panel_rows;
-      const RowPanels lanes(setup, slice(few, begin, begin + panel_rows));
-      scratch.select(setup, lanes, 0, 1);
-      for (std::size_t first = 0; first < many.size; first += panel_rows) {
-        const std::size_t n = std::min(panel_rows, many.size - first);
-        scratch.rows(*many.points, many.index + first, n, tile, panel_rows);
-        for (std::size_t lane = 0; swapped && lane < lanes.size(); ++lane) {
-          float* to = out + (begin + lane) * sources.size + first;
-          for (std::size_t i = 0; i < n; ++i) to[i] = tile[i * panel_rows + lane];
-        }
-        for (std::size_t i = 0; !swapped && i < n; ++i) {
-          std::copy_n(tile + i * panel_rows, lanes.size(),
-                      out + (first + i) * sources.size + begin);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace dcsvm

@@ -2,21 +2,23 @@
 //
 // It is the gradient of a warm start, the check of the optimality conditions over all rows, the
 // assignment step of two-step kernel k-means (W = weighted cluster indicators) and every decision
-// value. Sums are taken in float64 in the order of the sources, one target's by one thread, so
-// the result does not depend on the number of threads.
+// value. Sums are taken in float64 in the order of the sources, each by one thread, so the result
+// does not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
+#include "kernel/row_panels.h"
 #include "kernel/stop.h"
+#include "rows/points.h"
 #include "rows/reach.h"
 
 namespace dcsvm {
 
-// One row of weights per source, in CSR form: n_columns sums are taken for every target.
+// W: one row of weights per source, in CSR form. Every target gets n_columns sums.
 struct SourceWeights {
   std::size_t n_columns = 1;
   const std::int64_t* indptr = nullptr;  // null: exactly one weight per source, in column 0
@@ -30,7 +32,7 @@ enum class Precision { single_tiles, double_tiles };
 struct ProductCount {
   std::int64_t evaluated = 0;
   std::int64_t skipped = 0;
-  bool complete = true;  // false: it was stopped, and what it gives is of no use
+  bool complete = true;  // false: it was stopped, and the output is of no use
 
   void add(const ProductCount& other) {
     evaluated += other.evaluated;
@@ -39,26 +41,23 @@ struct ProductCount {
   }
 };
 
-// out is n_targets x n_columns, overwritten. What is left out changes no entry by more than
-// reach.value times the sum of its column's |weights|. Only the difference form leaves anything
-// out; it finds most to leave out where neighbours in both lists are near.
+// out is n_targets x n_columns, overwritten. Only the difference form leaves out kernel values of
+// rows out of reach, which changes no entry by more than reach.value times the sum of its column's
+// |weights|. It finds most of them where rows that follow each other in a list are near.
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
                             Precision precision, const Reach& reach, int n_threads, double* out,
                             const Stop* stop = nullptr);
 
-// The same for lanes that are packed already, one weight a source: sums[lane] += the product.
-// `boxes` are those of the lanes' blocks, see lane_boxes(); empty where the reach is infinite.
+// The same for targets that are packed already, with one weight per source and in float32 tiles:
+// sums[lane] += the product. `boxes` are the lane_boxes() of the same rows and reach.
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
                          const RowList& sources, const double* weights, const Reach& reach,
                          int n_threads, double* sums);
 
-// Boxes of the blocks of lanes that add_product() takes together, of rows of points.
+// Boxes around the blocks of lanes that add_product() takes together; empty where it leaves out
+// nothing.
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,
                  const std::vector<std::int32_t>& rows, const Reach& reach);
-
-// out is n_targets x n_sources, float32 values of K.
-void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                   int n_threads, float* out);
 
 }  // namespace dcsvm

@@ -1,5 +1,6 @@
-// A wish to end early: made by another thread, or by a deadline that has passed. Looked at where
-// work can end without leaving anything half done.
+// A request to end early, made by another thread or by a deadline that has passed.
+//
+// It is polled where work can end without leaving anything half done.
 #pragma once
 
 #include <atomic>

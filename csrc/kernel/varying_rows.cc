@@ -1,6 +1,6 @@
 #include "kernel/varying_rows.h"
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
 
 namespace dcsvm {
 
@@ -8,12 +8,12 @@ namespace {
 
 // Columns of a row-major matrix that are not the same in all rows.
 template <class Value>
-std::vector<std::size_t> varying(const Value* values, std::size_t n_columns, const RowList& rows) {
+std::vector<std::size_t> varying(const Value* matrix, std::size_t n_columns, const RowList& rows) {
   std::vector<std::size_t> open(n_columns), found;
   for (std::size_t k = 0; k < n_columns; ++k) open[k] = k;
-  const Value* first = values + rows[0] * n_columns;
+  const Value* first = matrix + rows[0] * n_columns;
   for (std::size_t i = 0; i < rows.size; ++i) {
-    const Value* x = values + rows[i] * n_columns;
+    const Value* x = matrix + rows[i] * n_columns;
     std::size_t kept = 0;
     for (const std::size_t k : open) {
       if (x[k] == first[k]) {

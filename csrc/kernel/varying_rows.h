@@ -1,5 +1,7 @@
-// A copy of some rows without the features and codes that are the same in all of them: these add
-// nothing to a distance, and the rows of an independent group have many.
+// A copy of some rows without the features and codes that are the same in all of them.
+//
+// They add nothing to a distance, and a group of rows or a cluster has many of them. Up to
+// chain_length features (isa.h) kernel values stay the same bits.
 #pragma once
 
 #include <cstddef>

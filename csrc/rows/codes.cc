@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
-
-#include "simd/byte_dots.h"
+#include <cstddef>
 
 namespace dcsvm {
 
 namespace {
 
+constexpr std::size_t columns_of_code = 254;  // at most: codes 0 to 253; no_code and its lane twin
+// What the search may cost: the table of column pairs takes 16 MiB, the comparisons a few seconds.
 constexpr std::size_t most_columns = 4096;
-constexpr std::size_t largest_group = 254;  // codes 0 to 253
-constexpr double most_comparisons = 1e9;    // pairs of ones looked at, over all rows
-constexpr std::size_t fewest_byte_features = 16, most_byte_features = 8192;  // sums below 2^30
+constexpr double most_comparisons = 1e9;  // pairs of ones in a row, over all rows
 
 enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 
-// Calls visit(thread's accumulator, row) over all rows, an accumulator for each fixed part of them.
+// Calls visit(accumulator, row) for all rows, which are cut into fixed parts with an accumulator
+// each: the result does not depend on the threads.
 template <class Accumulator, class Visit>
 std::vector<Accumulator> over_rows(const Points& points, int n_threads, const Accumulator& empty,
                                    Visit visit) {
@@ -59,8 +58,8 @@ Columns classify(const Points& points, int n_threads) {
   return all;
 }
 
-// together[a * n + b], a < b: some row has both columns set. One table for all threads, which only
-// ever set entries: it may be large.
+// together[a * n + b], a < b: some row has both columns set. One table for all threads, since it
+// may be large; they only set entries.
 std::vector<std::atomic<bool>> set_together(const Points& points,
                                             const std::vector<std::int32_t>& columns,
                                             int n_threads) {
@@ -80,6 +79,30 @@ std::vector<std::atomic<bool>> set_together(const Points& points,
   return together;
 }
 
+// Assigns columns greedily, in their order, to codes: each to the latest that has no column set
+// together with it, since neighbouring columns usually belong together.
+std::vector<std::vector<std::size_t>> assign_codes(const std::vector<std::atomic<bool>>& together,
+                                                   std::size_t n) {
+  std::vector<std::vector<std::size_t>> codes;
+  for (std::size_t b = 0; b < n; ++b) {
+    const auto fits = [&together, n, b](const std::vector<std::size_t>& code) {
+      return code.size() < columns_of_code &&
+             std::none_of(
+                 code.begin(), code.end(),
+                 [&](std::size_t a) {
+                   return together[a * n + b].load(std::memory_order_relaxed);
+                 });
+    };
+    const auto found = std::find_if(codes.rbegin(), codes.rend(), fits);
+    if (found == codes.rend()) {
+      codes.push_back({b});
+    } else {
+      found->push_back(b);
+    }
+  }
+  return codes;
+}
+
 }  // namespace
 
 CodedColumns find_codes(const Points& points, int n_threads) {
@@ -93,33 +116,14 @@ CodedColumns find_codes(const Points& points, int n_threads) {
   if (candidates.size() > most_columns || columns.comparisons > most_comparisons) {
     result.numeric.insert(result.numeric.end(), candidates.begin(), candidates.end());
   } else {
-    const std::size_t n = candidates.size();
     const std::vector<std::atomic<bool>> together = set_together(points, candidates, n_threads);
-    std::vector<std::vector<std::size_t>> groups;
-    for (std::size_t b = 0; b < n; ++b) {
-      const auto fits = [&together, n, b](const std::vector<std::size_t>& group) {
-        return group.size() < largest_group &&
-               std::none_of(
-                   group.begin(), group.end(),
-                   [&](std::size_t a) {
-                     return together[a * n + b].load(std::memory_order_relaxed);
-                   });
-      };
-      // neighbouring columns usually belong together: the latest group first
-      const auto found = std::find_if(groups.rbegin(), groups.rend(), fits);
-      if (found == groups.rend()) {
-        groups.push_back({b});
-      } else {
-        found->push_back(b);
-      }
-    }
-    for (const std::vector<std::size_t>& group : groups) {
-      if (group.size() == 1) {
-        result.numeric.push_back(candidates[group[0]]);
+    for (const std::vector<std::size_t>& code : assign_codes(together, candidates.size())) {
+      if (code.size() == 1) {
+        result.numeric.push_back(candidates[code[0]]);
         continue;
       }
-      result.groups.emplace_back();
-      for (const std::size_t a : group) result.groups.back().push_back(candidates[a]);
+      result.codes.emplace_back();
+      for (const std::size_t a : code) result.codes.back().push_back(candidates[a]);
     }
   }
   std::sort(result.numeric.begin(), result.numeric.end());
@@ -128,7 +132,7 @@ CodedColumns find_codes(const Points& points, int n_threads) {
 
 void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
             std::uint8_t* codes) {
-  const std::size_t n_numeric = columns.numeric.size(), n_groups = columns.groups.size();
+  const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();
   const auto n = static_cast<std::int64_t>(points.n_samples);
 #pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
   for (std::int64_t i = 0; i < n; ++i) {
@@ -136,47 +140,14 @@ void encode(const Points& points, const CodedColumns& columns, int n_threads, fl
     const float* row = points.dense + at * points.n_features;
     for (std::size_t k = 0; k < n_numeric; ++k)
       numeric[at * n_numeric + k] = row[columns.numeric[k]];
-    for (std::size_t g = 0; g < n_groups; ++g) {
-      const std::vector<std::int32_t>& group = columns.groups[g];
+    for (std::size_t c = 0; c < n_codes; ++c) {
+      const std::vector<std::int32_t>& members = columns.codes[c];
       std::uint8_t code = no_code;
-      for (std::size_t k = 0; k < group.size(); ++k) {
-        if (row[group[k]] != 0.0f) code = static_cast<std::uint8_t>(k);
+      for (std::size_t k = 0; k < members.size(); ++k) {
+        if (row[members[k]] != 0.0f) code = static_cast<std::uint8_t>(k);
       }
-      codes[at * n_groups + g] = code;
+      codes[at * n_codes + c] = code;
     }
-  }
-}
-
-bool are_bytes(const Points& points, int n_threads) {
-  if (!byte_dots() || points.n_features < fewest_byte_features ||
-      points.n_features > most_byte_features)
-    return false;
-  const std::size_t d = points.n_features;
-  const auto parts =
-      over_rows(points, n_threads, std::uint8_t{1}, [d](std::uint8_t& all, const float* row) {
-        for (std::size_t k = 0; all && k < d; ++k) {
-          // outside the range the conversion would be undefined
-          all = row[k] >= 0.0f && row[k] <= 255.0f &&
-                row[k] == static_cast<float>(static_cast<std::int32_t>(row[k]));
-        }
-      });
-  return std::find(parts.begin(), parts.end(), 0) == parts.end();
-}
-
-void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
-  const std::size_t d = points.n_features, stride = points.byte_row_size();
-  const auto n = static_cast<std::int64_t>(points.n_samples);
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float* row = points.dense + static_cast<std::size_t>(i) * d;
-    std::uint8_t* to = out + static_cast<std::size_t>(i) * stride;
-    std::int32_t sum = 0;
-    for (std::size_t k = 0; k < d; ++k) {
-      to[k] = static_cast<std::uint8_t>(row[k]);
-      sum += to[k];
-    }
-    std::fill(to + d, to + stride, std::uint8_t{0});
-    sums[i] = sum;
   }
 }
 

@@ -1,8 +1,9 @@
-// Which rows are provably far from each other: a box tree over dense points.
+// Groups: independent rows, provably far apart.
 //
-// A node is a box around some rows; the distance of two boxes is a lower bound of the distance of
-// their rows. Rows of different groups are further apart than a given distance, so that an RBF
-// kernel value between them is below a known bound and need never be computed.
+// Rows of different groups are further apart than a given distance, so that an RBF kernel value
+// between them is below a known bound and need never be computed. Groups are the connected
+// components of the leaves of a box tree; the proof is by boxes, so rows that are far apart may
+// still be in one group.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct Groups {
 
 // Groups of dense points such that |x - z|^2 >= squared_distance for rows of different groups.
 // Groups of fewer than smallest_group rows are put together. One group when nothing is that far.
-// The tree takes at most memory_bytes: with fewer boxes than it would have, less is found.
+// The tree takes at most memory_bytes: with fewer boxes than it would have, fewer groups are found.
 Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
                    std::size_t memory_bytes, int n_threads);
 

@@ -1,12 +1,15 @@
-// Non-owning views of the rows of a data set: dense float32 (row-major), CSR, or of a precomputed
-// kernel matrix.
+// Non-owning views of the rows of a data set: dense float32 (row-major), CSR, or rows of a
+// precomputed kernel matrix.
 //
-// Rows are float32 because the files and the kernel tiles are; squared norms are float64. What a
-// row means (scaling, labels, order) is none of this file's business.
+// Rows are float32, as in the files and the kernel tiles; squared norms are float64. Scaling,
+// labels and the meaning of an order are not known here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 namespace dcsvm {
 
@@ -17,16 +20,16 @@ struct Points {
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
-  const double* half_norms = nullptr;  // see compute_half_norms() in kernel_tile.h
+  const double* half_norms = nullptr;  // see compute_half_norms() in kernel_setup.h
   // dense rows only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes
   std::size_t n_codes = 0;
   const std::uint8_t* codes = nullptr;
-  // dense rows whose features are all integers from 0 to 255, once more: n_samples x
-  // byte_row_size(), zeros behind the features, and the sum of each row
+  // dense rows whose features are all integers from 0 to 255, a second time as bytes (bytes.h):
+  // n_samples x byte_row_size(), zeros after the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
-  // precomputed kernel: `dense` are rows of the kernel matrix, null where they are not known, and
-  // the values with row i are in column columns[i] of other rows; null for rows not trained on
+  // precomputed kernel: `dense` has rows of the kernel matrix, or is null where they are not known;
+  // kernel values with row i are in column columns[i] of other rows; null for rows not trained on
   const std::int32_t* columns = nullptr;
 
   std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
@@ -42,6 +45,18 @@ struct RowList {
   std::size_t operator[](std::size_t i) const {
     return index ? static_cast<std::size_t>(index[i]) : i;
   }
+  // Those from `begin` to before `end`, or to the last. Only with an index.
+  RowList slice(std::size_t begin, std::size_t end) const {
+    return {points, index + begin, std::min(end, size) - begin};
+  }
 };
+
+// The same rows with an index, which is written to `numbers` where there is none.
+inline RowList indexed(const RowList& rows, std::vector<std::int32_t>& numbers) {
+  if (rows.index) return rows;
+  numbers.resize(rows.size);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return {rows.points, numbers.data(), rows.size};
+}
 
 }  // namespace dcsvm

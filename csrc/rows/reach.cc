@@ -13,7 +13,7 @@ namespace {
 constexpr double outward = 1e-9;
 constexpr std::int16_t mixed = -1;
 
-// Squared distance of two codes of one group of columns.
+// Squared distance that two values of one code add.
 double code_distance(std::int16_t a, std::int16_t b) {
   if (a == b) return 0;
   return a == no_code || b == no_code ? 1 : 2;

@@ -1,7 +1,8 @@
 // Which rows are provably out of each other's reach, by boxes around consecutive rows.
 //
 // Where rows are ordered so that neighbours are near (locality.h), most pairs of boxes are far
-// apart when an RBF kernel is narrow, and their kernel values need not be computed.
+// apart when an RBF kernel is narrow, and their kernel values need not be computed. Bounds are in
+// float64 and rounded outwards: what is left out is certain, what could be is not always found.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ struct Reach {
   bool is_finite() const { return squared_distance < std::numeric_limits<double>::infinity(); }
 };
 
-// Boxes around blocks of `block_rows` consecutive rows of a list of dense points; a code counts
-// where all rows of a block have the same. Distances are rounded outwards.
+// Boxes around blocks of `block_rows` consecutive rows of a list of dense points. A code counts
+// where all rows of a block have the same value.
 class Boxes {
  public:
   Boxes() = default;
@@ -44,12 +45,12 @@ class Boxes {
   const float* high(std::size_t block) const { return low(block) + d_; }
 
   std::size_t d_ = 0, n_codes_ = 0;
-  std::vector<float> extents_;       // lowest and highest of each feature, block by block
+  std::vector<float> extents_;       // of each block, the lowest of each feature, then the highest
   std::vector<std::int16_t> codes_;  // of each block, or `mixed`
 };
 
-// Part of the pairs of some rows (at most n_tried, evenly spaced) and blocks of rows, both in the
-// given order, that are at least that far apart by the blocks' boxes.
+// Of the pairs of a row (at most n_tried of them, evenly spaced) and a block of rows, both in the
+// given order, the share that is at least that far apart by the block's box.
 double share_apart(const RowList& rows, double squared_distance, std::size_t n_tried,
                    int n_threads);
 

@@ -5,7 +5,7 @@
 
 namespace dcsvm {
 
-// Follows every cycle of the permutation with one row set aside.
+// Follows each cycle of the permutation, with one row set aside.
 void reorder_rows(float* rows, std::size_t n_features, const std::int32_t* order,
                   std::size_t n_rows) {
   std::vector<bool> is_done(n_rows, false);

@@ -1,4 +1,4 @@
-// Rows put in another order where they are: a copy would take as much memory again.
+// Rows reordered in place: a copy would take as much memory again.
 #pragma once
 
 #include <cstddef>

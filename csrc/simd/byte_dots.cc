@@ -1,4 +1,5 @@
-// Run-time dispatch: see byte_dots.h.
+// Compiles byte_dots_impl.h for AVX-VNNI and AVX-512 VNNI and picks one at run time: see
+// byte_dots.h. The instruction set that isa() runs bounds the choice, so DCSVM_ISA holds here too.
 #include "simd/byte_dots.h"
 
 #include <cstring>

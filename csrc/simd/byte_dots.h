@@ -1,4 +1,7 @@
 // Dot products of rows of 8-bit integers, for processors that have an instruction for them.
+//
+// The instruction multiplies unsigned bytes with signed ones, so one side is stored less 128; the
+// caller adds what that takes away (kernel_tile.cc). Sums are exact: 32-bit integers.
 #pragma once
 
 #include <cstddef>

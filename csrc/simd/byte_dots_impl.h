@@ -1,6 +1,6 @@
-// The body behind byte_dots.h, included once per register width by byte_dots.cc, which defines
-// DCSVM_WIDTH_NAME (a namespace name), DCSVM_VECTOR_BYTES, DCSVM_BYTE_QUERIES (rows of a tile, as
-// many as the registers hold) and DCSVM_DOT(sum, a, b). Therefore no include guard.
+// The loop behind byte_dots.h, included once per register width by byte_dots.cc, which defines
+// DCSVM_WIDTH_NAME (a namespace name), DCSVM_VECTOR_BYTES, DCSVM_BYTE_QUERIES (queries of a tile,
+// as many as the registers hold) and DCSVM_DOT(sum, a, b). Therefore no include guard.
 
 namespace dcsvm {
 namespace DCSVM_WIDTH_NAME {

@@ -1,7 +1,9 @@
-// Coordinate descent on a working set, one fused pass over kernel rows per update: part of
-// isa_impl.h, inside its namespace.
+// Coordinate and pair descent on a working set. Part of isa_impl.h, inside its namespace.
+//
+// An update is two passes: one over the kernel row of the first variable to choose its partner, and
+// one over both rows that updates the gradient and finds the next first variable on the way.
 
-// |g| where the gradient points into the room there is, else 0.
+// |g| where alpha may move against the gradient, else 0.
 DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t i,
                                            DoubleVector g) {
   const DoubleVector zero = {}, size = g < zero ? -g : g;
@@ -9,8 +11,8 @@ DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t
   return s.scale ? inward * load<DoubleVector>(s.scale + i) : inward;
 }
 
-// The largest of some values and its place, in chunks of panel_rows: only the largest of a chunk is
-// kept, and its place is looked up at the end.
+// The largest of some values and its place. The loop keeps the chunk of panel_rows that has the
+// largest so far; the place inside that chunk is looked up at the end.
 struct Largest {
   DoubleVector best;
   LongVector best_chunk = {}, chunk = {};
@@ -59,7 +61,7 @@ static std::size_t descend(const CoordinateState& s, const float* first_row, dou
       const DoubleVector g = load<DoubleVector>(s.gradient + i) +
                              t * load_lanes<double>(first_row + i) +
                              u * load_lanes<double>(second_row + i);
-      std::memcpy(s.gradient + i, &g, sizeof g);
+      store(s.gradient + i, g);
       top = maximum(top, scaled_violation(s, i, g));
     }
     Largest::include(found, top);
@@ -94,14 +96,15 @@ static std::size_t best_companion(const CoordinateState& s, const double* diagon
 
 constexpr double nothing = -1e300;
 
-DCSVM_INLINE DoubleVector growing(const CoordinateState& s, std::size_t i, DoubleVector g) {
+// -gradient where alpha may go up.
+DCSVM_INLINE DoubleVector upward(const CoordinateState& s, std::size_t i, DoubleVector g) {
   const DoubleVector zero = {};
   return load<DoubleVector>(s.side + i) >= zero ? -g : zero + nothing;
 }
 
 static std::size_t descend_pair(const CoordinateState& s, const float* first_row, double first_step,
-                                const float* second_row, double second_step, double* grow,
-                                double* shrink) {
+                                const float* second_row, double second_step, double* up,
+                                double* down) {
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
   Largest found(2 * nothing);
@@ -113,18 +116,18 @@ static std::size_t descend_pair(const CoordinateState& s, const float* first_row
       const DoubleVector g = load<DoubleVector>(s.gradient + i) +
                              t * load_lanes<double>(first_row + i) +
                              u * load_lanes<double>(second_row + i);
-      std::memcpy(s.gradient + i, &g, sizeof g);
-      top = maximum(top, growing(s, i, g));
-      const DoubleVector shrinking = load<DoubleVector>(s.side + i) <= zero ? g : zero + nothing;
-      largest = maximum(largest, shrinking);
+      store(s.gradient + i, g);
+      top = maximum(top, upward(s, i, g));
+      const DoubleVector downward = load<DoubleVector>(s.side + i) <= zero ? g : zero + nothing;
+      largest = maximum(largest, downward);
     }
     Largest::include(found, top);
   }
   double most = largest[0];
   for (std::size_t k = 1; k < w; ++k) most = largest[k] > most ? largest[k] : most;
-  *shrink = -most;
+  *down = -most;
   return found.place(
-      [&s](std::size_t i) { return growing(s, i, load<DoubleVector>(s.gradient + i)); }, grow);
+      [&s](std::size_t i) { return upward(s, i, load<DoubleVector>(s.gradient + i)); }, up);
 }
 
 static std::size_t best_partner(const CoordinateState& s, const double* diagonal, const float* row,
@@ -137,8 +140,8 @@ static std::size_t best_partner(const CoordinateState& s, const double* diagonal
         curve + load<DoubleVector>(diagonal + i) - 2.0 * load_lanes<double>(row + i);
     const DoubleVector least = zero + smallest_pair_curvature;
     const DoubleVector value = difference * difference / (curvature > least ? curvature : least);
-    const DoubleVector shrinks = load<DoubleVector>(s.side + i) <= zero ? value : zero - 1.0;
-    return difference > zero ? shrinks : zero - 1.0;
+    const DoubleVector gain_down = load<DoubleVector>(s.side + i) <= zero ? value : zero - 1.0;
+    return difference > zero ? gain_down : zero - 1.0;
   };
   Largest found(-2.0);
   for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {

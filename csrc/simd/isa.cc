@@ -1,4 +1,4 @@
-// Run-time dispatch: see isa.h.
+// Compiles isa_impl.h for every instruction set and picks one at run time: see isa.h.
 #include "simd/isa.h"
 
 #include <cstdlib>
@@ -54,11 +54,12 @@
 
 namespace dcsvm {
 
-// The widest body this processor runs, or the one that the environment variable DCSVM_ISA names.
+// The widest that this processor runs, or the one that the environment variable DCSVM_ISA names;
+// the baseline where it names none that runs here.
 static const Isa& choose() {
   const char* name = std::getenv("DCSVM_ISA");
-  const auto wanted = [name](const Isa& body) {
-    return !name || !*name || std::strcmp(name, body.name) == 0;
+  const auto wanted = [name](const Isa& candidate) {
+    return !name || !*name || std::strcmp(name, candidate.name) == 0;
   };
 #if defined(__x86_64__)
   __builtin_cpu_init();

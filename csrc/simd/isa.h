@@ -1,10 +1,10 @@
 // The loops that are compiled once per instruction set, and their run-time dispatch.
 //
-// One body (isa_impl.h) in GCC/Clang vector extensions is compiled for the baseline of the target
-// and, on x86-64, for AVX2 and AVX-512; isa() picks the widest one the processor runs,
-// or the one the environment variable DCSVM_ISA names. Every
-// kernel value of a run comes from the same body, so a value is the same bits wherever it is
-// computed, and K(x, z) is the same bits as K(z, x).
+// One source (isa_impl.h), in GCC/Clang vector extensions, is compiled for the baseline of the
+// target and, on x86-64, for AVX2 and AVX-512; isa() picks the widest one the processor runs, or
+// the one the environment variable DCSVM_ISA names. Every kernel value of a run comes from the same
+// instruction set, so a value is the same bits wherever it is computed, and K(x, z) is the same
+// bits as K(z, x). Nothing here allocates, and nothing knows of threads.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,13 @@
 
 namespace dcsvm {
 
-// Rows of one side of a tile lie in panels of this many rows, feature by feature, so that a
-// vector holds the same feature of neighbouring rows.
+// One side of a tile is packed in panels of this many rows, feature by feature, so that a vector
+// holds the same feature of neighbouring rows: two vectors of float in the widest registers, which
+// is what a tile keeps in them.
 constexpr std::size_t panel_rows = 32;
 
-// Features summed before the sum is added to the total.
+// Features summed before the sum is added to the total. Shorter chains round less and stop more
+// often; sums of products of 8-bit integers over a chain are below 2^24, which float holds exactly.
 constexpr std::size_t chain_length = 256;
 
 struct DenseTile {
@@ -61,14 +63,16 @@ struct SparseTile {
   std::size_t out_stride;
 };
 
+// Curvatures below these count as these, so that equal or nearly equal rows give finite steps: of a
+// pair, K_ii + K_jj - 2 K_ij (LIBSVM's tau); and of K_ii, the part that a second variable leaves.
 constexpr double smallest_pair_curvature = 1e-12;
-constexpr double smallest_share = 1e-6;  // of K_ii: curvature that another variable leaves
+constexpr double smallest_share = 1e-6;
 
 // State of coordinate descent on a working set, arrays padded to a multiple of panel_rows.
 struct CoordinateState {
   std::size_t size;  // padded
   double* gradient;
-  const double* side;   // 1 where alpha may only grow, -1 only shrink, 0 both, NaN neither
+  const double* side;   // 1 where alpha may only go up, -1 only down, 0 both, NaN neither
   const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
 };
 
@@ -85,27 +89,43 @@ struct Isa {
                            std::size_t lanes, double* sum);
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
-  // gradient += the steps times the rows; returns the index of the largest scaled violation
+  // gradient += the steps times the rows; returns the place of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
                          const float* second_row, double second_step, double* largest);
   // the variable that lowers the objective most when it moves together with `place`: gain is twice
-  // what that is more than `place` alone
+  // the decrease beyond that of moving `place` alone
   std::size_t (*best_companion)(const CoordinateState&, const double* diagonal, const float* row,
                                 std::size_t place, double* gain);
-  // gradient += the steps times the rows; returns the variable that may grow with the largest
-  // -gradient (`grow`); `shrink` is the smallest -gradient of those that may shrink
+  // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`) of
+  // those that may go up; `down` is the smallest -gradient of those that may go down
   std::size_t (*descend_pair)(const CoordinateState&, const float* first_row, double first_step,
-                              const float* second_row, double second_step, double* grow,
-                              double* shrink);
-  // the variable that may shrink with which `place` lowers the objective most: gain is twice that,
-  // not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
+                              const float* second_row, double second_step, double* up,
+                              double* down);
+  // the variable that lowers the objective most when it goes down by what `place` goes up: gain is
+  // twice the decrease, not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
   std::size_t (*best_partner)(const CoordinateState&, const double* diagonal, const float* row,
                               std::size_t place, double* gain);
-  // C -= A B' for tiles of a Cholesky factorisation; see newton.cc
+  // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
                            std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
 };
 
 const Isa& isa();
+
+// The same by the type of the output.
+inline void evaluate(const DenseTile& t, float* out) { isa().dense_f32(t, out); }
+inline void evaluate(const DenseTile& t, double* out) { isa().dense_f64(t, out); }
+inline void evaluate(const ByteTile& t, float* out) { isa().bytes_f32(t, out); }
+inline void evaluate(const ByteTile& t, double* out) { isa().bytes_f64(t, out); }
+inline void evaluate(const SparseTile& t, float* out) { isa().sparse_f32(t, out); }
+inline void evaluate(const SparseTile& t, double* out) { isa().sparse_f64(t, out); }
+inline void add_weighted(const float* const* rows, const double* weight, std::size_t n,
+                         std::size_t lanes, double* sum) {
+  isa().weighted_sum_f32(rows, weight, n, lanes, sum);
+}
+inline void add_weighted(const double* const* rows, const double* weight, std::size_t n,
+                         std::size_t lanes, double* sum) {
+  isa().weighted_sum_f64(rows, weight, n, lanes, sum);
+}
 
 }  // namespace dcsvm

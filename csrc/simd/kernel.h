@@ -1,7 +1,6 @@
-// The five kernels of LIBSVM and how a value is obtained from a row pair.
+// The five kernels of LIBSVM, their parameters, and the forms in which two rows are compared.
 //
-// The formulas themselves are in kernel_value() of isa_impl.h, written once for vectors of float
-// and double; this file only names the parameters.
+// The formulas are in kernel_value_impl.h, written once for vectors of float and double.
 #pragma once
 
 namespace dcsvm {
@@ -15,12 +14,12 @@ struct Kernel {
   int degree = 3;
 };
 
-// How the tile obtains the argument of the kernel from two rows.
-//   difference: sum of squared differences (accurate for any norm; RBF on dense rows)
-//   product:    dot product, and norms for RBF (cheaper where the norms are small enough)
-//   sparse:     dot product over the stored entries, summed in float64
-//   bytes:      dot product of 8-bit integers, exact
-//   precomputed: no argument: the value is an entry of one row, at the other's column
+// How a tile computes the argument of the kernel from two rows.
+//   difference:  sum of squared differences (accurate for any norm; RBF on dense rows)
+//   product:     dot product, and norms for RBF (cheaper; accurate where the norms are small)
+//   sparse:      dot product over the stored entries, summed in float64
+//   bytes:       dot product of 8-bit integers, exact
+//   precomputed: no argument; the value is an entry of one row, at the other row's column
 enum class Form { difference, product, sparse, bytes, precomputed };
 
 }  // namespace dcsvm

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "kernel/kernel_cost.h"
+#include "kernel/kernel_tile.h"
 #include "simd/isa.h"
 
 namespace dcsvm {
 
 namespace {
 
+// Kernel rows added together: their tile (64 x 128 floats, 32 KiB) stays in the first-level cache.
 constexpr std::size_t query_block = 64;
 
 }  // namespace
@@ -25,7 +28,7 @@ ActiveKernel::ActiveKernel(const KernelSetup& setup, const Points& points, const
 
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
-  lanes_ = {};  // what they hold is freed before it is made anew
+  lanes_ = {};  // freed before the new ones are packed
   const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= lane_bytes_;
   if (!rows.empty())
     lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, n_threads_, packed);
@@ -61,77 +64,93 @@ bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vect
   return done.skipped > 0;
 }
 
-void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
-                              const std::vector<double>& step, double* sums, const Stop* stop) {
-  const std::size_t n = changed.size();
-  std::vector<float*> stored(n, nullptr);
-  std::vector<std::uint8_t> missing(n, 1);
+ActiveKernel::StoredRows ActiveKernel::look_up(const std::vector<std::int32_t>& changed) {
+  StoredRows stored{std::vector<float*>(changed.size(), nullptr), {}};
   cache_.begin_batch();
   std::vector<std::int32_t> absent;
-  std::vector<std::size_t> absent_at;
-  for (std::size_t j = 0; j < n; ++j) {
-    stored[j] = cache_.find(changed[j]);
-    missing[j] = stored[j] == nullptr;
-    if (!missing[j]) continue;
-    absent.push_back(changed[j]);
-    absent_at.push_back(j);
+  for (std::size_t j = 0; j < changed.size(); ++j) {
+    stored.rows[j] = cache_.find(changed[j]);
+    stored.is_missing.push_back(stored.rows[j] == nullptr);
+    if (stored.is_missing[j]) absent.push_back(changed[j]);
   }
   std::vector<float*> inserted;
   cache_.insert(absent, inserted);
-  for (std::size_t k = 0; k < absent.size(); ++k) stored[absent_at[k]] = inserted[k];
-  const auto n_missing = static_cast<std::int64_t>(absent.size());
+  std::size_t k = 0;
+  for (std::size_t j = 0; j < changed.size(); ++j) {
+    if (stored.is_missing[j]) stored.rows[j] = inserted[k++];
+  }
+  const auto n = static_cast<std::int64_t>(changed.size()),
+             n_missing = static_cast<std::int64_t>(absent.size());
   count_.rows_computed += n_missing;
-  count_.rows_reused += static_cast<std::int64_t>(n) - n_missing;
+  count_.rows_reused += n - n_missing;
   count_.evaluated += n_missing * static_cast<std::int64_t>(rows_.size());
-  const std::size_t panels = panels_per_block(setup_), block = panels * panel_rows;
+  stored.n_missing = absent.size();
+  return stored;
+}
+
+void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
+                              const std::vector<double>& step, double* sums, const Stop* stop) {
+  const StoredRows stored = look_up(changed);
+  const std::size_t block = panels_per_block(setup_) * panel_rows;
   const auto n_blocks = static_cast<std::int64_t>((n_lanes() + block - 1) / block);
 #pragma omp parallel num_threads(n_threads_) if (n_threads_ > 1)
   {
     TileScratch scratch;
     std::vector<float> tile(query_block * block);
-    std::vector<const float*> rows(query_block);
-    std::vector<std::int32_t> queries;
 #pragma omp for schedule(dynamic, 4)
     for (std::int64_t b = 0; b < n_blocks; ++b) {
       if (stop && stop->is_requested()) continue;
       const std::size_t begin = static_cast<std::size_t>(b) * block;
       const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
-      if (n_missing > 0) scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
-      for (std::size_t first = 0; first < n; first += query_block) {
-        const std::size_t last = std::min(first + query_block, n);
-        queries.clear();
-        for (std::size_t j = first; j < last; ++j) {
-          if (!missing[j]) {
-            rows[j - first] = stored[j] + begin;
-            continue;
-          }
-          rows[j - first] = tile.data() + queries.size() * lanes;
-          queries.push_back(rows_[static_cast<std::size_t>(changed[j])]);
-        }
-        if (!queries.empty()) {
-          scratch.rows(points_, queries.data(), queries.size(), tile.data(), lanes);
-          for (std::size_t j = first; j < last; ++j) {
-            if (missing[j] && stored[j]) std::copy_n(rows[j - first], lanes, stored[j] + begin);
-          }
-        }
-        isa().weighted_sum_f32(rows.data(), step.data() + first, last - first, lanes, sums + begin);
+      if (stored.n_missing > 0)
+        scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
+      for (std::size_t first = 0; first < changed.size(); first += query_block) {
+        const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};
+        const float* rows[query_block];
+        collect_rows(changed, stored, part, scratch, tile.data(), rows);
+        add_weighted(rows, step.data() + first, part.n, lanes, sums + begin);
       }
     }
   }
 }
 
-std::vector<float> ActiveKernel::values_of(std::int32_t position) {
+// The kernel rows of a part: stored ones where they are, missing ones computed into the tile and
+// copied to where they are to be stored.
+void ActiveKernel::collect_rows(const std::vector<std::int32_t>& changed, const StoredRows& stored,
+                                const Part& part, TileScratch& scratch, float* tile,
+                                const float** rows) const {
+  std::int32_t queries[query_block];
+  std::size_t n_queries = 0;
+  for (std::size_t k = 0; k < part.n; ++k) {
+    const std::size_t j = part.first + k;
+    if (!stored.is_missing[j]) {
+      rows[k] = stored.rows[j] + part.begin;
+      continue;
+    }
+    rows[k] = tile + n_queries * part.lanes;
+    queries[n_queries++] = rows_[static_cast<std::size_t>(changed[j])];
+  }
+  if (n_queries == 0) return;
+  scratch.rows(points_, queries, n_queries, tile, part.lanes);
+  for (std::size_t k = 0; k < part.n; ++k) {
+    const std::size_t j = part.first + k;
+    if (stored.is_missing[j] && stored.rows[j])
+      std::copy_n(rows[k], part.lanes, stored.rows[j] + part.begin);
+  }
+}
+
+std::vector<float> ActiveKernel::kernel_values(std::int32_t position) {
   const std::int32_t row = rows_[static_cast<std::size_t>(position)];
-  std::vector<float> values(n_lanes());
+  std::vector<float> found(n_lanes());
   TileScratch scratch;
   const std::size_t panels = panels_per_block(setup_);
   for (std::size_t first = 0; first < lanes_.n_panels(); first += panels) {
     const std::size_t n = std::min(panels, lanes_.n_panels() - first);
     scratch.select(setup_, lanes_, first, n);
-    scratch.rows(points_, &row, 1, values.data() + first * panel_rows, n * panel_rows);
+    scratch.rows(points_, &row, 1, found.data() + first * panel_rows, n * panel_rows);
   }
   count_.evaluated += static_cast<std::int64_t>(rows_.size());
-  return values;
+  return found;
 }
 
 }  // namespace dcsvm

@@ -1,5 +1,8 @@
 // Kernel rows against the active variables of a solve: packed lanes, the cache of whole rows where
-// they are expensive, and the gradient updates made of them.
+// they are expensive, and gradient updates made of them.
+//
+// Cached rows have all lanes. Rows that are cheap are computed each time, and what is out of reach
+// is left out of them. Threads share the lanes, so each sum is made by one thread in one order.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +11,7 @@
 
 #include "kernel/kernel_product.h"
 #include "kernel/kernel_tile.h"
+#include "kernel/row_panels.h"
 #include "kernel/stop.h"
 #include "rows/reach.h"
 #include "solver/row_cache.h"
@@ -39,21 +43,37 @@ class ActiveKernel {
   std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
 
   // sums += K(active, changed) step for `changed` positions; sums has n_lanes() entries. Returns
-  // whether kernel values out of reach were left out. After it was stopped, the sums and the cache
-  // are of no use.
+  // whether kernel values out of reach were left out. When stopped, sums and cache are left
+  // useless.
   bool add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
            const Stop* stop = nullptr);
 
-  // The cached kernel row of the variable at a position, n_lanes() values until add(); or null.
+  // The cached kernel row of the variable at a position, valid until add(); or null.
   const float* cached(std::int32_t position) {
     return has_cache_ ? cache_.find(position) : nullptr;
   }
 
   // Kernel values of the variable at a position with all active ones, n_lanes() of them.
-  std::vector<float> values_of(std::int32_t position);
+  std::vector<float> kernel_values(std::int32_t position);
 
  private:
+  // Where the cache has the kernel rows of some variables, or is to have those that are missing;
+  // null where it has no room.
+  struct StoredRows {
+    std::vector<float*> rows;
+    std::vector<std::uint8_t> is_missing;
+    std::size_t n_missing = 0;
+  };
+
   void pack(const std::vector<std::int32_t>& rows);
+  StoredRows look_up(const std::vector<std::int32_t>& changed);
+  // A tile of the update: n changed variables from `first`, some lanes from `begin`.
+  struct Part {
+    std::size_t first, n, begin, lanes;
+  };
+
+  void collect_rows(const std::vector<std::int32_t>& changed, const StoredRows& stored,
+                    const Part& part, TileScratch& scratch, float* tile, const float** rows) const;
   void add_cached(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
                   double* sums, const Stop* stop);
 

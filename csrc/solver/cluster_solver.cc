@@ -5,93 +5,18 @@
 #include <exception>
 #include <numeric>
 
+#include "kernel/kernel_cost.h"
+#include "kernel/row_panels.h"
 #include "kernel/varying_rows.h"
+#include "solver/sub_problem.h"
 
 namespace dcsvm {
 
 namespace {
 
+// Clusters are solved side by side, one thread each, unless that takes longer by this factor than
+// if all threads had work to the end.
 constexpr double too_long = 1.1;
-
-// A box QP restricted to some variables: its data, copied unless they stand side by side in the
-// whole problem, and a copy of their part of the iterate.
-class SubProblem {
- public:
-  SubProblem(const BoxQp& whole, const std::int32_t* members, std::size_t n)
-      : members_(members), qp_(whole), alpha_(n), gradient_(n), base_(n), known_(n) {
-    qp_.size = n;
-    if (whole.row && is_contiguous()) {
-      const auto first = static_cast<std::size_t>(members[0]);
-      qp_.row += first;
-      qp_.linear += first;
-      qp_.lower += first;
-      qp_.upper += first;
-      if (qp_.group) qp_.group += first;
-      return;
-    }
-    row_.resize(n);
-    for (std::size_t k = 0; k < n; ++k)
-      row_[k] = static_cast<std::int32_t>(whole.row_of(static_cast<std::size_t>(members[k])));
-    qp_.row = row_.data();
-    qp_.linear = copy(whole.linear, linear_);
-    qp_.lower = copy(whole.lower, lower_);
-    qp_.upper = copy(whole.upper, upper_);
-    if (whole.group) qp_.group = copy(whole.group, group_);
-  }
-  SubProblem(const SubProblem&) = delete;
-  SubProblem& operator=(const SubProblem&) = delete;
-
-  static constexpr std::size_t copied_bytes = 3 * sizeof(double) + sizeof(std::int32_t) + 1;
-
-  const BoxQp& qp() const { return qp_; }
-  RowList rows(const Points& points) const { return {&points, qp_.row, qp_.size}; }
-  // From here on variable k uses row k, of a copy of the rows.
-  void renumber_rows() {
-    row_.resize(qp_.size);
-    std::iota(row_.begin(), row_.end(), 0);
-    qp_.row = row_.data();
-  }
-
-  Iterate iterate() { return {alpha_.data(), gradient_.data(), base_.data(), known_.data()}; }
-  void read(const Iterate& whole) {
-    for (std::size_t k = 0; k < qp_.size; ++k) {
-      alpha_[k] = whole.alpha[members_[k]];
-      gradient_[k] = whole.gradient[members_[k]];
-      base_[k] = whole.base[members_[k]];
-      known_[k] = whole.known[members_[k]];
-    }
-  }
-  void write(const Iterate& whole) const {
-    for (std::size_t k = 0; k < qp_.size; ++k) {
-      whole.alpha[members_[k]] = alpha_[k];
-      whole.gradient[members_[k]] = gradient_[k];
-      whole.base[members_[k]] = base_[k];
-      whole.known[members_[k]] = known_[k];
-    }
-  }
-
- private:
-  bool is_contiguous() const {
-    for (std::size_t k = 1; k < qp_.size; ++k) {
-      if (members_[k] != members_[k - 1] + 1) return false;
-    }
-    return true;
-  }
-  template <class Value>
-  const Value* copy(const Value* values, std::vector<Value>& own) const {
-    own.resize(qp_.size);
-    for (std::size_t k = 0; k < qp_.size; ++k) own[k] = values[members_[k]];
-    return own.data();
-  }
-
-  const std::int32_t* members_;
-  BoxQp qp_;
-  std::vector<std::int32_t> row_;
-  std::vector<double> linear_, lower_, upper_;
-  std::vector<std::int8_t> group_;
-  std::vector<double> alpha_, gradient_, base_;
-  std::vector<Known> known_;
-};
 
 class LevelSolver {
  public:
@@ -151,9 +76,9 @@ class LevelSolver {
     return longest * options_.solve.n_threads > too_long * sum;
   }
 
-  // What the largest cluster leaves of the memory is for copies of rows and for caches. Copies are
-  // made where they take at most half of it; the rest is shared out by cost. None of this depends
-  // on the number of threads, since decisions of the solver depend on it.
+  // The memory that the largest cluster leaves is for copies of rows and for caches. Copies may
+  // take half of it; the rest is shared out by cost. None of this depends on the number of threads,
+  // since the solver's decisions depend on it.
   std::size_t least_bytes(std::size_t c) const {
     const bool is_whole = size(c) == qp_.size;  // and not copied
     return matrix_bytes(size(c)) + array_bytes(size(c)) +
@@ -245,7 +170,7 @@ class LevelSolver {
   std::size_t spare_ = 0;  // memory beyond what the largest cluster needs at least
   std::exception_ptr error_;
   std::atomic<bool> failed_{false};
-  std::atomic<int> n_wanted_{0};  // times that the iterate was to be brought up to date
+  std::atomic<int> n_wanted_{0};  // times the progress has asked for an up-to-date iterate
 };
 
 }  // namespace

@@ -1,4 +1,7 @@
-// The OpenMP loop over the clusters of one level: one independent box QP per cluster.
+// The clusters of one level: one independent box QP each (Algorithm 1 of Hsieh, Si and Dhillon,
+// 2014), shared among threads and within one memory budget.
+//
+// Which clusters there are and in what order levels follow is decided by the caller.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +16,8 @@ namespace dcsvm {
 struct Clusters {
   std::size_t n_clusters = 0;
   const std::int64_t* start = nullptr;  // n_clusters + 1
-  const std::int32_t* members =
-      nullptr;  // variables of cluster c: members[start[c] .. start[c + 1])
+  // variables of cluster c: members[start[c]] to before members[start[c + 1]]
+  const std::int32_t* members = nullptr;
 };
 
 struct ClusterProgress {
@@ -28,15 +31,15 @@ struct ClusterOptions {
   // For caches, matrices and copies of all clusters at work together. What a cluster needs at least
   // (matrix_bytes(), array_bytes()) it takes anyway.
   std::size_t memory_bytes = 0;
-  // Called by one thread at a time, while nobody writes to the iterate. Where it returns true,
-  // every cluster brings its part of the iterate up to date when it comes to its next outer step.
+  // Called by one thread at a time, while no thread writes to the iterate. Where it returns true,
+  // every cluster brings its part of the iterate up to date at its next outer step.
   std::function<bool(const ClusterProgress&)> progress;
 };
 
 // Solves every cluster from its part of the iterate, whose gradients are those inside the clusters.
-// Those not begun when it is stopped are left as they were. The largest clusters are solved with
-// all threads until the others keep all of them busy side by side, with one thread each, and there
-// is memory for them together; which way does not change a bit of the result.
+// Clusters not begun when it is stopped are left as they were. The largest are solved one after the
+// other with all threads, the others side by side with one thread each, as soon as they keep all
+// threads busy and there is memory for them together. No bit of the result depends on that.
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
                                         const BoxQp& qp, const Clusters& clusters,
                                         const Iterate& iterate, const ClusterOptions& options);

@@ -1,18 +1,20 @@
-// Where a solve is.
+// The state of a solve, in arrays of the problem's size: it can end anywhere and go on from there.
+//
+// The gradient of a variable that is shrunk away is not kept up to date: it is that of `base`, the
+// alpha when all gradients were last known, and what changed since is added when it is needed.
 #pragma once
 
 #include <cstdint>
 
 namespace dcsvm {
 
-// What is known of the gradient of a variable.
+// What the gradient of a variable is.
 enum class Known : std::uint8_t {
-  nothing,
-  at_base,   // it is that of `base`
-  at_alpha,  // it is that of `alpha`
+  nothing,   // not known
+  at_base,   // K base - linear
+  at_alpha,  // K alpha - linear
 };
 
-// Where a solve is, in arrays of the problem's size: it can end anywhere and go on from there.
 struct Iterate {
   double* alpha = nullptr;
   double* gradient = nullptr;

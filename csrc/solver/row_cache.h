@@ -2,7 +2,7 @@
 //
 // Rows are keyed by position in the solver's active list and hold one float per lane. All memory
 // is one slab, reserved at the first insertion; the system commits its pages as they are used. When
-// the active list is compacted the rows shrink with it and stay cached.
+// the active list is compacted, the cached rows are compacted with it and stay. Computes nothing.
 #pragma once
 
 #include <algorithm>
@@ -41,9 +41,10 @@ class RowCache {
 
   std::size_t capacity() const { return capacity_; }
 
-  // Makes room for rows that are about to be computed and returns a slot's row for each key, null
-  // where the budget is used up by rows that find() touched since begin_batch().
+  // Between begin_batch() and insert(), rows that find() returns are not evicted.
   void begin_batch() { batch_start_ = clock_; }
+  // Makes room for rows that are about to be computed: rows[i] is where that of keys[i] is to be
+  // written, null where the budget is used up by rows of this batch.
   void insert(const std::vector<std::int32_t>& keys, std::vector<float*>& rows) {
     rows.assign(keys.size(), nullptr);
     const std::size_t fresh = std::min(capacity_ - key_of_.size(), keys.size());
@@ -101,7 +102,7 @@ class RowCache {
   };
   using Slab = std::unique_ptr<float[], Free>;
 
-  // Huge pages where the system has them: rows are read in short pieces at many places.
+  // Huge pages, where the system has them: rows are read in short pieces at many places.
   static Slab reserve(std::size_t n_floats) {
     constexpr std::size_t page = std::size_t{1} << 21;
     const std::size_t bytes = (n_floats * sizeof(float) + page - 1) / page * page;

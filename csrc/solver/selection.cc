@@ -35,13 +35,14 @@ bool is_free(const SelectionView& view, std::size_t p) {
   return view.alpha[p] > view.lower[p] && view.alpha[p] < view.upper[p];
 }
 
-// Violations of one side by their leading bits: sign, exponent and one bit of the mantissa.
+// Violations of variables that should go up, or down, counted by their leading bits: sign, exponent
+// and one bit of the mantissa.
 class Histogram {
  public:
-  Histogram(const SelectionView& view, bool grows) : count_(std::size_t{1} << (64 - shift), 0) {
+  Histogram(const SelectionView& view, bool up) : count_(std::size_t{1} << (64 - shift), 0) {
     for (const std::int32_t position : view.violators) {
       const auto p = static_cast<std::size_t>(position);
-      if ((view.grows[p] != 0) != grows) continue;
+      if ((view.goes_up[p] != 0) != up) continue;
       ++count_[leading_bits(view.violation[p])];
       ++total_;
     }
@@ -49,7 +50,7 @@ class Histogram {
 
   std::size_t total() const { return total_; }
 
-  // A violation that at least `wanted` variables and not many more reach: the exact choice is then
+  // A violation that at least `wanted` variables reach, and not many more: the exact choice is then
   // made among few.
   double floor_of_largest(std::size_t wanted) const {
     std::size_t total = 0, bucket = count_.size();
@@ -89,18 +90,18 @@ void select_working_set(const SelectionView& view, std::size_t target,
     chosen[static_cast<std::size_t>(c.position)] = 1;
   }
   const std::size_t carried = working.size(), room = target - carried;
-  const Histogram growing(view, true), shrinking(view, false);
-  const std::size_t spare = room - std::min(room, shrinking.total());
-  const std::size_t n_growing = std::max((room + 1) / 2, spare);
-  const std::size_t n_shrinking = room - std::min({n_growing, growing.total(), room});
-  for (const bool grows : {true, false}) {
-    const std::size_t wanted = grows ? room - n_shrinking : n_shrinking;
+  const Histogram upward(view, true), downward(view, false);
+  const std::size_t spare = room - std::min(room, downward.total());
+  const std::size_t n_up = std::max((room + 1) / 2, spare);
+  const std::size_t n_down = room - std::min({n_up, upward.total(), room});
+  for (const bool up : {true, false}) {
+    const std::size_t wanted = up ? room - n_down : n_down;
     // the carried ones may be among the largest
-    const double floor = (grows ? growing : shrinking).floor_of_largest(wanted + carried);
+    const double floor = (up ? upward : downward).floor_of_largest(wanted + carried);
     candidates.clear();
     for (const std::int32_t position : view.violators) {
       const auto p = static_cast<std::size_t>(position);
-      if ((view.grows[p] != 0) == grows && view.violation[p] >= floor && !chosen[p])
+      if ((view.goes_up[p] != 0) == up && view.violation[p] >= floor && !chosen[p])
         candidates.push_back(candidate(view, p));
     }
     keep_largest(candidates, wanted);
@@ -115,23 +116,24 @@ std::int32_t most_violating(const SelectionView& view) {
       [&view](std::int32_t p, std::int32_t q) { return view.violation[p] < view.violation[q]; });
 }
 
-void select_neighbourhood(const SelectionView& view, const std::vector<float>& values,
+void select_neighbourhood(const SelectionView& view, const std::vector<float>& kernel_values,
                           double negligible, std::size_t target,
                           std::vector<std::int32_t>& working) {
   struct Neighbour {
-    float value;
+    float kernel_value;
     std::int32_t position;
   };
   std::vector<Neighbour> neighbours;
   for (const std::int32_t position : view.violators) {
     const auto p = static_cast<std::size_t>(position);
     if (view.violation[p] > negligible || is_free(view, p))
-      neighbours.push_back({values[p], position});
+      neighbours.push_back({kernel_values[p], position});
   }
   const std::size_t n = std::min(target, neighbours.size());
   std::nth_element(neighbours.begin(), neighbours.begin() + static_cast<std::ptrdiff_t>(n),
                    neighbours.end(), [](const Neighbour& a, const Neighbour& b) {
-                     return a.value != b.value ? a.value > b.value : a.position < b.position;
+                     return a.kernel_value != b.kernel_value ? a.kernel_value > b.kernel_value
+                                                             : a.position < b.position;
                    });
   working.clear();
   for (std::size_t k = 0; k < n; ++k) working.push_back(neighbours[k].position);

@@ -1,4 +1,4 @@
-// What a solve is asked for and what it says, on the way and at its end.
+// The options of a solve, what it tells on the way, and its report.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct SolveOptions {
   std::size_t cache_bytes = 0;       // of kernel rows
   std::size_t lane_bytes = 0;        // of packed rows of the active variables; changes no bit
   int n_threads = 1;
-  double gradient_error = 0;  // bound of what was left out of a gradient that is known on entry
+  double gradient_error = 0;  // bound of what is missing in a gradient that is known on entry
   Reach reach;                // kernel values that may be left out
   Stop* stop = nullptr;
-  // Told between outer steps; where it returns true the iterate is brought up to date, and
+  // Called between outer steps. Where it returns true the iterate is brought up to date and
   // `published` is called.
   std::function<bool(const SolveProgress&)> progress;
   std::function<void()> published;
@@ -36,7 +36,7 @@ struct SolveReport {
   double violation = 0;
   double objective = 0;
   double gap = 0;
-  double neglected = 0;         // what was left out changes no entry of the gradient by more
+  double neglected = 0;         // bound of what was left out of an entry of the gradient
   std::int64_t iterations = 0;  // coordinate updates
   std::int64_t outer_steps = 0;
   std::int64_t newton_steps = 0;

@@ -1,4 +1,4 @@
-// Adds the time of a scope to a sum of seconds.
+// Adds the seconds that a scope takes to a total. For reports only: nothing is decided by clocks.
 #pragma once
 
 #include <chrono>

@@ -10,8 +10,8 @@ namespace dcsvm {
 
 namespace {
 
-// Variables, and kernel values, of a block.
-constexpr std::size_t smallest_block = 4096, values_of_block = 1000000000;
+// A block has so many kernel values, which take about a second, but at least so many variables.
+constexpr std::size_t kernel_values_of_block = 1000000000, smallest_block = 4096;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
   }
   if (sources.empty() || variables.empty()) return true;
   const std::vector<std::int32_t> targets = qp_.rows_of(variables);
-  const std::size_t block = std::max(smallest_block, values_of_block / sources.size());
+  const std::size_t block = std::max(smallest_block, kernel_values_of_block / sources.size());
   std::vector<double> sums(std::min(block, targets.size()));
   ProductCount count;
   for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {

@@ -1,13 +1,14 @@
-// The gradient of all variables of a solve, shrunk away or not: what is known of it, and how it is
-// brought to the present alpha, by a kernel product in blocks, so that what is done is not lost
-// when it is stopped.
+// The gradient of all variables of a solve, shrunk away or not, and how it is brought up to date.
+//
+// Gradients are those of `base` or of `alpha` (iterate.h); the difference is added by a kernel
+// product, in blocks, so that little is lost when it is stopped.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
 #include "solver/active_set.h"
 #include "solver/box_qp.h"
 #include "solver/iterate.h"
@@ -29,15 +30,16 @@ class WholeGradient {
   bool has(Known known) const;
   std::vector<std::int32_t> at_base() const;  // variables
 
-  // It is that of zero, or that of alpha.
+  // Makes it that of zero, with base zero.
   void set_to_zero();
+  // Declares it that of alpha, and alpha the base.
   void settle();
-  // Makes alpha and its gradient what the active variables have; the others' is that of base.
+  // Takes alpha and gradient of the active variables over; the gradients of the others are at base.
   void take(const ActiveSet& active);
-  // Adds K (alpha - base) to the entries of some variables, which are those of base. `between` is
-  // called between blocks. Returns false where it was stopped.
+  // Adds K (alpha - base) to the gradient of some variables, which are at base. `between` is called
+  // between blocks. Returns false where it was stopped.
   bool add_change(const std::vector<std::int32_t>& variables, const std::function<void()>& between);
-  // Kernel values out of reach were left out of a product with these weights.
+  // Reports that kernel values out of reach were left out of a product with these weights.
   void neglect(const std::vector<double>& weights);
 
   Optimality optimality() const;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel/kernel_product.h"
+#include "kernel/kernel_matrix.h"
+#include "simd/isa.h"
 
 namespace dcsvm {
 
@@ -83,8 +84,8 @@ void WorkingKernel::fill_new_row(const Members& members, std::size_t k) {
     for (std::size_t v = 0; v < size_; ++v) {
       if (members.cached[v]) row[v] = members.cached[v][members.lanes[w]];
     }
-    const float* values = computed_.data() + computed_at_[k];
-    for (std::size_t u = 0; u < uncached_.size(); ++u) row[uncached_[u]] = values[u];
+    const float* computed = computed_.data() + computed_at_[k];
+    for (std::size_t u = 0; u < uncached_.size(); ++u) row[uncached_[u]] = computed[u];
   }
   std::fill(row + size_, row + stride_, 0.0f);
 }

@@ -1,18 +1,19 @@
-// The kernel matrix of the working set, kept from one outer step to the next: values between
-// members that stay are copied, those of new members are read from cached kernel rows, and only
-// what is in none of them is computed.
+// The kernel matrix of the working set, kept from one outer step to the next.
+//
+// Values between members that stay are copied, those of new members are read from cached kernel
+// rows, and only what is in neither is computed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "kernel/kernel_tile.h"
+#include "kernel/kernel_setup.h"
 
 namespace dcsvm {
 
-// The members of a working set: their rows, where their kernel rows have each other's values, and
-// those kernel rows that are cached, null for the others.
+// The members of a working set: their rows; the lanes at which kernel rows have their values; their
+// own kernel rows where these are cached, else null.
 struct Members {
   std::vector<std::int32_t> rows, lanes;
   std::vector<const float*> cached;
@@ -37,9 +38,10 @@ class WorkingKernel {
   void fill_new_row(const Members& members, std::size_t k);
 
   std::vector<float> kernel_, previous_;
-  std::vector<std::int32_t> new_, old_, uncached_;  // places: new members, others; without a row
-  std::vector<float> computed_;           // values of new members with all that have no cached row,
-  std::vector<std::size_t> computed_at_;  // and where those of each new one begin
+  // places of members: new ones, those that stay, and those without a cached row
+  std::vector<std::int32_t> new_, old_, uncached_;
+  std::vector<float> computed_;           // of new members with all uncached ones
+  std::vector<std::size_t> computed_at_;  // where those of each new member begin
   std::size_t size_ = 0, stride_ = 0;
 };
 

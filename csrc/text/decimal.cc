@@ -7,17 +7,18 @@
 
 namespace dcsvm {
 
-// Digits after the 800th can only break a tie, which a single 1 in their place does as well.
+// As an integer and an exponent for strtod. Digits after the 800th can only break a tie, and a
+// single 1 in their place does so too.
 double exact_magnitude(const Decimal& number) {
-  constexpr std::size_t kDigits = 800;
-  char text[kDigits + 32];
+  constexpr std::size_t kept_digits = 800;
+  char text[kept_digits + 32];
   std::size_t n = 0;
   bool after_point = false, rest = false;
   std::int64_t exponent = number.written_exponent;
   for (const char* p = number.begin; p != number.end && *p != 'e' && *p != 'E'; ++p) {
     if (*p == '.') after_point = true;
     if (!is_digit(*p)) continue;
-    const bool kept = n < kDigits;
+    const bool kept = n < kept_digits;
     if (kept && (n > 0 || *p != '0')) text[n++] = *p;
     if (!kept) rest = rest || *p != '0';
     exponent += (kept ? 0 : 1) - (after_point ? 1 : 0);

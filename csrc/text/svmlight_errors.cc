@@ -7,9 +7,9 @@
 namespace dcsvm {
 namespace {
 
-constexpr std::size_t kQuotedChars = 30;
+constexpr std::size_t most_quoted = 30;
 
-// Reports what is wrong with the token at `begin` whatever was expected there, if anything is.
+// Throws where the token at `begin` is wrong whatever was expected: a NUL byte or a comment.
 void fail_if_alien(const Line& line, const char* begin) {
   const char* end = token_end(begin);
   const char* nul = std::find(begin, end, '\0');
@@ -25,7 +25,7 @@ std::string quoted(const char* begin, const char* end) {
   std::string text = "\"";
   for (const char* p = begin; p != end; ++p) {
     const auto byte = static_cast<unsigned char>(*p);
-    if (text.size() > kQuotedChars) return text + "...\"";
+    if (text.size() > most_quoted) return text + "...\"";
     if (byte >= 0x20 && byte < 0x7f) {
       text += *p;
     } else {
@@ -78,8 +78,8 @@ void fail_index(const Line& line, const char* token, std::int64_t previous) {
     fail(line, token, "feature indices start at 1, found " + text);
   }
   const std::string index(digits, digits + std::min<std::ptrdiff_t>(colon - digits, 11));
-  if (index.size() > 10 || std::stoll(index) > kLargestIndex) {
-    fail(line, token, "the index in " + text + " is above " + std::to_string(kLargestIndex));
+  if (index.size() > 10 || std::stoll(index) > largest_index) {
+    fail(line, token, "the index in " + text + " is above " + std::to_string(largest_index));
   }
   fail(line, token, "indices must ascend: " + index + " follows " + std::to_string(previous));
 }

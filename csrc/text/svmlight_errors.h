@@ -1,4 +1,7 @@
-// What is wrong with a line of LIBSVM text, in a sentence. Only lines that end in '\n'.
+// What is wrong with a line of LIBSVM text, in one sentence with the text in it.
+//
+// The parser (svmlight_lines.h) comes here once it knows that a line is faulty; which fault it is
+// is found out here, out of its way. Lines end in '\n'.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +11,7 @@
 
 namespace dcsvm {
 
-constexpr std::int64_t kLargestIndex = 2147483646;  // 2^31 - 2
+constexpr std::int64_t largest_index = 2147483646;  // 2^31 - 2
 
 struct ParseError : std::runtime_error {
   ParseError(std::size_t line_number, std::size_t column_number, const std::string& reason)
@@ -31,14 +34,13 @@ inline const char* token_end(const char* p) {
   return p;
 }
 
-// Throw a ParseError at `at` or `token`, which lies in the line.
+// Throw a ParseError at `at` or `token`, which is in the line.
 [[noreturn]] void fail(const Line& line, const char* at, const std::string& reason);
 [[noreturn]] void fail_number(const Line& line, const char* token, const std::string& name);
 [[noreturn]] void fail_prefix(const Line& line, const char* token, std::size_t position,
                               std::size_t n_prefix, const std::string& name);
 [[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous);
-// For a line of a precomputed kernel, of which every index has to be there, 0 for the serial
-// number.
+// For a line of a precomputed kernel, which must have every index; 0 is the serial number.
 [[noreturn]] void fail_missing(const Line& line, const char* token, std::int64_t index);
 
 // The text between quotation marks, cut when it is long; bytes that are not printable as \x41.

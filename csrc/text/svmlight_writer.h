@@ -1,5 +1,5 @@
-// LIBSVM (svmlight) text, written: dense or CSR rows so that every float32 returns bit for bit; and
-// CSR rows made dense. Opens no files, prints nothing.
+// LIBSVM (svmlight) text, written: dense or CSR rows, so that every float32 reads back bit for bit.
+// Also CSR rows made dense. Opens no files, prints nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct TextCsr {
   std::size_t n_values;
 };
 
-// What stands before the features of each written line, and which row the features come from.
+// The numbers before the features of each written line, and which row the features come from.
 struct TextLines {
   const double* prefix;  // n_lines x n_prefix, row-major: line k takes row k of it
   std::size_t n_prefix;

@@ -790,7 +790,7 @@ def test_arrays_that_do_not_fit_are_refused():
         BoxProblem(good.linear, good.lower, good.upper, np.ones(20, np.int8), 1),
         BoxProblem(good.linear, good.lower, good.upper, row=np.zeros(19, np.int32)),
     ):
-        with pytest.raises(ValueError, match="bounds|groups|row numbers"):
+        with pytest.raises(ValueError, match="bounds|sums|row numbers"):
             solve(X, RBF, problem)
     with pytest.raises(ValueError, match="one entry per variable"):
         solve(X, RBF, good, nine)

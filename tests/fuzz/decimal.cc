@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const std::string padded = text + "\n" + std::string(dcsvm::kReadAhead, '\0');
+  const std::string padded = text + "\n" + std::string(dcsvm::read_ahead, '\0');
   dcsvm::Decimal number;
   if (!dcsvm::scan_decimal(padded.data(), number)) return 0;
   const std::string scanned(number.begin, number.end);

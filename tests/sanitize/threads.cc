@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "kernel/kernel_matrix.h"
 #include "kernel/kernel_product.h"
+#include "rows/bytes.h"
 #include "rows/codes.h"
 #include "rows/locality.h"
 #include "solver/cluster_solver.h"
@@ -123,7 +125,7 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
     upper.push_back(data.y[i] > 0 ? C : 0);
     members.push_back(static_cast<std::int32_t>(i));
   }
-  const std::vector<std::int8_t> group(data.n, 0);
+  const std::vector<std::int8_t> sum_of(data.n, 0);
   std::vector<std::int64_t> start{0};
   for (const std::int64_t size : sizes) start.push_back(start.back() + size);
   BoxQp qp;
@@ -131,8 +133,8 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
   qp.linear = data.y.data();
   qp.lower = lower.data();
   qp.upper = upper.data();
-  qp.group = group.data();
-  qp.n_groups = 1;
+  qp.sum_of = sum_of.data();
+  qp.n_sums = 1;
   const std::vector<double> zeros(data.n);
   Solution solution{zeros, zeros, zeros, std::vector<Known>(data.n, Known::nothing), {}};
   ClusterOptions options;
@@ -187,14 +189,14 @@ void check_kernels() {
   }
   Points coded = data.points();
   const CodedColumns columns = find_codes(coded, n_threads);
-  require(!columns.groups.empty(), "codes");
+  require(!columns.codes.empty(), "codes");
   std::vector<float> numeric(data.n * columns.numeric.size());
-  std::vector<std::uint8_t> codes(data.n * columns.groups.size());
+  std::vector<std::uint8_t> codes(data.n * columns.codes.size());
   encode(coded, columns, n_threads, numeric.data(), codes.data());
   coded.dense = numeric.data();
   coded.n_features = columns.numeric.size();
   coded.codes = codes.data();
-  coded.n_codes = columns.groups.size();
+  coded.n_codes = columns.codes.size();
   check_solver(fitted(data, coded, rbf), data, coded, one_large, 1);
 
   Points bytes = data.points();

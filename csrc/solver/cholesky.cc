@@ -1,7 +1,8 @@
-#include "solver/newton.h"
+#include "solver/cholesky.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "simd/isa.h"
 
@@ -9,7 +10,10 @@ namespace dcsvm {
 
 namespace {
 constexpr std::size_t block = 32;
-}
+// Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
+// that threads wait for each other in every column of blocks.
+constexpr std::int64_t worth_threads = 24;
+}  // namespace
 
 void Cholesky::reset(std::size_t n) {
   size_ = n;
@@ -18,8 +22,8 @@ void Cholesky::reset(std::size_t n) {
   for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
 }
 
-// Factors the diagonal block at k in place and writes the transposed inverse of its factor. Row by
-// row of the transposed factor, then of the inverse: the innermost loops run along memory.
+// Factors the diagonal block at k in place and writes the transposed inverse of its factor. By rows
+// of the transposed factor, then of the inverse, so that the innermost loops run along memory.
 bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
   double upper[block][block], inverse[block][block];
   for (std::size_t i = 0; i < block; ++i) {
@@ -51,6 +55,33 @@ bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
   return true;
 }
 
+// The block at (i, k) of the factor: what is there times the inverse of the diagonal block's.
+void Cholesky::divide_block(std::size_t i, std::size_t k) {
+  double* rows = panel_.data() + i * block;
+  double* transposed = panel_transposed_.data() + i * block;
+  for (std::size_t a = 0; a < block; ++a) {
+    for (std::size_t b = 0; b < block; ++b) {
+      rows[a * block + b] = -at(i + a, k + b);
+      at(i + a, k + b) = 0.0;
+    }
+  }
+  isa().subtract_product(rows, inverse_.data(), block, block, block, &at(i, k), stride_);
+  for (std::size_t a = 0; a < block; ++a) {
+    for (std::size_t b = 0; b < block; ++b) {
+      rows[a * block + b] = at(i + a, k + b);
+      transposed[b * block + a] = at(i + a, k + b);
+    }
+  }
+}
+
+// Subtracts from the blocks of row i right of k what column k of the factor accounts for.
+void Cholesky::update_row(std::size_t i, std::size_t k) {
+  for (std::size_t j = k + block; j <= i; j += block) {
+    isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block, block,
+                           block, block, &at(i, j), stride_);
+  }
+}
+
 bool Cholesky::factor(int n_threads) {
   const std::size_t n_blocks = stride_ / block;
   panel_.resize(stride_ * block);
@@ -60,41 +91,19 @@ bool Cholesky::factor(int n_threads) {
     const std::size_t k = kb * block;
     if (!factor_diagonal(k, inverse_.data())) return false;
     const auto rest = static_cast<std::int64_t>(n_blocks - kb - 1);
-    const bool parallel = n_threads > 1 && rest >= 24;
-#pragma omp parallel num_threads(n_threads) if (parallel)
+    const auto row = [k](std::int64_t r) { return k + (static_cast<std::size_t>(r) + 1) * block; };
+#pragma omp parallel num_threads(n_threads) if (n_threads > 1 && rest >= worth_threads)
     {
 #pragma omp for schedule(static)
-      for (std::int64_t r = 0; r < rest; ++r) {
-        const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
-        double* rows = panel_.data() + i * block;
-        double* transposed = panel_transposed_.data() + i * block;
-        for (std::size_t a = 0; a < block; ++a) {
-          for (std::size_t b = 0; b < block; ++b) {
-            rows[a * block + b] = -at(i + a, k + b);
-            at(i + a, k + b) = 0.0;
-          }
-        }
-        isa().subtract_product(rows, inverse_.data(), block, block, block, &at(i, k), stride_);
-        for (std::size_t a = 0; a < block; ++a) {
-          for (std::size_t b = 0; b < block; ++b) {
-            rows[a * block + b] = at(i + a, k + b);
-            transposed[b * block + a] = at(i + a, k + b);
-          }
-        }
-      }
+      for (std::int64_t r = 0; r < rest; ++r) divide_block(row(r), k);
 #pragma omp for schedule(dynamic)
-      for (std::int64_t r = rest - 1; r >= 0; --r) {
-        const std::size_t i = k + (static_cast<std::size_t>(r) + 1) * block;
-        for (std::size_t j = k + block; j <= i; j += block) {
-          isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block,
-                                 block, block, block, &at(i, j), stride_);
-        }
-      }
+      for (std::int64_t r = rest - 1; r >= 0; --r) update_row(row(r), k);
     }
   }
   return true;
 }
 
+// Skips the zeros that b begins with; four sums at a time hide the latency of additions.
 void Cholesky::solve(double* b) const {
   std::size_t first = 0;
   while (first < size_ && b[first] == 0.0) ++first;

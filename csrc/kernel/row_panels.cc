@@ -1,0 +1,94 @@
+#include "kernel/row_panels.h"
+
+#include <algorithm>
+
+#include "rows/codes.h"
+#include "simd/byte_dots.h"
+
+namespace dcsvm {
+
+namespace {
+
+// Features whose part of a panel (8 KiB) stays in the first-level cache while it is written.
+constexpr std::size_t packed_at_once = 64;
+// What lanes have for no_code, so that it does not equal a query's no_code either.
+constexpr std::uint8_t no_lane_code = no_code - 1;
+
+// The features and codes of the rows of one panel.
+void pack_dense(const Points& points, const std::int32_t* rows, float* features,
+                std::uint8_t* codes) {
+  const std::size_t d = points.n_features, n_codes = points.n_codes;
+  for (std::size_t begin = 0; begin < d; begin += packed_at_once) {
+    const std::size_t end = std::min(begin + packed_at_once, d);
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const float* x = points.dense + static_cast<std::size_t>(rows[lane]) * d;
+      for (std::size_t k = begin; k < end; ++k) features[k * panel_rows + lane] = x[k];
+    }
+  }
+  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+    const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[lane]) * n_codes;
+    for (std::size_t k = 0; k < n_codes; ++k)
+      codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];
+  }
+}
+
+// The bytes of the rows of one panel, less 128: four features of a row side by side.
+void pack_bytes(const Points& points, const std::int32_t* rows, std::int8_t* bytes) {
+  const std::size_t d = points.byte_row_size();
+  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+    const std::uint8_t* x = points.bytes + static_cast<std::size_t>(rows[lane]) * d;
+    for (std::size_t k = 0; k < d; k += bytes_at_once) {
+      for (std::size_t b = 0; b < bytes_at_once; ++b) {
+        bytes[k * panel_rows + lane * bytes_at_once + b] = static_cast<std::int8_t>(x[k + b] - 128);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
+  switch (setup.form) {
+    case Form::difference:
+    case Form::product:
+      return points.n_features * sizeof(float) + points.n_codes;
+    case Form::bytes:
+      return points.byte_row_size();
+    case Form::sparse:
+    case Form::precomputed:
+      break;
+  }
+  return 0;
+}
+
+void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
+                       std::size_t n_panels, int n_threads) {
+  const bool is_dense = setup.form == Form::difference || setup.form == Form::product;
+  const std::size_t n = n_panels * panel_rows, d = is_dense ? points.n_features : 0,
+                    n_codes = is_dense ? points.n_codes : 0,
+                    n_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
+  features.resize(n * d);
+  codes.resize(n * n_codes);
+  bytes.resize(n * n_bytes);
+#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
+  for (std::int64_t p = 0; p < static_cast<std::int64_t>(n_panels); ++p) {
+    const std::size_t first = static_cast<std::size_t>(p) * panel_rows;
+    if (is_dense)
+      pack_dense(points, rows + first, features.data() + first * d, codes.data() + first * n_codes);
+    if (n_bytes > 0) pack_bytes(points, rows + first, bytes.data() + first * n_bytes);
+  }
+}
+
+RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads, bool packed)
+    : points_(rows.points), size_(rows.size), is_packed_(packed) {
+  const std::size_t padded = n_panels() * panel_rows;
+  rows_.resize(padded);
+  half_norms_.resize(padded);
+  for (std::size_t i = 0; i < padded; ++i) {
+    rows_[i] = static_cast<std::int32_t>(rows[std::min(i, size_ - 1)]);
+    half_norms_[i] = points_->half_norms[rows_[i]];
+  }
+  if (packed) packed_.pack(setup, *points_, rows_.data(), n_panels(), n_threads);
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,57 @@
+// The lane side of tiles: rows in panels of panel_rows, feature by feature.
+//
+// Rows are packed once where there is memory for it, else block by block when a TileScratch
+// selects them (kernel_tile.h), as sparse rows always are. Which way changes no value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/kernel_setup.h"
+#include "rows/points.h"
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+// Bytes of a row in packed lanes; 0 for forms that are never packed beforehand.
+std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);
+
+// What the lanes of some panels hold: dense features and codes, or bytes less 128.
+struct PackedLanes {
+  std::vector<float> features;
+  std::vector<std::uint8_t> codes;
+  std::vector<std::int8_t> bytes;
+
+  // Packs these rows, whole panels of them.
+  void pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
+            std::size_t n_panels, int n_threads);
+};
+
+class RowPanels {
+ public:
+  RowPanels() = default;
+  // Lanes that are not packed here are packed where a TileScratch selects them.
+  RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads = 1, bool packed = true);
+
+  std::size_t size() const { return size_; }
+  std::size_t n_panels() const { return (size_ + panel_rows - 1) / panel_rows; }
+  const Points& points() const { return *points_; }
+
+ private:
+  friend class TileScratch;
+  const Points* points_ = nullptr;
+  std::size_t size_ = 0;
+  bool is_packed_ = false;
+  std::vector<std::int32_t> rows_;
+  std::vector<double> half_norms_;  // padded to whole panels
+  PackedLanes packed_;
+};
+
+// Panels evaluated together: several for dense rows, so that the queries are read once for all of
+// them; one for sparse rows, whose panel is packed when it is selected.
+constexpr std::size_t panels_per_block(const KernelSetup& setup) {
+  return setup.form == Form::sparse ? 1 : 4;
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,195 @@
+#include "rows/box_tree.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace dcsvm {
+
+namespace {
+
+// Leaves have at most that many rows, where memory allows. Smaller ones are made only where rows in
+// them may be in different groups, down to rows_of_node a node on average. Both trade the time and
+// memory of the tree against groups that are joined because a leaf has rows of two.
+constexpr std::size_t leaf_rows = 64;
+constexpr std::size_t rows_of_node = 8;
+constexpr std::size_t sampled_rows = 256;  // at most, to choose where a node is split
+// Keeps a computed distance below the true one: far more than the rounding of its sum.
+constexpr double outward = 1.0 - 1e-9;
+// A split that leaves less than this part of the rows on one side is made at the median instead:
+// the depth of the tree stays proportional to the logarithm of the rows.
+constexpr double smallest_part = 1.0 / 64;
+
+}  // namespace
+
+// Lowest and highest of every feature.
+struct BoxTree::Extent {
+  explicit Extent(std::size_t d)
+      : low(d, std::numeric_limits<float>::infinity()),
+        high(d, -std::numeric_limits<float>::infinity()) {}
+  void include(const float* lowest, const float* highest) {
+    for (std::size_t k = 0; k < low.size(); ++k) {
+      low[k] = std::min(low[k], lowest[k]);
+      high[k] = std::max(high[k], highest[k]);
+    }
+  }
+  std::vector<float> low, high;
+};
+
+BoxTree::BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
+    : points_(points), d_(points.n_features), n_threads_(n_threads) {
+  const std::size_t node_bytes = sizeof(Node) + 2 * d_ * sizeof(float);
+  most_nodes_ = std::min(points.n_samples / rows_of_node * 2, memory_bytes / node_bytes);
+  nodes_.reserve(most_nodes_);
+  boxes_.reserve(most_nodes_ * 2 * d_);
+  order_.resize(points.n_samples);
+  std::iota(order_.begin(), order_.end(), 0);
+  add(0, order_.size());
+}
+
+void BoxTree::grow(double squared_distance) {
+  const std::size_t most_nodes = points_.n_samples / rows_of_node;
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    const std::size_t begin = nodes_[at].begin, end = nodes_[at].end;
+    const bool is_wide = nodes_.size() < most_nodes &&
+                         squared_extent(static_cast<std::int32_t>(at)) >= squared_distance;
+    const bool is_split = nodes_.size() + 2 <= most_nodes_ && (end - begin > leaf_rows || is_wide);
+    const std::size_t middle = is_split ? split(static_cast<std::int32_t>(at)) : end;
+    if (middle == end) continue;
+    nodes_[at].left = add(begin, middle);
+    nodes_[at].right = add(middle, end);
+  }
+  number_leaves();
+  measure();
+}
+
+void BoxTree::number_leaves() {
+  for (std::size_t at = nodes_.size(); at-- > 0;) {
+    Node& node = nodes_[at];
+    if (node.left < 0) {
+      node.leaf = static_cast<std::int32_t>(leaves_.size());
+      leaves_.push_back(static_cast<std::int32_t>(at));
+    } else {
+      node.leaf = nodes_[static_cast<std::size_t>(node.left)].leaf;
+      node.is_one_component = false;
+    }
+  }
+}
+
+// The boxes of all rows: of the leaves from their rows, of the others from their children.
+void BoxTree::measure() {
+  const auto n_leaves = static_cast<std::int64_t>(leaves_.size());
+#pragma omp parallel for num_threads(n_threads_) schedule(dynamic, 64) if (n_threads_ > 1)
+  for (std::int64_t leaf = 0; leaf < n_leaves; ++leaf) {
+    const auto at = static_cast<std::size_t>(leaves_[static_cast<std::size_t>(leaf)]);
+    set_box(at, extent_of(nodes_[at].begin, nodes_[at].end, 1));
+  }
+  for (std::size_t at = nodes_.size(); at-- > 0;) {
+    if (nodes_[at].left < 0) continue;
+    Extent extent(d_);
+    for (const std::int32_t child : {nodes_[at].left, nodes_[at].right})
+      extent.include(low(child), high(child));
+    set_box(at, extent);
+  }
+}
+
+double BoxTree::squared_distance(std::int32_t a, std::int32_t b) const {
+  const float *low_a = low(a), *high_a = high(a), *low_b = low(b), *high_b = high(b);
+  double sum = 0;
+  for (std::size_t k = 0; k < d_; ++k) {
+    const double gap = std::max(static_cast<double>(low_a[k]) - high_b[k],
+                                static_cast<double>(low_b[k]) - high_a[k]);
+    if (gap > 0) sum += gap * gap;
+  }
+  return sum * outward;
+}
+
+double BoxTree::squared_extent(std::int32_t node) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < d_; ++k) {
+    const double extent = static_cast<double>(high(node)[k]) - low(node)[k];
+    sum += extent * extent;
+  }
+  return sum;
+}
+
+// Of every step-th row.
+BoxTree::Extent BoxTree::extent_of(std::size_t begin, std::size_t end, std::size_t step) const {
+  Extent extent(d_);
+  for (std::size_t i = begin; i < end; i += step) extent.include(row(i), row(i));
+  return extent;
+}
+
+void BoxTree::set_box(std::size_t node, const Extent& extent) {
+  std::copy(extent.low.begin(), extent.low.end(), boxes_.data() + node * 2 * d_);
+  std::copy(extent.high.begin(), extent.high.end(), boxes_.data() + node * 2 * d_ + d_);
+}
+
+// Of a feature over every step-th row.
+double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
+                         std::size_t feature) const {
+  double n = 0, sum = 0, squares = 0;
+  for (std::size_t i = begin; i < end; i += step) {
+    const double x = row(i)[feature];
+    n += 1;
+    sum += x;
+    squares += x * x;
+  }
+  return squares / n - sum / n * (sum / n);
+}
+
+// Adds a node with the box of some of its rows and the feature to split it by: that of the largest
+// extent, of equal ones that of the largest variance, so that two-valued features go first.
+std::int32_t BoxTree::add(std::size_t begin, std::size_t end) {
+  std::size_t step = (end - begin + sampled_rows - 1) / sampled_rows;
+  Extent extent = extent_of(begin, end, step);
+  if (step > 1 && extent.low == extent.high) extent = extent_of(begin, end, step = 1);
+  const std::size_t at = nodes_.size();
+  boxes_.resize((at + 1) * 2 * d_);
+  set_box(at, extent);
+  float largest = 0;
+  for (std::size_t k = 0; k < d_; ++k) largest = std::max(largest, extent.high[k] - extent.low[k]);
+  std::int32_t feature = -1;
+  double largest_variance = -1;
+  for (std::size_t k = 0; k < d_; ++k) {
+    if (!(largest > 0) || extent.high[k] - extent.low[k] < largest) continue;
+    const double spread = variance(begin, end, step, k);
+    if (spread > largest_variance) {
+      largest_variance = spread;
+      feature = static_cast<std::int32_t>(k);
+    }
+  }
+  nodes_.push_back({begin, end, -1, -1, -1, feature});
+  return static_cast<std::int32_t>(at);
+}
+
+// Puts rows with a feature of at most `at` first; returns where the others begin.
+std::size_t BoxTree::divide(std::size_t begin, std::size_t end, std::size_t feature, double at) {
+  const auto middle = std::partition(
+      order_.begin() + static_cast<std::ptrdiff_t>(begin),
+      order_.begin() + static_cast<std::ptrdiff_t>(end), [this, feature, at](std::int32_t i) {
+        return points_.dense[static_cast<std::size_t>(i) * d_ + feature] <= at;
+      });
+  return static_cast<std::size_t>(middle - order_.begin());
+}
+
+// Divides a node's rows at the middle of the extent of its feature, or at the median. Returns where
+// the second part begins, or the end when all rows are equal.
+std::size_t BoxTree::split(std::int32_t node) {
+  const Node& whole = nodes_[static_cast<std::size_t>(node)];
+  const std::size_t begin = whole.begin, end = whole.end;
+  if (whole.feature < 0) return end;
+  const auto feature = static_cast<std::size_t>(whole.feature);
+  const double center = 0.5 * (static_cast<double>(high(node)[feature]) + low(node)[feature]);
+  const std::size_t middle = divide(begin, end, feature, center);
+  const double smaller = static_cast<double>(std::min(middle - begin, end - middle));
+  if (smaller >= smallest_part * static_cast<double>(end - begin)) return middle;
+  std::vector<float> column(end - begin);
+  for (std::size_t i = begin; i < end; ++i) column[i - begin] = row(i)[feature];
+  const auto median = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
+  std::nth_element(column.begin(), median, column.end());
+  const bool separates = *median < high(node)[feature];
+  return divide(begin, end, feature, separates ? *median : center);
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,23 @@
+// Rows of integers from 0 to 255, such as images, as bytes: for processors that multiply these
+// (byte_dots.h). Kernel values are then exact but for one rounding.
+#pragma once
+
+#include <cstdint>
+
+#include "rows/points.h"
+
+namespace dcsvm {
+
+// Operations for a pair of rows as bytes, to compare with CodedColumns::cost().
+constexpr double bytes_cost(const Points& points) {
+  return 0.14 * static_cast<double>(points.n_features);
+}
+
+// Whether all features of dense points are integers from 0 to 255, and few enough, and the tiles of
+// this machine multiply them as such.
+bool are_bytes(const Points& points, int n_threads);
+
+// Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row.
+void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);
+
+}  // namespace dcsvm

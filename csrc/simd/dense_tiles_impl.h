@@ -1,0 +1,211 @@
+// Tiles of dense rows: differences or products over the features, and equal codes. Part of
+// isa_impl.h, inside its namespace.
+//
+// The arithmetic of a pair of rows is one chain over the features in ascending order, whatever the
+// tile it is part of: a value does not depend on how a product is cut into tiles.
+
+// Some queries of a tile, the last one repeated up to tile_queries.
+struct QueryBlock {
+  const float* rows[tile_queries];
+  const std::uint8_t* codes[tile_queries];
+  double half_norms[tile_queries];
+  float matches[tile_queries][panel_rows];  // equal codes; only where there are codes
+};
+
+// Equal codes of each query with the rows of a panel. A byte counts up to 127 of them.
+DCSVM_INLINE void count_matches(const DenseTile& t, QueryBlock& q) {
+  typedef std::int8_t Bytes __attribute__((vector_size(panel_rows)));
+  for (std::size_t begin = 0; begin < t.n_codes; begin += 127) {
+    const std::size_t end = begin + 127 < t.n_codes ? begin + 127 : t.n_codes;
+    Bytes count[tile_queries] = {};
+    for (std::size_t k = begin; k < end; ++k) {
+      Bytes lanes;
+      std::memcpy(&lanes, t.panel_codes + k * panel_rows, sizeof lanes);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < tile_queries; ++r)
+        count[r] -= (Bytes{} + static_cast<std::int8_t>(q.codes[r][k])) == lanes;
+    }
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+      for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+        const auto found = static_cast<float>(count[r][lane]);
+        q.matches[r][lane] = begin == 0 ? found : q.matches[r][lane] + found;
+      }
+    }
+  }
+}
+
+DCSVM_INLINE void select_queries(const DenseTile& t, std::size_t first, std::size_t n,
+                                 QueryBlock& q) {
+  for (std::size_t r = 0; r < tile_queries; ++r) {
+    const std::size_t j = first + (r < n ? r : n - 1);
+    q.rows[r] = t.queries[j];
+    q.half_norms[r] = t.query_half_norms[j];
+    if (t.n_codes > 0) q.codes[r] = t.query_codes[j];
+  }
+  if (t.n_codes > 0) count_matches(t, q);
+}
+
+// What the codes contribute: equal ones to a dot product, columns set in one row only to a squared
+// distance. Whole numbers, so exact.
+template <class Sum, bool difference>
+DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const float* matches,
+                                                     double norm, std::size_t at) {
+  const auto equal = load_lanes<Sum>(matches + at);
+  if constexpr (!difference) return equal;
+  return (load_doubles<Sum>(t.lane_half_norms + at) + static_cast<Sum>(norm) - equal) * Sum(2);
+}
+
+// n float values as Real: themselves, or converted into the buffer.
+template <class Real>
+DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buffer) {
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    return values;
+  } else {
+    for (std::size_t k = 0; k < n; ++k) buffer[k] = values[k];
+    return buffer;
+  }
+}
+
+// Adds a chain of features to the sums of a tile: (a - b)^2 or a b.
+template <bool difference, class Real>
+DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::size_t n,
+                            typename Traits<Real>::Vector (&sum)[tile_queries][tile_vectors]) {
+  using Vector = typename Traits<Real>::Vector;
+  for (std::size_t k = 0; k < n; ++k, panel += panel_rows) {
+    Vector b[tile_vectors];
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Real>(panel + v * width<Real>);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+      const Vector a = broadcast<Vector>(query[r][k]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) {
+        if constexpr (difference) {
+          const Vector gap = b[v] - a;
+          sum[r][v] += gap * gap;
+        } else {
+          sum[r][v] += a * b[v];
+        }
+      }
+    }
+  }
+}
+
+DCSVM_INLINE std::size_t chain_end(const DenseTile& t, std::size_t begin) {
+  return begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
+}
+
+// Values of n_queries queries and the lanes from `lane` on, in the precision of the output.
+template <class Real, bool difference>
+DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
+                             std::size_t n_queries, Real* out) {
+  using Vector = typename Traits<Real>::Vector;
+  Vector total[tile_queries][tile_vectors] = {};
+  if (t.n_codes > 0) {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) {
+        total[r][v] =
+            coded_part<Real, difference>(t, q.matches[r], q.half_norms[r], lane + v * width<Real>);
+      }
+    }
+  }
+  for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
+    const std::size_t n = chain_end(t, begin) - begin;
+    Real buffer[tile_queries][chain_length];
+    const Real* rows[tile_queries];
+    for (std::size_t r = 0; r < tile_queries; ++r)
+      rows[r] = converted<Real>(q.rows[r] + begin, n, buffer[r]);
+    Vector sum[tile_queries][tile_vectors] = {};
+    add_chain<difference>(rows, t.panel + begin * panel_rows + lane, n, sum);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) total[r][v] += sum[r][v];
+    }
+  }
+  const RbfScale<Real> scale(*t.kernel, difference ? 1.0 : 2.0);
+  for (std::size_t r = 0; r < n_queries; ++r) {
+    for (std::size_t v = 0; v < tile_vectors; ++v) {
+      const std::size_t at = lane + v * width<Real>;
+      Vector argument = total[r][v];
+      if constexpr (!difference) {
+        argument = from_dot<Real>(*t.kernel, argument, q.half_norms[r],
+                                  load_doubles<Real>(t.lane_half_norms + at));
+      }
+      store(out + r * t.out_stride + at, kernel_value<Real>(*t.kernel, scale, argument));
+    }
+  }
+}
+
+DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
+  for (std::size_t k = 0; k < n; k += width<double>)
+    store(total + k, load<DoubleVector>(total + k) + load_lanes<double>(part + k));
+}
+
+// Dot products of integers, whose sums over a chain float holds exactly: totals and arguments in
+// double, so that only the kernel's own rounding is left.
+template <class Real>
+DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
+                             std::size_t n_queries, Real* out) {
+  constexpr std::size_t lanes = tile_vectors * width<float>;
+  double total[tile_queries][lanes] = {};
+  float part[tile_queries][lanes];
+  if (t.n_codes > 0) {
+    for (std::size_t r = 0; r < tile_queries; ++r) add_lanes(q.matches[r] + lane, lanes, total[r]);
+  }
+  for (std::size_t begin = 0; begin < t.n_features; begin += chain_length) {
+    const float* rows[tile_queries];
+    for (std::size_t r = 0; r < tile_queries; ++r) rows[r] = q.rows[r] + begin;
+    FloatVector sum[tile_queries][tile_vectors] = {};
+    add_chain<false>(rows, t.panel + begin * panel_rows + lane, chain_end(t, begin) - begin, sum);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < tile_vectors; ++v) store(&part[r][v * width<float>], sum[r][v]);
+    }
+    add_lanes(part[0], tile_queries * lanes, total[0]);
+  }
+  const RbfScale<Real> scale(*t.kernel, 2.0);
+  for (std::size_t r = 0; r < n_queries; ++r) {
+    for (std::size_t k = 0; k < lanes; k += width<double>) {
+      store(total[r] + k,
+            from_dot<double>(*t.kernel, load<DoubleVector>(total[r] + k), q.half_norms[r],
+                             load<DoubleVector>(t.lane_half_norms + lane + k)));
+    }
+    for (std::size_t k = 0; k < lanes; k += width<Real>) {
+      store(out + r * t.out_stride + lane + k,
+            kernel_value<Real>(*t.kernel, scale, load_doubles<Real>(total[r] + k)));
+    }
+  }
+}
+
+template <class Real, bool difference, bool exact>
+DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
+  constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
+  for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
+    const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
+    QueryBlock q;
+    select_queries(t, first, n, q);
+    Real* rows = out + first * t.out_stride;
+    for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
+      if constexpr (exact) {
+        exact_tile<Real>(t, q, lane, n, rows);
+      } else {
+        dense_tile<Real, difference>(t, q, lane, n, rows);
+      }
+    }
+  }
+}
+
+template <class Real>
+static void dense(const DenseTile& t, Real* out) {
+  if (t.form == Form::difference) {
+    dense_tiles<Real, true, false>(t, out);
+  } else if (t.exact_products) {
+    dense_tiles<Real, false, true>(t, out);
+  } else {
+    dense_tiles<Real, false, false>(t, out);
+  }
+}

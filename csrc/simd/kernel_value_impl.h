@@ -1,0 +1,103 @@
+// The formulas of the kernels, for vectors of float and of double: the one place that has them.
+// Part of isa_impl.h, inside its namespace.
+//
+// exp and tanh are polynomials of our own: the library's are not vectors without -ffast-math.
+
+// 2^f on [-1/2, 1/2]: minimax polynomial, relative error 2e-9 before rounding (float), Taylor to
+// degree 13 (double, below 1e-16).
+DCSVM_INLINE FloatVector fraction_power(FloatVector f) {
+  constexpr float c[] = {1.0f,           0.69314718246f, 0.24022646248f, 0.05550328642f,
+                         0.00961848907f, 0.00133999309f, 0.00015345812f};
+  FloatVector p = f * c[6] + c[5];
+  p = p * f + c[4];
+  p = p * f + c[3];
+  p = p * f + c[2];
+  p = p * f + c[1];
+  return p * f + c[0];
+}
+
+DCSVM_INLINE DoubleVector fraction_power(DoubleVector f) {
+  constexpr double ln2 = 0.69314718055994530942;
+  DoubleVector x = f * ln2;
+  DoubleVector p = x * (1.0 / 13) + 1.0;
+  for (int k = 12; k >= 1; --k) p = p * x * (1.0 / k) + 1.0;
+  return p;
+}
+
+// 2^(x * factor), which must lie in the normal range below 1; the product is not rounded.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::Vector x,
+                                                        Real factor) {
+  using T = Traits<Real>;
+  using Vector = typename T::Vector;
+  const Vector shifted = x * factor + T::round_magic;
+  const Vector p = fraction_power(x * factor - (shifted - T::round_magic));
+  typename T::Integers exponent, bits;
+  std::memcpy(&exponent, &shifted, sizeof shifted);
+  std::memcpy(&bits, &p, sizeof p);
+  bits += exponent << T::mantissa_bits;
+  Vector result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Vector x) {
+  using Vector = typename Traits<Real>::Vector;
+  constexpr Real minus_two_log2e = static_cast<Real>(-2.88539008177792681472);
+  const Vector zero = {};
+  const Vector size = minimum(maximum(x, -x), Vector{} + Real(40));
+  const Vector t = exp2_product<Real>(size, minus_two_log2e);
+  const Vector value = (Real(1) - t) / (Real(1) + t);
+  return x < zero ? -value : value;
+}
+
+// Constants of a tile for RBF: the factor of the argument, and the largest argument whose value is
+// still a normal number; larger ones are cut to it.
+template <class Real>
+struct RbfScale {
+  Real factor, limit;
+  RbfScale(const Kernel& kernel, double squared_distance_per_argument)
+      : factor(static_cast<Real>(-1.44269504088896340736 * kernel.gamma *
+                                 squared_distance_per_argument)),
+        limit(factor < 0 ? Traits<Real>::lowest_exponent / factor : Real(0)) {}
+};
+
+// The kernel. For RBF `argument` is the squared distance, or half of it (`scale` has the factor);
+// for the others it is x'z.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
+                                                        const RbfScale<Real>& scale,
+                                                        typename Traits<Real>::Vector argument) {
+  using Vector = typename Traits<Real>::Vector;
+  switch (kernel.type) {
+    case KernelType::linear:
+      return argument;
+    case KernelType::rbf:
+      return exp2_product<Real>(minimum(argument, Vector{} + scale.limit), scale.factor);
+    case KernelType::sigmoid:
+      return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
+                               static_cast<Real>(kernel.coef0));
+    case KernelType::polynomial:
+    case KernelType::precomputed:  // has no argument
+      break;
+  }
+  Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);
+  Vector power = Vector{} + Real(1);
+  for (int e = kernel.degree; e > 0; e >>= 1) {
+    if (e & 1) power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+// The argument of the kernel from x'z: for RBF half the squared distance.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector from_dot(const Kernel& kernel,
+                                                    typename Traits<Real>::Vector dot,
+                                                    double query_half_norm,
+                                                    typename Traits<Real>::Vector lane_half_norms) {
+  if (kernel.type != KernelType::rbf) return dot;
+  const typename Traits<Real>::Vector zero = {};
+  return maximum((lane_half_norms + static_cast<Real>(query_half_norm)) - dot, zero);
+}

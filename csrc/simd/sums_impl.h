@@ -1,0 +1,77 @@
+// Sums and products of float64 arrays: rows times weights, and the update of a Cholesky factor.
+// Part of isa_impl.h, inside its namespace.
+
+// n_vectors of the sums stay in registers while all rows are added to them.
+template <class Real, std::size_t n_vectors>
+DCSVM_INLINE void weighted_sum_step(const Real* const* rows, const double* weight, std::size_t n,
+                                    std::size_t begin, double* sum) {
+  DoubleVector total[n_vectors];
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < n_vectors; ++v)
+    total[v] = load<DoubleVector>(sum + begin + v * width<double>);
+  for (std::size_t j = 0; j < n; ++j) {
+    const DoubleVector w = broadcast<DoubleVector>(weight[j]);
+    const Real* row = rows[j] + begin;
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      DoubleVector value;
+      if constexpr (sizeof(Real) == sizeof(float)) {
+        value = load_lanes<double>(row + v * width<double>);
+      } else {
+        value = load<DoubleVector>(row + v * width<double>);
+      }
+      total[v] += w * value;
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < n_vectors; ++v) {
+    store(sum + begin + v * width<double>, total[v]);
+  }
+}
+
+template <class Real>
+static void weighted_sum(const Real* const* rows, const double* weight, std::size_t n,
+                         std::size_t lanes, double* sum) {
+  constexpr std::size_t narrow = panel_rows / width<double> < 8 ? panel_rows / width<double> : 8;
+  constexpr std::size_t wide = 2 * tile_queries;
+  std::size_t begin = 0;
+  for (; begin + wide * width<double> <= lanes; begin += wide * width<double>) {
+    weighted_sum_step<Real, wide>(rows, weight, n, begin, sum);
+  }
+  for (; begin < lanes; begin += narrow * width<double>) {
+    weighted_sum_step<Real, narrow>(rows, weight, n, begin, sum);
+  }
+}
+
+// C -= A B'. Rows of A are `depth` long and contiguous; B' is stored depth x columns. `rows` and
+// `columns` are multiples of the tile.
+static void subtract_product(const double* a, const double* b_transposed, std::size_t depth,
+                             std::size_t rows, std::size_t columns, double* c,
+                             std::size_t c_stride) {
+  constexpr std::size_t w = width<double>;
+  for (std::size_t i = 0; i < rows; i += tile_queries) {
+    for (std::size_t j = 0; j < columns; j += tile_vectors * w) {
+      DoubleVector sum[tile_queries][tile_vectors] = {};
+      const double* b = b_transposed + j;
+      for (std::size_t k = 0; k < depth; ++k, b += columns) {
+        DoubleVector bv[tile_vectors];
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < tile_vectors; ++v) bv[v] = load<DoubleVector>(b + v * w);
+#pragma GCC unroll 8
+        for (std::size_t r = 0; r < tile_queries; ++r) {
+          const DoubleVector av = broadcast<DoubleVector>(a[(i + r) * depth + k]);
+#pragma GCC unroll 8
+          for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][v] += av * bv[v];
+        }
+      }
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < tile_queries; ++r) {
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < tile_vectors; ++v) {
+          double* at = c + (i + r) * c_stride + j + v * w;
+          store(at, load<DoubleVector>(at) - sum[r][v]);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// Vectors of one instruction set, in GCC/Clang vector extensions: no intrinsics, any target. Part
+// of isa_impl.h, inside its namespace.
+
+constexpr std::size_t vector_bytes = DCSVM_VECTOR_BYTES;
+
+// A tile of sums stays in registers while one chain of features runs over it: tile_queries rows on
+// one side, tile_vectors vectors of lanes on the other. AVX-512 has 32 registers, the others 16.
+constexpr std::size_t tile_queries = DCSVM_VECTOR_BYTES == 64 ? 8 : 4;
+constexpr std::size_t tile_vectors = 2;
+
+typedef float FloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef double DoubleVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef float HalfFloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
+typedef std::int32_t IntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef std::int32_t HalfIntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
+typedef std::int64_t LongVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+
+template <class Real>
+struct Traits;
+template <>
+struct Traits<float> {
+  using Vector = FloatVector;
+  using Integers = IntVector;
+  using Lanes32 = IntVector;
+  static constexpr float round_magic = 12582912.0f;  // 1.5 * 2^23
+  static constexpr int mantissa_bits = 23;
+  static constexpr float lowest_exponent = -126.0f;
+};
+template <>
+struct Traits<double> {
+  using Vector = DoubleVector;
+  using Integers = LongVector;
+  using Lanes32 = HalfIntVector;                             // an int32 for every lane
+  static constexpr double round_magic = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr int mantissa_bits = 52;
+  static constexpr double lowest_exponent = -1022.0;
+};
+
+template <class Real>
+constexpr std::size_t width = vector_bytes / sizeof(Real);
+
+// x in every lane. 0 + x would be an addition, which differs from x where x is -0; x - 0 is x.
+template <class Vector, class Real>
+DCSVM_INLINE Vector broadcast(Real x) {
+  return x - Vector{};
+}
+
+template <class Vector, class Source>
+DCSVM_INLINE Vector load(const Source* p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <class Vector, class Target>
+DCSVM_INLINE void store(Target* p, const Vector& v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// Lane by lane: gcc 12 compiles this to one instruction, and the conversion of a vector to four.
+template <std::size_t... lane>
+DCSVM_INLINE DoubleVector widened(const float* p, std::index_sequence<lane...>) {
+  return DoubleVector{static_cast<double>(p[lane])...};
+}
+
+// The lanes of one vector of Real, from floats.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector load_lanes(const float* p) {
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    return load<FloatVector>(p);
+  } else {
+    return widened(p, std::make_index_sequence<width<double>>());
+  }
+}
+
+// The same from doubles.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector load_doubles(const double* p) {
+  if constexpr (sizeof(Real) == sizeof(double)) {
+    return load<DoubleVector>(p);
+  } else {
+    typedef double Wide __attribute__((vector_size(2 * DCSVM_VECTOR_BYTES)));
+    Wide wide;
+    std::memcpy(&wide, p, sizeof wide);
+    return __builtin_convertvector(wide, FloatVector);
+  }
+}
+
+template <class Vector>
+DCSVM_INLINE Vector minimum(Vector a, Vector b) {
+  return a < b ? a : b;
+}
+template <class Vector>
+DCSVM_INLINE Vector maximum(Vector a, Vector b) {
+  return a > b ? a : b;
+}

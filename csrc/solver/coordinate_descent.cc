@@ -1,0 +1,118 @@
+#include "solver/coordinate_descent.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+namespace {
+
+constexpr double smallest_curvature = 1e-12;  // below, a variable goes to its bound
+constexpr double smallest_diagonal = 1e-6;    // for the scale of violations
+
+// 1/2 quadratic in two steps s and t, of variables with these bounds.
+struct TwoVariables {
+  double slope_s, slope_t;              // gradients
+  double curve_s, curve_t, curve_st;    // kernel values
+  double low_s, high_s, low_t, high_t;  // bounds of the steps
+
+  double value(double s, double t) const {
+    return s * (slope_s + 0.5 * curve_s * s) + t * (slope_t + 0.5 * curve_t * t) + curve_st * s * t;
+  }
+};
+
+struct Steps {
+  double s = 0, t = 0, value = 0;
+};
+
+double best_step(double slope, double curvature, double low, double high) {
+  if (curvature > smallest_curvature) return std::clamp(-slope / curvature, low, high);
+  return slope > 0 ? low : high;
+}
+
+// The minimum inside the bounds: of the first variable alone, or of both where that is lower.
+Steps minimise(const TwoVariables& q, bool both) {
+  Steps best;
+  best.s = best_step(q.slope_s, q.curve_s, q.low_s, q.high_s);
+  best.value = q.value(best.s, 0);
+  if (!both) return best;
+  const auto consider = [&](double s, double t) {
+    const double value = q.value(s, t);
+    if (value < best.value) best = {s, t, value};
+  };
+  const double determinant = q.curve_s * q.curve_t - q.curve_st * q.curve_st;
+  const double s = (q.curve_st * q.slope_t - q.curve_t * q.slope_s) / determinant;
+  const double t = (q.curve_st * q.slope_s - q.curve_s * q.slope_t) / determinant;
+  if (determinant > smallest_share * q.curve_s * q.curve_t && s >= q.low_s && s <= q.high_s &&
+      t >= q.low_t && t <= q.high_t) {
+    consider(s, t);
+    return best;
+  }
+  for (const double end : {q.low_s, q.high_s})
+    consider(end, best_step(q.slope_t + q.curve_st * end, q.curve_t, q.low_t, q.high_t));
+  for (const double end : {q.low_t, q.high_t})
+    consider(best_step(q.slope_s + q.curve_st * end, q.curve_s, q.low_s, q.high_s), end);
+  return best;
+}
+
+// Moves alpha_i by a step; a step to a bound ends exactly there. Returns what it moved.
+double apply(WorkingSet& set, std::size_t i, double step, double low, double high) {
+  const double old = set.alpha[i];
+  set.set_alpha(i, step == low    ? set.lower[i]
+                   : step == high ? set.upper[i]
+                                  : std::clamp(old + step, set.lower[i], set.upper[i]));
+  return set.alpha[i] - old;
+}
+
+// Minimises over two variables (one where they are the same); the value is that of the objective's
+// change.
+Steps move_two(WorkingSet& set, std::size_t i, std::size_t j) {
+  const TwoVariables q{set.gradient[i],
+                       set.gradient[j],
+                       set.diagonal[i],
+                       set.diagonal[j],
+                       set.kernel_row(i)[j],
+                       set.lower[i] - set.alpha[i],
+                       set.upper[i] - set.alpha[i],
+                       set.lower[j] - set.alpha[j],
+                       set.upper[j] - set.alpha[j]};
+  const Steps best = minimise(q, i != j);
+  Steps moved;
+  moved.value = best.value;
+  moved.s = apply(set, i, best.s, q.low_s, q.high_s);
+  moved.t = i == j ? 0.0 : apply(set, j, best.t, q.low_t, q.high_t);
+  return moved;
+}
+
+}  // namespace
+
+DescentRound descend_coordinates(WorkingSet& set, double tolerance, std::int64_t max_updates) {
+  std::vector<double> scale(set.stride, 1.0);
+  for (std::size_t i = 0; i < set.size; ++i)
+    scale[i] = 1.0 / std::sqrt(std::max(set.diagonal[i], smallest_diagonal));
+  const bool scaled = std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1.0; });
+  const double target = tolerance * *std::min_element(scale.begin(), scale.end());
+  const CoordinateState state{set.stride, set.gradient.data(), set.side.data(),
+                              scaled ? scale.data() : nullptr};
+  DescentRound round;
+  double largest = 0;
+  std::size_t i = isa().descend(state, set.kernel, 0.0, set.kernel, 0.0, &largest);
+  while (round.updates < max_updates && largest > target) {
+    const float* row_i = set.kernel_row(i);
+    double gain = 0;
+    std::size_t j = i;
+    if (row_i[i] > smallest_curvature)
+      j = isa().best_companion(state, set.diagonal.data(), row_i, i, &gain);
+    if (!(gain > 0) || j >= set.size) j = i;
+    const Steps moved = move_two(set, i, j);
+    ++round.updates;
+    if (moved.s == 0.0 && moved.t == 0.0) break;
+    round.decrease -= moved.value;
+    i = isa().descend(state, row_i, moved.s, set.kernel_row(j), moved.t, &largest);
+  }
+  return round;
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,200 @@
+#include "solver/newton_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "solver/timer.h"
+
+namespace dcsvm {
+
+namespace {
+
+// Relative to the mean diagonal: from the rounding of float32 kernel values to where little is left
+// of a Newton step.
+constexpr double smallest_damping = 1e-7, largest_damping = 1e-1;
+// Bounds a step may run into before it is cheaper to factor again with more damping.
+constexpr std::size_t most_held = 16;
+
+// Nanoseconds, fixed, of a factorisation and of what a step takes besides.
+constexpr double cholesky_cost = 0.0045;  // per |F|^3
+constexpr double step_cost = 2.0;         // per |F|^2
+// A Newton step is worth more than its own decrease says, since descent slows down as it nears the
+// optimum: descent's claims are divided by this. Larger values try Newton sooner.
+constexpr double slowing = 5.0;
+constexpr double slowest_rate = 1.05;  // reduction of the violation that a round is credited with
+
+// Of the width of the box: a step that ends nearer to a bound than that ends there.
+constexpr double resolution = 1e-13;
+
+double factor_cost(std::size_t n_free) {
+  const double n = static_cast<double>(n_free);
+  return n * n * (cholesky_cost * n + step_cost);
+}
+
+}  // namespace
+
+// A step pays when descent, at the rate of its last round, would need longer to the tolerance than
+// a factorisation takes, and the last step was worth more per nanosecond than that round. A step
+// that is not taken doubles the belief in the next.
+bool NewtonStep::pays(const WorkingSet& set, const RoundResult& round, double tolerance) {
+  collect_free(set);
+  if (free_.empty()) return false;
+  const double rate = std::log(std::max(round.before / round.after, slowest_rate));
+  const double rounds_left = std::log(round.after / tolerance) / rate;
+  if (factor_cost(free_.size()) / slowing >= rounds_left * round.cost) return false;
+  if (value_ > 0 && value_ * slowing < round.decrease / round.cost) {
+    value_ *= 2;
+    return false;
+  }
+  return true;
+}
+
+double NewtonStep::take(WorkingSet& set, int n_threads) {
+  Timer timer(count_.seconds);
+  double decrease = 0, cost = 0;
+  for (;;) {
+    cost += factor_cost(free_.size());
+    if (!factor(set, n_threads)) break;
+    ++count_.steps;
+    held_.clear();
+    hold_sums(set);
+    if (follow(set, &decrease, &cost)) break;
+    damping_ *= 10;
+  }
+  value_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
+  count_.cost += cost;
+  return decrease;
+}
+
+NewtonCount NewtonStep::take_count() { return std::exchange(count_, {}); }
+
+void NewtonStep::collect_free(const WorkingSet& set) {
+  free_.clear();
+  for (std::size_t i = 0; i < set.size; ++i) {
+    if (set.side[i] == 0) free_.push_back(i);
+  }
+}
+
+// Factors K_FF + damping; false when it is not positive definite at any damping.
+bool NewtonStep::factor(const WorkingSet& set, int n_threads) {
+  const std::size_t n = free_.size();
+  double mean_diagonal = 0;
+  for (const std::size_t i : free_) mean_diagonal += set.diagonal[i];
+  mean_diagonal /= static_cast<double>(n);
+  for (; damping_ <= largest_damping; damping_ *= 10) {
+    cholesky_.reset(n);
+    for (std::size_t a = 0; a < n; ++a) {
+      const float* row = set.kernel_row(free_[a]);
+      for (std::size_t b = 0; b <= a; ++b) cholesky_.at(a, b) = row[free_[b]];
+      cholesky_.at(a, a) += damping_ * mean_diagonal;
+    }
+    if (cholesky_.factor(n_threads)) return true;
+  }
+  damping_ = largest_damping;
+  return false;
+}
+
+void NewtonStep::hold_sums(const WorkingSet& set) {
+  for (int sum = 0; sum < set.n_sums; ++sum) {
+    std::vector<double> members(free_.size());
+    for (std::size_t a = 0; a < free_.size(); ++a)
+      members[a] = set.sum_of[free_[a]] == sum ? 1.0 : 0.0;
+    if (std::count(members.begin(), members.end(), 1.0) > 0)
+      held_.add(cholesky_, std::move(members));
+  }
+}
+
+// Steps along the Newton direction from bound to bound. Returns false, and moves nothing, where the
+// direction leaves the box in many places and there is more damping to try.
+bool NewtonStep::follow(WorkingSet& set, double* decrease, double* cost) {
+  const std::size_t n = free_.size();
+  std::vector<double> newton(n);
+  for (std::size_t a = 0; a < n; ++a) newton[a] = -set.gradient[free_[a]];
+  cholesky_.solve(newton.data());
+  for (std::size_t held = 0; held <= most_held; ++held) {
+    std::vector<double> direction = newton;
+    held_.project(direction);
+    const std::size_t n_outside = keep_inside(set, direction);
+    if (held == 0 && n_outside > most_held && damping_ < largest_damping) return false;
+    if (held == 0 && n_outside <= most_held / 4)
+      damping_ = std::max(damping_ / 10, smallest_damping);
+    const Moved moved = step_to_bound(set, direction);
+    *decrease += moved.decrease;
+    *cost += static_cast<double>(n * (2 * n + set.size)) * update_entry_cost;
+    if (moved.blocked.empty() || !(moved.decrease > 0)) break;
+    // after a step t d the Newton direction is what is left of it, but for the damping
+    for (std::size_t a = 0; a < n; ++a) newton[a] -= moved.length * direction[a];
+    for (const std::size_t a : moved.blocked) {
+      std::vector<double> unit(n, 0.0);
+      unit[a] = 1.0;
+      held_.add(cholesky_, std::move(unit));
+    }
+  }
+  return true;
+}
+
+// Sets the direction of variables that have come to a bound to exactly 0; returns how many of the
+// others it takes outside their bounds.
+std::size_t NewtonStep::keep_inside(const WorkingSet& set, std::vector<double>& direction) const {
+  std::size_t n_outside = 0;
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const std::size_t i = free_[a];
+    if (set.side[i] != 0) direction[a] = 0.0;
+    const double target = set.alpha[i] + direction[a];
+    n_outside += (target < set.lower[i]) | (target > set.upper[i]);
+  }
+  return n_outside;
+}
+
+// Moves along a direction of the free variables to the first bound, or all the way.
+NewtonStep::Moved NewtonStep::step_to_bound(WorkingSet& set,
+                                            const std::vector<double>& direction) const {
+  Moved moved;
+  double slope = 0.0;
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const std::size_t i = free_[a];
+    slope += set.gradient[i] * direction[a];
+    const double room =
+        direction[a] > 0 ? set.upper[i] - set.alpha[i] : set.alpha[i] - set.lower[i];
+    if (std::fabs(direction[a]) * moved.length > room)
+      moved.length = room / std::fabs(direction[a]);
+  }
+  if (!(slope < 0)) return moved;
+  const std::vector<double> target = targets(set, direction, moved.length);
+  std::vector<double> change(set.size, 0.0);
+  for (std::size_t a = 0; a < free_.size(); ++a) change[free_[a]] = target[a] - set.alpha[free_[a]];
+  const std::vector<double> kernel_change = set.product(change);
+  double first = 0, second = 0;
+  for (std::size_t i = 0; i < set.size; ++i) {
+    first += set.gradient[i] * change[i];
+    second += change[i] * kernel_change[i];
+  }
+  const double decrease = -(first + 0.5 * second);
+  if (!(decrease > 0)) return moved;
+  moved.decrease = decrease;
+  for (std::size_t i = 0; i < set.size; ++i) set.gradient[i] += kernel_change[i];
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const std::size_t i = free_[a];
+    if (change[i] == 0.0) continue;
+    set.set_alpha(i, target[a]);
+    if (target[a] == set.lower[i] || target[a] == set.upper[i]) moved.blocked.push_back(a);
+  }
+  return moved;
+}
+
+// Where a step takes the free variables: exactly to a bound where it ends next to it.
+std::vector<double> NewtonStep::targets(const WorkingSet& set, const std::vector<double>& direction,
+                                        double length) const {
+  std::vector<double> target(free_.size());
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const std::size_t i = free_[a];
+    const double margin = resolution * (set.upper[i] - set.lower[i]);
+    target[a] = set.alpha[i] + length * direction[a];
+    if (direction[a] > 0 && target[a] >= set.upper[i] - margin) target[a] = set.upper[i];
+    if (direction[a] < 0 && target[a] <= set.lower[i] + margin) target[a] = set.lower[i];
+  }
+  return target;
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,147 @@
+#include "solver/working_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "solver/selection.h"
+#include "solver/timer.h"
+
+namespace dcsvm {
+
+namespace {
+
+// The size of the working set is reconsidered after so many steps, and changed where one of inner
+// and outer costs more than `imbalance` times the other.
+constexpr int steps_compared = 8;
+constexpr double imbalance = 2.0;
+constexpr double selection_cost = 10.0;  // nanoseconds, fixed, for an active variable
+
+// A working set is solved to this part of its own violation: exactly solving it is wasted while the
+// other variables move. Never better than `inner_share` of the tolerance, and a set that is the
+// whole problem to `complete_share`, so that the recomputed violation is below it too.
+constexpr double inner_reduction = 0.1;
+constexpr double inner_share = 0.3;
+constexpr double complete_share = 0.9;
+// Updates a working set may take for each of its members; more where it is the whole problem.
+constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
+
+}  // namespace
+
+WorkingStep::Change WorkingStep::take(ActiveSet& active, ActiveKernel& kernel) {
+  const std::vector<std::int32_t> previous = members_;
+  {
+    Timer timer(report_.seconds_selection);
+    choose(active, kernel);
+  }
+  fill_kernel(active, kernel, previous);
+  Change change = solve(active);
+  stalls_ = change.positions.empty() ? stalls_ + 1 : 0;
+  ++report_.outer_steps;
+  const double rows = static_cast<double>(change.positions.size());
+  outer_cost_ += static_cast<double>(active.size()) * (rows * kernel.row_cost() + selection_cost);
+  balance();
+  return change;
+}
+
+void WorkingStep::choose(const ActiveSet& active, ActiveKernel& kernel) {
+  if (active.size() <= complete_set) {
+    members_.resize(active.size());
+    std::iota(members_.begin(), members_.end(), 0);
+    return;
+  }
+  const SelectionView view = active.view();
+  if (report_.outer_steps % 2 == 0 && setup_.kernel.type == KernelType::rbf) {
+    select_neighbourhood(view, kernel.kernel_values(most_violating(view)),
+                         inner_share * options_.tolerance, target_size_, members_);
+  } else {
+    select_working_set(view, target_size_, members_);
+  }
+}
+
+void WorkingStep::fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
+                              const std::vector<std::int32_t>& previous) {
+  Timer timer(report_.seconds_tiles);
+  Members members;
+  members.lanes = members_;
+  std::vector<std::int32_t> from(members_.size(), -1);
+  std::size_t k = 0;
+  for (std::size_t w = 0; w < members_.size(); ++w) {
+    const std::int32_t variable = active.index[static_cast<std::size_t>(members_[w])];
+    members.rows.push_back(
+        static_cast<std::int32_t>(qp_.row_of(static_cast<std::size_t>(variable))));
+    members.cached.push_back(kernel.cached(members_[w]));
+    while (k < previous.size() && previous[k] < members_[w]) ++k;
+    if (k < previous.size() && previous[k] == members_[w]) from[w] = static_cast<std::int32_t>(k);
+  }
+  report_.kernel_evaluations +=
+      working_kernel_.fill(setup_, points_, members, from, options_.n_threads);
+}
+
+// Each step that changed nothing asks ten times more of the next.
+double WorkingStep::inner_tolerance(const ActiveSet& active) const {
+  if (members_.size() == active.size()) return complete_share * options_.tolerance;
+  double largest = 0;
+  for (const std::int32_t p : members_)
+    largest = std::max(largest, active.violation[static_cast<std::size_t>(p)]);
+  return std::max(inner_reduction * largest, inner_share * options_.tolerance) *
+         std::pow(0.1, stalls_);
+}
+
+WorkingStep::Change WorkingStep::solve(ActiveSet& active) {
+  const bool is_complete = members_.size() == active.size();
+  const std::int64_t left = options_.max_iterations < 0
+                                ? std::numeric_limits<std::int64_t>::max()
+                                : options_.max_iterations - report_.iterations;
+  const std::int64_t budget = (is_complete ? complete_member_updates : member_updates) *
+                              static_cast<std::int64_t>(members_.size());
+  WorkingSet set(active, members_, working_kernel_, qp_.n_sums);
+  WorkingSetReport inner;
+  {
+    Timer timer(report_.seconds_inner);
+    inner = solver_.solve(set, inner_tolerance(active), std::min(left, budget), options_.n_threads);
+  }
+  report_.iterations += std::max<std::int64_t>(inner.updates, 1);
+  report_.newton_steps += inner.newton.steps;
+  report_.seconds_newton += inner.newton.seconds;
+  inner_cost_ += inner.cost;
+  Change change;
+  change.has_gradient = is_complete;
+  for (std::size_t w = 0; w < members_.size(); ++w) {
+    const auto p = static_cast<std::size_t>(members_[w]);
+    if (set.alpha[w] == active.alpha[p]) continue;
+    change.positions.push_back(members_[w]);
+    change.step.push_back(set.alpha[w] - active.alpha[p]);
+    active.alpha[p] = set.alpha[w];
+  }
+  if (is_complete) std::copy_n(set.gradient.begin(), members_.size(), active.gradient.begin());
+  return change;
+}
+
+// A larger working set does more with each outer step, and each of its updates costs more.
+void WorkingStep::balance() {
+  if (++steps_counted_ < steps_compared) return;
+  if (outer_cost_ > imbalance * inner_cost_) {
+    target_size_ = std::min(2 * target_size_, largest_working_set);
+  } else if (inner_cost_ > imbalance * outer_cost_) {
+    target_size_ = std::max(target_size_ / 2, smallest_working_set);
+  }
+  steps_counted_ = 0;
+  inner_cost_ = outer_cost_ = 0;
+}
+
+// Members that stay are carried over with their kernel values.
+void WorkingStep::compact(const std::vector<std::int32_t>& position) {
+  std::vector<std::int32_t> carried, from;
+  for (std::size_t w = 0; w < members_.size(); ++w) {
+    const std::int32_t now = position[static_cast<std::size_t>(members_[w])];
+    if (now < 0) continue;
+    carried.push_back(now);
+    from.push_back(static_cast<std::int32_t>(w));
+  }
+  members_ = carried;
+  working_kernel_.keep(from);
+}
+
+}  // namespace dcsvm

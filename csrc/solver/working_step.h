@@ -1,0 +1,75 @@
+// One outer step on the active variables: choose a working set, complete its kernel matrix, solve
+// it.
+//
+// Keeps the working set and its kernel matrix from one step to the next, and the size that suits
+// the problem. The gradient of the other active variables is not touched: that is for smo.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "solver/active_kernel.h"
+#include "solver/active_set.h"
+#include "solver/box_qp.h"
+#include "solver/solve_options.h"
+#include "solver/working_kernel.h"
+#include "solver/working_set_solver.h"
+
+namespace dcsvm {
+
+// The kernel values of the smallest (1 MiB) stay in the second-level cache, and larger ones lost on
+// most data sets. They are for problems whose outer steps cost most.
+constexpr std::size_t smallest_working_set = 512;
+constexpr std::size_t largest_working_set = 1024;
+// A problem of at most so many active variables is one working set, and is not shrunk further.
+constexpr std::size_t complete_set = 1024;
+
+class WorkingStep {
+ public:
+  WorkingStep(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+              const SolveOptions& options, SolveReport& report)
+      : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
+
+  // What a step did to alpha: positions of active variables, and by how much they moved.
+  struct Change {
+    std::vector<std::int32_t> positions;
+    std::vector<double> step;
+    bool has_gradient = false;  // the gradient of all active variables is up to date
+  };
+
+  Change take(ActiveSet& active, ActiveKernel& kernel);
+
+  // Whether several steps in a row have changed nothing, each more exact than the one before.
+  bool is_stuck() const { return stalls_ >= most_stalls; }
+
+  // The active variables are others now, or those at these positions (-1: gone).
+  void reset() { members_.clear(); }
+  void compact(const std::vector<std::int32_t>& position);
+
+ private:
+  static constexpr int most_stalls = 6;
+
+  void choose(const ActiveSet& active, ActiveKernel& kernel);
+  void fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
+                   const std::vector<std::int32_t>& previous);
+  double inner_tolerance(const ActiveSet& active) const;
+  Change solve(ActiveSet& active);
+  void balance();
+
+  const KernelSetup& setup_;
+  const Points& points_;
+  const BoxQp& qp_;
+  const SolveOptions& options_;
+  SolveReport& report_;
+
+  std::vector<std::int32_t> members_;  // positions of active variables, ascending
+  WorkingKernel working_kernel_;
+  WorkingSetSolver solver_;
+  int stalls_ = 0;  // steps in a row that changed nothing
+  std::size_t target_size_ = smallest_working_set;
+  int steps_counted_ = 0;
+  double inner_cost_ = 0, outer_cost_ = 0;  // nanoseconds by the fixed model, of those steps
+};
+
+}  // namespace dcsvm

@@ -1,0 +1,130 @@
+#include "text/text_chunks.h"
+
+#include <cstring>
+#include <iterator>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include "text/decimal.h"
+#include "text/svmlight_errors.h"
+
+namespace dcsvm {
+namespace {
+
+// At most; of longer texts chunks are larger. Each has counts and an exception of its own.
+constexpr std::size_t most_chunks = 1024;
+// Bytes of a file that the system may map together: a large page.
+constexpr std::size_t mapped_together = std::size_t{1} << 21;
+
+// Lets pages of a mapped file go, which begins at `file`: they are read from there again when they
+// are needed. Some before them too, which the system may have mapped again together with these.
+void release_pages(const char* file, const char* begin, const char* end) {
+#if defined(__linux__)
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  begin -= std::min(static_cast<std::size_t>(begin - file), mapped_together);
+  const auto from = reinterpret_cast<std::uintptr_t>(begin) / page * page;
+  madvise(reinterpret_cast<void*>(from), reinterpret_cast<std::uintptr_t>(end) - from,
+          MADV_DONTNEED);
+#else
+  static_cast<void>(file);
+  static_cast<void>(begin);
+  static_cast<void>(end);
+#endif
+}
+
+// Cuts lines into chunks; where it cuts depends on the text alone.
+void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_mapped,
+           std::vector<TextChunk>& chunks) {
+  const auto size = static_cast<std::size_t>(end - begin);
+  const std::size_t target = std::max(chunk_bytes, size / most_chunks + 1);
+  const char *file = begin, *held = begin;
+  while (begin != end) {
+    const auto left = static_cast<std::size_t>(end - begin);
+    const char* last = begin + std::min(target, left) - 1;
+    const char* newline =
+        static_cast<const char*>(std::memchr(last, '\n', static_cast<std::size_t>(end - last)));
+    chunks.push_back({begin, newline + 1, 0, 0, 0, 0, 0});
+    begin = newline + 1;
+    if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_together) continue;
+    release_pages(file, held, begin);
+    held = begin;
+  }
+}
+
+std::size_t count(const char* begin, const char* end, char wanted) {
+  constexpr std::ptrdiff_t block = 240;  // as many as one byte can count, in whole vectors
+  std::size_t n = 0;
+  while (end - begin >= block) {
+    std::uint8_t in_block = 0;
+    for (std::ptrdiff_t k = 0; k < block; ++k) {
+      in_block = static_cast<std::uint8_t>(in_block + (begin[k] == wanted));
+    }
+    n += in_block;
+    begin += block;
+  }
+  return n + static_cast<std::size_t>(std::count(begin, end, wanted));
+}
+
+// The number before the last colon of a line; 0 where there is none that could be an index.
+std::int32_t last_index(const char* begin, const char* newline) {
+  const char* p = newline;
+  while (p != begin && *p != ':') --p;
+  std::int64_t index = 0, power = 1;
+  while (p != begin && is_digit(*--p)) {
+    index += power * (*p - '0');
+    if (index > largest_index) return 0;
+    power = std::min<std::int64_t>(power * 10, largest_index + 1);
+  }
+  return static_cast<std::int32_t>(index);
+}
+
+void scan_chunk(TextChunk& chunk) {
+  chunk.n_pairs = count(chunk.begin, chunk.end, ':');
+  for (const char* line = chunk.begin; line != chunk.end; ++chunk.n_rows) {
+    const auto left = static_cast<std::size_t>(chunk.end - line);
+    const char* newline = static_cast<const char*>(std::memchr(line, '\n', left));
+    chunk.n_features = std::max(chunk.n_features, last_index(line, newline));
+    line = newline + 1;
+  }
+}
+
+}  // namespace
+
+void release(const Text& text, const TextChunk& chunk) {
+  if (text.is_mapped && chunk.begin != text.last_lines.get())
+    release_pages(text.chunks.front().begin, chunk.begin, chunk.end);
+}
+
+Text scan_text(const char* begin, const char* end, int threads, std::size_t chunk_bytes,
+               bool is_mapped) {
+  Text text;
+  text.is_mapped = is_mapped;
+  const auto size = static_cast<std::size_t>(end - begin);
+  const char* known = end - std::min(size, read_ahead);
+  const char* last =
+      std::find(std::make_reverse_iterator(known), std::make_reverse_iterator(begin), '\n').base();
+  split(begin, last, chunk_bytes, is_mapped, text.chunks);
+  const auto n_last = static_cast<std::size_t>(end - last);
+  if (n_last != 0) {
+    text.last_lines = std::make_unique<char[]>(n_last + 1 + read_ahead);
+    char* copy = text.last_lines.get();
+    std::copy(last, end, copy);
+    const bool finished = copy[n_last - 1] == '\n';
+    if (!finished) copy[n_last] = '\n';
+    text.chunks.push_back({copy, copy + n_last + !finished, 0, 0, 0, 0, 0});
+  }
+  for_chunks(text, threads, [&](std::size_t i) { scan_chunk(text.chunks[i]); });
+  for (TextChunk& chunk : text.chunks) {
+    chunk.first_row = text.n_rows;
+    chunk.first_pair = text.n_pairs;
+    text.n_rows += chunk.n_rows;
+    text.n_pairs += chunk.n_pairs;
+    text.n_features = std::max(text.n_features, chunk.n_features);
+  }
+  return text;
+}
+
+}  // namespace dcsvm
