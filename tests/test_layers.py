@@ -17,7 +17,7 @@ FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model",
           "training", "cli")  # fmt: skip
 ROOMS = ("text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm", "sys"}
-LONGEST_FILE = 400  # lines
+LONGEST_FILE = 350  # lines
 MOST_PARAMETERS = 8
 LARGEST_FILE = 1_000_000  # bytes, of what git tracks
 
