@@ -57,50 +57,61 @@ def train(
     X (n, d) is a NumPy array or a scipy sparse matrix; features are used as float32. With
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
     kernel values with the training rows. y (n,) are labels, numbers or strings, or the targets of
-    a regression.
+    a regression. The options are (type, default):
 
-    What is solved:
-        svm_type (str, "c_svc"): or "nu_svc", "one_class", "epsilon_svr", "nu_svr".
-        C (float, 1.0): cost of an error, of C-SVC and both regressions; above 0.
-        class_weight (dict, None): label -> factor of C, for C-SVC; labels that are missing have 1.
-        bias (bool, False): C-SVC with a bias, as in LIBSVM; the other types always have one.
-        nu (float, 0.5): of nu-SVC, one-class and nu-SVR; above 0, at most 1.
-        epsilon (float, 0.1): half the width of the tube of epsilon-SVR, in units of y.
-        probability (bool, False): fit what predict_probability needs, from five folds.
-    Kernel:
-        kernel (str, "rbf"): exp(-gamma |x - z|^2); or "linear" x'z, "polynomial"
-            (gamma x'z + coef0)^degree, "sigmoid" tanh(gamma x'z + coef0), "precomputed".
-        gamma (float, None): None is 1 / n_features.
-        coef0 (float, 0.0), degree (int, 3): as in the formulas.
-    Accuracy:
-        tolerance (float, 0.001): largest violation of the optimality conditions, in units of the
-            decision value.
-        gap (float, None): stop at this duality gap relative to the objective, instead.
-        max_iterations (int, -1): coordinate updates, then not converged; -1 is no limit.
-        certify (bool, False): check every row with float64 kernel values, not a sample.
-    Levels:
-        levels (int, None): levels L to 1 with branching^L clusters in the finest; 0 solves
-            directly; None chooses by the number of rows.
-        branching (int, 4): clusters of a level for each of the next coarser one.
-        sample (int, 1000): rows that kernel k-means is run on.
-        clustering (str, "kernel"): or "kmeans" for Euclidean distances.
-        early (bool, False): stop after the early level, with a model of its clusters.
-        early_level (int, None): the level kept for early prediction; None is 3 or the finest.
-        measure_levels (bool, False): report what Theorem 1 of the paper bounds, level by level.
-    Machine:
-        threads (int, None): None is OMP_NUM_THREADS, else the cores this process may use.
-        cache_mb (int, None): megabytes for caches, matrices and working copies; None is half of
-            the memory this process may use, at most 8000.
-        seed (int, 0): of the samples and folds.
+    What is solved
 
-    Also:
-        sample_weight (n,), at least 0: counts each row as that many copies of it; rows of weight 0
-            are left out.
-        progress: a dcsvm.Progress that is told what happens.
-        stop: a dcsvm.Stop, which ends training early, after some seconds or when it is requested;
-            the model is what there is by then, and Stopped is raised where that is nothing.
-        checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
-        init_model: a Model of the same rows, or of the first of them, to begin with.
+    - svm_type (str, "c_svc"): or "nu_svc", "one_class", "epsilon_svr", "nu_svr".
+    - C (float, 1.0): cost of an error, of C-SVC and both regressions; above 0.
+    - class_weight (dict, None): label -> factor of C, for C-SVC; 1 for labels it lacks.
+    - bias (bool, False): C-SVC with a bias, as in LIBSVM; the other types always have one.
+    - nu (float, 0.5): of nu-SVC, one-class and nu-SVR; above 0, at most 1.
+    - epsilon (float, 0.1): of epsilon-SVR, in units of y: errors up to it cost nothing.
+    - probability (bool, False): fit what predict_probability needs, from five folds.
+
+    Kernel
+
+    - kernel (str, "rbf"): ``exp(-gamma |x - z|^2)``, or "linear" ``x'z``, "polynomial"
+      ``(gamma x'z + coef0)^degree``, "sigmoid" ``tanh(gamma x'z + coef0)``, "precomputed".
+    - gamma (float, None): None is 1 / n_features.
+    - coef0 (float, 0.0): of the polynomial and the sigmoid kernel.
+    - degree (int, 3): of the polynomial kernel.
+
+    Accuracy
+
+    - tolerance (float, 0.001): largest violation of the optimality conditions, in units of the
+      decision value.
+    - gap (float, None): stop at this duality gap relative to the objective, instead.
+    - certify (bool, False): check every row with float64 kernel values, not a sample.
+
+    Levels
+
+    - levels (int, None): levels L to 1 with branching^L clusters in the finest; 0 solves directly;
+      None lets the number of rows decide.
+    - branching (int, 4): clusters for each one of the next coarser level.
+    - sample (int, 1000): rows that kernel k-means is run on.
+    - clustering (str, "kernel"): or "kmeans", with Euclidean distances.
+    - early (bool, False): stop after the early level, with a model of its clusters.
+    - early_level (int, None): the level of early prediction; None is 3, or the finest.
+    - measure_levels (bool, False): report what Theorem 1 of the paper bounds, level by level.
+    - seed (int, 0): of the samples, and of the folds of probabilities.
+
+    Time and memory
+
+    - threads (int, None): None is OMP_NUM_THREADS, else the cores this process may use.
+    - cache_mb (int, None): megabytes for caches, matrices and working copies; None is half of the
+      memory this process may use, at most 8000.
+    - max_iterations (int, -1): stop after about so many coordinate updates; -1 is no limit.
+
+    Beside the options
+
+    - sample_weight (n,), at least 0: counts each row as that many copies of it; rows of weight 0
+      are left out.
+    - progress: a dcsvm.Progress that is told what happens.
+    - stop: a dcsvm.Stop, which ends training early, after some seconds or when it is requested;
+      the model is what there is by then, and Stopped is raised where that is nothing.
+    - checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
+    - init_model: a Model of the same rows, or of the first of them, to begin with.
 
     The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
     fit and TypeError for an unknown option; warns when the solution did not converge.

@@ -1,0 +1,1 @@
+"""The commands. Click, tqdm and the terminal are known only here."""

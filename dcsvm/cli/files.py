@@ -11,7 +11,7 @@ def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int,
 
     scaling = None
     if scale_file is not None:
-        from dcsvm.data.scaling import load_scaling
+        from dcsvm.data.range_file import load_scaling
 
         scaling = load_scaling(scale_file)
     return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling, serials=serials)

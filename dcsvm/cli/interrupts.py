@@ -26,32 +26,35 @@ class Interrupts:
     def __init__(self, stop=None):
         self.stop = stop
         self.received: int | None = None
+        self.pipe: tuple[int, int] | None = None
+        self.wakeup_before = -1
+        self.handlers_before: dict = {}
+        self.watcher = threading.Thread(target=self.watch, daemon=True)
 
     def __enter__(self) -> Interrupts:
-        self.handlers_before = {}
         if threading.current_thread() is not threading.main_thread():
             return self  # only the main thread can have signal handlers
-        self.reader, self.writer = os.pipe()
-        os.set_blocking(self.writer, False)
-        self.wakeup_before = signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        self.pipe = _, writer = os.pipe()
+        os.set_blocking(writer, False)
+        self.wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         caught = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
         self.handlers_before = {one: signal.signal(one, _nothing) for one in caught}
-        self.watcher = threading.Thread(target=self.watch, daemon=True)
         self.watcher.start()
         return self
 
     def __exit__(self, *_error) -> None:
-        if not hasattr(self, "reader"):
+        if self.pipe is None:
             return
         signal.set_wakeup_fd(self.wakeup_before)
         for one, handler in self.handlers_before.items():
             signal.signal(one, handler)
-        os.close(self.writer)
+        reader, writer = self.pipe
+        os.close(writer)
         self.watcher.join()
-        os.close(self.reader)
+        os.close(reader)
 
     def watch(self) -> None:
-        while numbers := os.read(self.reader, 1):
+        while numbers := os.read(self.pipe[0], 1):
             number = numbers[0]
             if number not in self.handlers_before:
                 continue

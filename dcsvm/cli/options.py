@@ -54,7 +54,7 @@ def group(title: str) -> Callable:
     return partial(click.option, cls=GroupedOption, group=title)
 
 
-files, other, time_and_memory = map(group, ("Files", "Other", "Time and memory"))
+files, long_runs, other = map(group, ("Files", "Long runs", "Other"))
 
 lenient_option = files(
     "--lenient",

@@ -41,6 +41,9 @@ def predict_file(job: PredictJob) -> int:
         if job.method is None and whole.exact:
             for sentence in warnings_of_worth(whole):
                 say(f"warning: {sentence}")
+        if model.is_classifier and not np.isin(data.labels, model.labels).any():
+            known = ", ".join(map(plain, model.labels))
+            say(f"warning: no label in {job.test_file} is one of the model's: {known}")
         tell = show_beside(job.output_file)
         for line in remarks(model, job.probability):
             tell(line)

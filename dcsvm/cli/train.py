@@ -12,10 +12,10 @@ from dcsvm.cli.options import (
     group,
     help_option,
     lenient_option,
+    long_runs,
     other,
     scale_option,
     threads_option,
-    time_and_memory,
     version_option,
 )
 from dcsvm.cli.values import FILE, FOLDER, NO_OR_YES, NUMBER, WHOLE, Numbered
@@ -219,7 +219,7 @@ FILES = (
     "takes time.",
 )
 @levels("--seed", type=WHOLE, metavar="N", help="seed of the samples, and of the folds of -v")
-@time_and_memory(
+@long_runs(
     "-m",
     "cache_mb",
     type=NUMBER,
@@ -231,8 +231,8 @@ FILES = (
     "them and 200 MB come on top. The default is half of the memory this process may use, at most "
     "8000 MB, and no more than the rows leave.",
 )
-@threads_option(time_and_memory)
-@time_and_memory(
+@threads_option(long_runs)
+@long_runs(
     "--max-iter",
     "max_iterations",
     type=WHOLE,
@@ -240,14 +240,14 @@ FILES = (
     default_text="no limit",
     help="stop after about N coordinate updates",
 )
-@time_and_memory(
+@long_runs(
     "--time-limit",
     type=NUMBER,
     metavar="SEC",
     help="stop then, and write the model there is",
     details="The time includes reading.",
 )
-@time_and_memory(
+@long_runs(
     "--checkpoint",
     "checkpoint_folder",
     type=FOLDER,
@@ -256,7 +256,7 @@ FILES = (
     details="After a crash or a stop --resume goes on from it. With both options naming one folder "
     "a command can be repeated as it is until it is done; then the folder is removed.",
 )
-@time_and_memory(
+@long_runs(
     "--resume",
     "resume_folder",
     type=FOLDER,
@@ -264,7 +264,7 @@ FILES = (
     help="go on from a checkpoint, data and options the same",
     details="--threads, -m, --certify and --measure-levels may differ.",
 )
-@time_and_memory(
+@long_runs(
     "--init-model",
     "init_model_file",
     type=FILE,

@@ -1,0 +1,1 @@
+"""Rows and labels: what comes in and goes out as files."""

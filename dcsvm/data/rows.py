@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core, _svmlight
+from dcsvm.data.arrays import as_float32, check_finite, check_form, csr_arrays
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
-LARGEST_N_FEATURES = 2**31 - 2
 AT_ONCE = 2**20  # values that are worked on together, to avoid a copy of all of them
 
 
@@ -74,11 +74,11 @@ class Rows:
         does not fit finite float32 numbers.
         """
         if hasattr(X, "tocsr"):
-            return Rows.chosen(*_csr_arrays(X))
+            return Rows.chosen(*csr_arrays(X))
         dense = np.asarray(X)
-        _check_form(dense.shape, dense.dtype)
-        dense = _as_float32(dense)
-        _check_finite(dense, lambda k: divmod(k, dense.shape[1]))
+        check_form(dense.shape, dense.dtype)
+        dense = as_float32(dense)
+        check_finite(dense, lambda k: divmod(k, dense.shape[1]))
         n_samples, n_features = dense.shape
         rows = Rows(n_samples, n_features, dense=dense)
         if n_features <= DENSE_FEATURES:
@@ -263,41 +263,3 @@ def _indptr(lengths: np.ndarray) -> np.ndarray:
     indptr = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
     return indptr
-
-
-def _check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
-    if len(shape) != 2:
-        raise ValueError(f"expected rows and columns, got an array of {len(shape)} dimensions")
-    if dtype.kind not in "biuf":
-        raise ValueError(f"expected real numbers, got an array of {dtype}")
-    if shape[1] > LARGEST_N_FEATURES:
-        raise ValueError(f"{shape[1]} features are more than {LARGEST_N_FEATURES}")
-
-
-def _as_float32(array: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ascontiguousarray(array, dtype=np.float32)
-
-
-def _check_finite(values: np.ndarray, place) -> None:
-    """`place` turns a position in the flattened values into (row, column)."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        row, column = place(int(np.argmin(finite)))
-        raise ValueError(f"the value in row {row}, column {column} is not a finite float32")
-
-
-def _csr_arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    _check_form(X.shape, X.dtype)
-    csr = X.tocsr(copy=True)
-    csr.check_format(full_check=True)
-    csr.sum_duplicates()
-    values = _as_float32(csr.data)
-    indptr = np.asarray(csr.indptr, dtype=np.int64)
-    indices = np.asarray(csr.indices, dtype=np.int32)
-    _check_finite(values, lambda k: (np.searchsorted(indptr, k, side="right") - 1, indices[k]))
-    stored = values != 0
-    if not stored.all():
-        indptr = np.concatenate(([0], np.cumsum(stored)))[indptr]
-        indices, values = indices[stored], values[stored]
-    return indptr, indices, values, X.shape[1]

@@ -1,0 +1,1 @@
+"""Kernel values and sums over them, and what is known about distances."""

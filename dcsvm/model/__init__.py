@@ -1,0 +1,1 @@
+"""Trained models: their parts, prediction, the model file."""

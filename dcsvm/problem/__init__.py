@@ -1,0 +1,1 @@
+"""What is to be solved, before anything is."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm.data.rows import AT_ONCE, Rows
-from dcsvm.problem.formulation import ROUNDING, filled
+from dcsvm.problem.filling import ROUNDING, filled
 
 WORTH_MERGING = 0.02  # part of the rows that has to go
 

@@ -76,46 +76,8 @@ class UnknownOption(TypeError):
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """The options of training, each with its type and default. Raises OptionError.
-
-    The problem:
-      C: float = 1.0. Cost of an error, of C-SVC and both regressions.
-      svm_type: str = "c_svc". Or "nu_svc", "one_class", "epsilon_svr", "nu_svr".
-      nu: float = 0.5. Of nu-SVC, one-class and nu-SVR; above 0 and at most 1.
-      epsilon: float = 0.1. Of epsilon-SVR, in units of the targets: errors up to it cost nothing.
-      class_weight: dict or None = None. A factor of C for each label, for C-SVC.
-      bias: bool = False. C-SVC with a bias; the other types always have one.
-      probability: bool = False. Fit what probabilities need.
-
-    The kernel:
-      kernel: str = "rbf". Or "linear", "polynomial", "sigmoid", "precomputed".
-      gamma: float or None = None. None is 1 / number of features.
-      coef0: float = 0.0. Of the polynomial and the sigmoid kernel.
-      degree: int = 3. Of the polynomial kernel.
-
-    How good the solution is:
-      tolerance: float = 0.001. Largest violation of the optimality conditions.
-      gap: float or None = None. Stop at this duality gap, relative to the objective, instead.
-      certify: bool = False. Check every row with float64 kernel values, not only a sample.
-
-    Levels, for C-SVC and epsilon-SVR:
-      levels: int or None = None. branching^levels clusters in the finest; 0 is none, None lets the
-        number of rows decide.
-      branching: int = 4. Clusters for each one of the next coarser level.
-      sample: int = 1000. Rows that kernel k-means is run on.
-      early: bool = False. Stop after the early level.
-      early_level: int or None = None. The level of early prediction; None is the one with
-        branching^3 clusters, or the finest.
-      clustering: str = "kernel". Or "kmeans", with Euclidean distances.
-      seed: int = 0. Of the samples, and of the folds of a cross validation.
-      measure_levels: bool = False. Report of each level what it left out.
-
-    Time and memory:
-      threads: int or None = None. None is OMP_NUM_THREADS, else the cores this process may use.
-      cache_mb: int or None = None. Megabytes for caches and working copies; None is half of the
-        memory this process may use, at most 8000. Fractions are rounded up.
-      max_iterations: int = -1. Stop after about so many coordinate updates; -1 is no limit.
-    """
+    """The options of training, with their defaults. `dcsvm.train` says what each means, RULES what
+    each may be. Raises OptionError."""
 
     C: float = 1.0
     svm_type: str = "c_svc"

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.problem.formulation import (
-    Formulation,
-    c_svc_pairs,
-    epsilon_svr,
-    nu_svc_pairs,
-    nu_svr,
-    one_class,
-)
+from dcsvm.problem.dual_problems import c_svc_pairs, epsilon_svr, nu_svc_pairs, nu_svr, one_class
+from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS, REGRESSIONS
 

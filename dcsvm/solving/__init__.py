@@ -1,0 +1,1 @@
+"""A formulation being solved, checked, stored and reported."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from dcsvm.kernel.partition import Partition
 from dcsvm.model.parts import EarlyModel, ExactModel, Worth
-from dcsvm.problem.formulation import Formulation, pairs_of
+from dcsvm.problem.dual_problems import pairs_of
+from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.task import Task
 from dcsvm.solving.certificate import Certificate
 from dcsvm.solving.iterate import Iterate

@@ -1,0 +1,1 @@
+"""Algorithm 1 of the paper, and what is built on it."""

@@ -9,8 +9,9 @@ import time
 import numpy as np
 
 from dcsvm.model.parts import Probability
+from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
-from dcsvm.problem.formulation import Formulation, pairs_of
+from dcsvm.problem.formulation import Formulation
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import PartOfProgress
 from dcsvm.solving.solving import Solving

@@ -15,7 +15,7 @@ import numpy as np
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.problem.formulation import pairs_of
+from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
 from dcsvm.solving.preparation import Prepared

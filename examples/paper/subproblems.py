@@ -9,7 +9,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_cache_mb
-from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.dual_problems import c_svc
 from dcsvm.solving.iterate import Iterate
 
 NO_LIMIT = -1

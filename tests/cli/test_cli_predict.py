@@ -150,6 +150,15 @@ def test_a_test_file_may_hold_one_row_one_class_or_other_labels(run, model, tmp_
         assert len(lines_of("out.txt")) == len(text.splitlines())
 
 
+def test_labels_that_the_model_does_not_know_are_told(run, model, tmp_path):
+    for label, n_warnings in ((1, 0), (5, 1)):
+        (tmp_path / "t").write_text(f"{label} 1:0.5\n")
+        result = run(tmp_path / "t", model, tmp_path / "out")
+        assert result.exit_code == 0
+        assert result.stderr.count("no label in") == n_warnings
+    assert result.stderr.endswith("is one of the model's: 1, -1\n")
+
+
 def test_labels_are_written_as_the_model_has_them(run, wavy, test_file, tmp_path):
     X, y = wavy
     labels = np.where(y > 0, 2.5, 7.0)

@@ -11,8 +11,8 @@ from fuzz.sound import require_sentence
 
 from dcsvm.data import input_file
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
+from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import parse_scaling
 from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
 from dcsvm.model.predict import decision_values

@@ -15,7 +15,8 @@ from reference import (
 )
 
 from dcsvm import _core
-from dcsvm.problem.formulation import BoxProblem, c_svc
+from dcsvm.problem.dual_problems import c_svc
+from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
 
 CONVEX = [

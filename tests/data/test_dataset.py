@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from dcsvm import _svmlight
+from dcsvm.data.arrays import LARGEST_N_FEATURES
 from dcsvm.data.dataset import DataError, Dataset, parse_dataset, read_dataset
-from dcsvm.data.rows import LARGEST_N_FEATURES, Rows, without_empty_columns
+from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.problem.task import class_order
 
 TINY = np.float32(1e-45)

@@ -9,7 +9,7 @@ import pytest
 
 from dcsvm.data.dataset import parse_dataset, read_dataset
 from dcsvm.data.input_file import DataError
-from dcsvm.data.scaling import load_scaling
+from dcsvm.data.range_file import load_scaling
 
 RANGE = "x\n-1 1\n1 2 4\n2 0 1\n4 0 7\n"
 

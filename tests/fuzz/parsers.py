@@ -7,7 +7,7 @@ import atheris
 
 PARSERS = [
     "dcsvm.model.reader",
-    "dcsvm.data.scaling",
+    "dcsvm.data.range_file",
     "dcsvm.solving.checkpoint",
     "dcsvm.solving.run_state",
 ]

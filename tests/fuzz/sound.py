@@ -7,11 +7,11 @@ import zlib
 import numpy as np
 
 from dcsvm.data.dataset import DataError
+from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import parse_scaling
 from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import ModelReader
-from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.dual_problems import c_svc
 from dcsvm.solving.checkpoint import MAGIC, Checkpoint, CheckpointError
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import TrainReport, report_dict

@@ -11,7 +11,7 @@ from dcsvm.kernel import locality
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import find_locality
-from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
 from dcsvm.training.algorithm import Run

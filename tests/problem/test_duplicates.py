@@ -6,8 +6,8 @@ from reference import certificate, kernel_values, objective
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
+from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.duplicates import find_duplicates
-from dcsvm.problem.formulation import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 

@@ -19,7 +19,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
-from dcsvm.problem.formulation import c_svc
+from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict

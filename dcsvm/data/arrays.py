@@ -1,0 +1,45 @@
+"""NumPy arrays and SciPy matrices of the caller, checked and as float32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+LARGEST_N_FEATURES = 2**31 - 2
+
+
+def check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"expected rows and columns, got an array of {len(shape)} dimensions")
+    if dtype.kind not in "biuf":
+        raise ValueError(f"expected real numbers, got an array of {dtype}")
+    if shape[1] > LARGEST_N_FEATURES:
+        raise ValueError(f"{shape[1]} features are more than {LARGEST_N_FEATURES}")
+
+
+def as_float32(array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def check_finite(values: np.ndarray, place) -> None:
+    """`place` turns a position in the flattened values into (row, column)."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        row, column = place(int(np.argmin(finite)))
+        raise ValueError(f"the value in row {row}, column {column} is not a finite float32")
+
+
+def csr_arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    check_form(X.shape, X.dtype)
+    csr = X.tocsr(copy=True)
+    csr.check_format(full_check=True)
+    csr.sum_duplicates()
+    values = as_float32(csr.data)
+    indptr = np.asarray(csr.indptr, dtype=np.int64)
+    indices = np.asarray(csr.indices, dtype=np.int32)
+    check_finite(values, lambda k: (np.searchsorted(indptr, k, side="right") - 1, indices[k]))
+    stored = values != 0
+    if not stored.all():
+        indptr = np.concatenate(([0], np.cumsum(stored)))[indptr]
+        indices, values = indices[stored], values[stored]
+    return indptr, indices, values, X.shape[1]

@@ -1,0 +1,97 @@
+"""Range files of svm-scale -s: the extremes of features, and where they are scaled to.
+
+Every complaint is one sentence with the line it is about.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+
+from dcsvm.data.arrays import LARGEST_N_FEATURES
+from dcsvm.data.input_file import DataError, read_text
+from dcsvm.data.scaling import Interval, Scaling
+
+
+def load_scaling(path: str | os.PathLike[str]) -> Scaling:
+    """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for anything else."""
+    name = os.fspath(path)
+    return parse_scaling(bytes(read_text(name)), name)
+
+
+def parse_scaling(text: bytes, name: str) -> Scaling:
+    """Parse the text of a range file; `name` stands for it in errors."""
+    return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
+
+
+class _RangeReader:
+    """Walks through the lines of a range file; every complaint names the line it is about."""
+
+    def __init__(self, name: str, lines: list[str]):
+        self.name, self.lines = name, lines
+        self.line = 0  # number of lines read
+
+    def error(self, reason: str) -> DataError:
+        return DataError(f"{self.name}:{max(self.line, 1)}: {reason}")
+
+    def words(self) -> list[str]:
+        if self.line == len(self.lines):
+            raise self.error("the range file ends too early")
+        self.line += 1
+        return self.lines[self.line - 1].split()
+
+    def numbers(self, words: list[str], what: str) -> tuple[float, float]:
+        """Two finite numbers."""
+        try:
+            first, second = (float(word) for word in words)
+        except ValueError:
+            raise self.error(f"expected {what}, found {' '.join(words)[:40]!r}") from None
+        if not (math.isfinite(first) and math.isfinite(second)):
+            raise self.error(f"{what} must be finite numbers")
+        return first, second
+
+    def limits(self) -> tuple[float, float]:
+        lower, upper = self.numbers(self.words(), "a lower and an upper limit")
+        if lower >= upper:
+            raise self.error(f"the lower limit {lower:g} is not below the upper limit {upper:g}")
+        return lower, upper
+
+    def extent(self, words: list[str]) -> tuple[float, float]:
+        minimum, maximum = self.numbers(words, "a minimum and a maximum")
+        if minimum > maximum:
+            raise self.error(f"the minimum {minimum:g} is above the maximum {maximum:g}")
+        return minimum, maximum
+
+    def index(self, word: str, previous: int) -> int:
+        if not (word.isascii() and word.isdecimal() and len(word) <= 10):
+            raise self.error(f"the feature index {word[:40]!r} is not a whole number")
+        index = int(word)
+        if not 1 <= index <= LARGEST_N_FEATURES:
+            raise self.error(f"the feature index {index} is not in 1..{LARGEST_N_FEATURES}")
+        if index <= previous:
+            raise self.error(f"feature indices must ascend: {index} follows {previous}")
+        return index
+
+    def read(self) -> Scaling:
+        words = self.words()
+        labels = None
+        if words == ["y"]:
+            limits = self.limits()
+            labels = Interval(*limits, *self.extent(self.words()))
+            words = self.words()
+        if words != ["x"]:
+            raise self.error("this is not a range file of svm-scale: expected a line x")
+        limits = self.limits()
+        indices, extents, previous = [], [], 0
+        while self.line < len(self.lines):
+            word, *rest = self.words() or [""]
+            previous = self.index(word, previous)
+            minimum, maximum = self.extent(rest)
+            if minimum < maximum:
+                indices.append(previous)
+                extents.append((minimum, maximum))
+        minimum, maximum = np.array(extents, np.float64).reshape(-1, 2).T
+        columns = np.array(indices, np.int64) - 1
+        return Scaling(self.name, columns, Interval(*limits, minimum, maximum), labels)

@@ -1,0 +1,144 @@
+"""The dual problems of LIBSVM's types, as formulations: linear terms, bounds and sums."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from dcsvm.problem.filling import fill
+from dcsvm.problem.formulation import BoxProblem, Formulation
+
+
+def c_svc(sign: np.ndarray, C: float, sample_weight: np.ndarray | int = 1) -> BoxProblem:
+    """Equation (1) of the paper in signed alpha (y_i alpha_i): `sign` is +1.0 or -1.0 per variable,
+    `sample_weight` how many rows it counts as."""
+    _check_C(C)
+    sign = np.ascontiguousarray(sign, dtype=np.float64)
+    return BoxProblem(
+        linear=sign,
+        lower=np.where(sign > 0, 0.0, -C * sample_weight),
+        upper=np.where(sign > 0, C * sample_weight, 0.0),
+    )
+
+
+def _check_C(C: float) -> None:
+    if not 0 < C < float("inf"):
+        raise ValueError(f"C must be positive and finite, not {C:g}")
+
+
+def c_svc_pairs(
+    classes: np.ndarray, sample_weight: np.ndarray, class_C: np.ndarray, *, bias: bool
+) -> Formulation:
+    """One against one: a C-SVC for each pair of classes, in LIBSVM's order, +1 for the first.
+
+    `classes` int (n,) from 0, `class_C` float64 (k,) the bound of each class. With a bias the
+    signed alpha of a problem sum to zero.
+    """
+    for C in class_C:
+        _check_C(C)
+    rows, signs, start = _pairs(classes, len(class_C))
+    bound = class_C[classes[rows]] * sample_weight[rows]
+    problem = BoxProblem(
+        linear=signs,
+        lower=np.where(signs > 0, 0.0, -bound),
+        upper=np.where(signs > 0, bound, 0.0),
+        sum_of=np.zeros(len(rows), np.int8) if bias else None,
+        n_sums=int(bias),
+        row=rows,
+    )
+    return Formulation(problem, start, np.zeros(len(rows)))
+
+
+def nu_svc_pairs(
+    classes: np.ndarray, sample_weight: np.ndarray, n_classes: int, nu: float
+) -> Formulation:
+    """nu-SVC (Schoelkopf et al. 2000) as LIBSVM solves it: each class of a pair keeps the sum
+    nu n / 2 with bounds 1, n being the sum of `sample_weight`; solutions are divided by the margin
+    afterwards."""
+    rows, signs, start = _pairs(classes, n_classes)
+    bound = sample_weight[rows].astype(np.float64)
+    alpha = np.zeros(len(rows))
+    for a, b in zip(start[:-1], start[1:], strict=True):
+        total = bound[a:b].sum()
+        for sign in (1.0, -1.0):
+            own = a + np.flatnonzero(signs[a:b] == sign)
+            wanted = nu * total / 2
+            if wanted > bound[own].sum() * (1 + 1e-12):
+                raise ValueError(f"nu {nu:g} is infeasible: a class has too few rows for it")
+            alpha[own] = sign * fill(bound[own], wanted)
+    problem = BoxProblem(
+        linear=np.zeros(len(rows)),
+        lower=np.where(signs > 0, 0.0, -bound),
+        upper=np.where(signs > 0, bound, 0.0),
+        sum_of=(signs < 0).astype(np.int8),
+        n_sums=2,
+        row=rows,
+    )
+    return Formulation(problem, start, alpha)
+
+
+def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
+    """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n, n being the
+    sum of `sample_weight`."""
+    bound = sample_weight.astype(np.float64)
+    problem = BoxProblem(
+        linear=np.zeros(len(bound)),
+        lower=np.zeros(len(bound)),
+        upper=bound,
+        sum_of=np.zeros(len(bound), np.int8),
+        n_sums=1,
+    )
+    return Formulation(problem, _one(len(bound)), fill(bound, nu * bound.sum()))
+
+
+def epsilon_svr(
+    targets: np.ndarray, sample_weight: np.ndarray, C: float, epsilon: float
+) -> Formulation:
+    """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
+    _check_C(C)
+    return _svr(targets, sample_weight * C, epsilon, np.zeros(2 * len(targets)), shared=True)
+
+
+def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
+    """nu-SVR as LIBSVM solves it: alpha and alpha* each keep the sum C nu n / 2."""
+    _check_C(C)
+    bound = sample_weight * float(C)
+    half = fill(bound, C * nu * sample_weight.sum() / 2)
+    return _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
+
+
+def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
+    n, zero = len(targets), np.zeros(len(targets))
+    targets = targets.astype(np.float64)
+    problem = BoxProblem(
+        linear=np.concatenate([targets - epsilon, targets + epsilon]),
+        lower=np.concatenate([zero, -bound]),
+        upper=np.concatenate([bound, zero]),
+        sum_of=np.repeat(np.array([0, 0 if shared else 1], np.int8), n),
+        n_sums=1 if shared else 2,
+        row=np.tile(np.arange(n, dtype=np.int32), 2),
+    )
+    return Formulation(problem, _one(2 * n), alpha)
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    return list(combinations(range(n_classes), 2))
+
+
+def _one(size: int) -> np.ndarray:
+    return np.array([0, size], dtype=np.int64)
+
+
+def _pairs(classes: np.ndarray, n_classes: int):
+    """Rows int32 and signs of the variables of all pairs, and where each pair begins; a pair has
+    none where one of its classes has no rows."""
+    rows, signs = [], []
+    present = np.bincount(classes, minlength=n_classes) > 0
+    for first, second in pairs_of(n_classes):
+        own = (classes == first) | (classes == second)
+        own = np.flatnonzero(own & present[first] & present[second]).astype(np.int32)
+        rows.append(own)
+        signs.append(np.where(classes[own] == first, 1.0, -1.0))
+    start = np.concatenate(([0], np.cumsum([len(own) for own in rows]))).astype(np.int64)
+    return np.concatenate(rows), np.concatenate(signs), start

@@ -1,0 +1,31 @@
+"""A total shared out among values that have bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+ROUNDING = 1e-12  # of a sum: what is left of it by rounding
+
+
+def fill(bound: np.ndarray, total: float) -> np.ndarray:
+    """Values between 0 and `bound` with a sum, the first as large as they may be."""
+    return filled(bound, total - (np.cumsum(bound) - bound), ROUNDING * total)
+
+
+def filled(bound: np.ndarray, left: np.ndarray, rounding: np.ndarray | float) -> np.ndarray:
+    """What there is for each `bound` of what is `left` for it; exactly 0 or the bound where it is
+    nearly that."""
+    return np.where(left >= bound - rounding, bound, np.where(left > rounding, left, 0.0))
+
+
+def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, wanted: float) -> np.ndarray:
+    """alpha changed to the sum `wanted` as far as its bounds allow, all in proportion to their
+    room: the support vectors alone where they have enough."""
+    missing = wanted - alpha.sum()
+    room = (upper if missing > 0 else lower) - alpha
+    support = np.where(alpha != 0, room, 0.0)
+    if abs(support.sum()) >= abs(missing):
+        room = support
+    if room.sum() == 0:
+        return alpha
+    return alpha + room * min(missing / room.sum(), 1.0)
