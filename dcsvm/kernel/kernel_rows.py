@@ -11,7 +11,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.kernel.kernels import NAMES, Kernel
 
-WORTH_CODING = 1.3  # times fewer operations
+WORTH_CODING = 1.3  # times fewer operations; half costs a9a 1.2 times, double nothing
 
 
 @dataclass(frozen=True)

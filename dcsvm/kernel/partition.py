@@ -19,7 +19,8 @@ from dcsvm.kernel.kernels import Kernel
 
 LARGEST_ITERATIONS = 20
 ROUTED_AT_ONCE = 2**21  # distances to centers and values of rows
-KMEANS_SHARE = 0.75  # of the clusters; the others come from splitting
+KMEANS_SHARE = 0.75  # of the clusters; the others come from splitting; half costs 1.1 times, and
+# all of them take 0.75 (ijcnn1) to 0.95 of the time: docs/benchmark.md, Constants
 TRIED_ROWS = 4096  # rows whose clusters stand for those of all
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
 

@@ -30,7 +30,7 @@ from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.units import Units
 
-SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check
+SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 3 * 10**8  # kernel values of a gradient between two chances of a checkpoint

@@ -22,8 +22,10 @@ from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.report import LevelReport
 from dcsvm.solving.solving import Solving
 
-LEVEL_TOLERANCE = 1e-1  # a level that only starts the next one is not solved further than this
-EARLY_TOLERANCE = 1e-3
+# a level that only starts the next one is not solved further than this; half and double cost the
+# same (docs/benchmark.md, Constants)
+LEVEL_TOLERANCE = 1e-1
+EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
 
 
 class Run(Solving):

@@ -1,0 +1,86 @@
+"""What training costs with half and with double of each constant that was chosen by measurement.
+
+    python constants.py --data DIR [--rounds 3]
+
+DIR is what datasets.py filled. For each constant a line: on each case the median seconds of
+training with half of it and with double, over those with its value, all three in turn. A limit that
+cannot double is taken near its end. Ratios within 0.1 of 1 are noise on a quiet machine of two
+cores.
+"""
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+
+from cases import FULL, Case
+
+from dcsvm.data.dataset import Dataset, read_dataset
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.train import train_rows
+
+CASES = ("ijcnn1", "covtype-20k g=2", "covtype-20k g=32", "a9a")
+CONSTANTS = (  # module, name, half, double
+    ("kernel.kernel_rows", "WORTH_CODING", 0.65, 2.6),
+    ("kernel.locality", "SMALLEST_GROUP", 125, 500),
+    ("kernel.locality", "WORTH_ORDERING", 0.25, 1.0),
+    ("kernel.locality", "WORTH_SKIPPING", 0.1, 0.4),
+    ("kernel.locality", "LEFT_OUT", 0.025, 0.1),
+    ("kernel.partition", "KMEANS_SHARE", 0.375, 1.0),
+    ("solving.plan", "DEFAULT_MEAN_CLUSTER", 500, 2000),
+    ("solving.plan", "LEVEL_STEP", 1, 4),
+    ("training.algorithm", "LEVEL_TOLERANCE", 0.05, 0.2),
+    ("training.algorithm", "EARLY_TOLERANCE", 5e-4, 2e-3),
+    ("solving.certificate", "RANDOM_ROWS", 5_000, 20_000),
+    ("solving.certificate", "NEAREST_ROWS", 500, 2_000),
+    ("solving.certificate", "OBJECTIVE_ERROR", 1e-7, 4e-7),
+    ("solving.certificate", "SAFETY", 2.0, 8.0),
+    ("solving.solving", "SOLVER_TOLERANCE", 0.45, 0.99),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the prepared files")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    cases = [case for case in FULL if case.name in CASES]
+    data = {case.name: read_dataset(options.data / case.train) for case in cases}
+    for case in cases:  # warm up
+        seconds(case, data[case.name])
+    for module, name, *others in CONSTANTS:
+        found = [
+            f"{case.name} {half:.2f} {double:.2f}"
+            for case in cases
+            for half, double in [
+                ratios(case, data[case.name], module, name, others, options.rounds)
+            ]
+        ]
+        print(f"{name}: {'; '.join(found)}", flush=True)
+
+
+def ratios(
+    case: Case, data: Dataset, module: str, name: str, others: list[float], rounds: int
+) -> tuple[float, float]:
+    """Seconds with each other value over those with the constant as it is."""
+    where = import_module(f"dcsvm.{module}")
+    usual = getattr(where, name)
+    found = {value: [] for value in (usual, *others)}
+    try:
+        for _ in range(rounds):
+            for value in found:
+                setattr(where, name, value)
+                found[value].append(seconds(case, data))
+    finally:
+        setattr(where, name, usual)
+    base, half, double = (median(times) for times in found.values())
+    return half / base, double / base
+
+
+def seconds(case: Case, data: Dataset) -> float:
+    options = TrainOptions(C=case.C, gamma=case.kernel.gamma, cache_mb=4000)
+    return train_rows(data.rows, data.labels, options)[1].seconds_train
+
+
+if __name__ == "__main__":
+    main()
