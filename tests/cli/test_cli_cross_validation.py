@@ -9,24 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from dcsvm.cli import cross_validation
-from dcsvm.cli.train import main
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    def invoke(*arguments):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-    return invoke
 
 
 @pytest.fixture

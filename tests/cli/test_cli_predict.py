@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,15 +20,8 @@ from dcsvm.training.train import train_rows
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    def invoke(*arguments):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-    return invoke
+def run(invoke):
+    return partial(invoke, main)
 
 
 @pytest.fixture

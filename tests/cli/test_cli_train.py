@@ -4,35 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from dcsvm.cli import train_file
-from dcsvm.cli.train import main
 from dcsvm.model.file import load_model
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Runs the command in an empty folder."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    def invoke(*arguments):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-    return invoke
-
-
-@pytest.fixture
-def training(wavy, write_libsvm):
-    X, y = wavy
-    return write_libsvm(X, y, "train.txt")
 
 
 def program(*arguments, **options):
@@ -283,8 +264,8 @@ def test_a_stop_after_convergence_says_what_is_missing(
 
 def test_a_signal_after_convergence_is_in_the_exit_status(run, training, trained_like, monkeypatch):
     trained_like(stopped=True, converged=True, missing=["probabilities"])
-    monkeypatch.setattr(train_file.Interrupts, "received", 15, raising=False)
-    monkeypatch.setattr(train_file.Interrupts, "__init__", lambda *_: None)
+    interrupted = nullcontext(SimpleNamespace(received=15))
+    monkeypatch.setattr(train_file, "Interrupts", lambda stop: interrupted)
     result = run(*FAST, "-q", training, "a.model")
     assert result.exit_code == 143
     assert result.stderr == (

@@ -4,30 +4,9 @@ import os
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from dcsvm.cli import train_file
-from dcsvm.cli.train import main
 from dcsvm.problem.option_rules import OptionError
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Runs the command in an empty folder."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    def invoke(*arguments):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-    return invoke
-
-
-@pytest.fixture
-def training(wavy, write_libsvm):
-    X, y = wavy
-    return write_libsvm(X, y, "train.txt")
 
 
 @pytest.mark.parametrize(
