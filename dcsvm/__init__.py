@@ -73,7 +73,7 @@ def train(
 
     - kernel (str, "rbf"): ``exp(-gamma |x - z|^2)``, or "linear" ``x'z``, "polynomial"
       ``(gamma x'z + coef0)^degree``, "sigmoid" ``tanh(gamma x'z + coef0)``, "precomputed".
-    - gamma (float, None): None is 1 / n_features.
+    - gamma (float, None): None is 1 / n_features; 0 makes all kernel values equal.
     - coef0 (float, 0.0): of the polynomial and the sigmoid kernel.
     - degree (int, 3): of the polynomial kernel.
 
@@ -94,7 +94,7 @@ def train(
     - early (bool, False): stop after the early level, with a model of its clusters.
     - early_level (int, None): the level of early prediction; None is 3, or the finest.
     - measure_levels (bool, False): report what Theorem 1 of the paper bounds, level by level.
-    - seed (int, 0): of the samples, and of the folds of probabilities.
+    - seed (int, 0): of the samples and of all folds.
 
     Time and memory
 
@@ -120,23 +120,37 @@ def train(
 
     from dcsvm._core import Stop
     from dcsvm.data.rows import Rows
+    from dcsvm.model.model import Model
     from dcsvm.problem.options import TrainOptions
     from dcsvm.problem.task import as_labels
+    from dcsvm.solving.checkpoint import Checkpoint
     from dcsvm.solving.control import Control
     from dcsvm.solving.report import Progress
     from dcsvm.training.train import train_rows
 
     options = TrainOptions.of(**options)
+    for name, value, kind in (
+        ("progress", progress, Progress),
+        ("stop", stop, Stop),
+        ("checkpoint", checkpoint, Checkpoint),
+        ("init_model", init_model, Model),
+    ):
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
+    labels = as_labels(y)
+    for label in set(options.class_weight or {}) - set(labels.tolist()):
+        warnings.warn(f"no row has the label {label!r} of class_weight", stacklevel=2)
     model, report = train_rows(
         Rows.from_array(X),
-        as_labels(y),
+        labels,
         options,
         Control(progress or Progress(), stop or Stop(), checkpoint),
         sample_weight=sample_weight,
         init_model=init_model,
     )
     if not report.converged:
-        warnings.warn(f"not converged: violation {report.violation}", stacklevel=2)
+        worth = "" if report.violation is None else f": violation {report.violation:.3g}"
+        warnings.warn(f"not converged{worth}", stacklevel=2)
     elif report.missing:
         warnings.warn(f"stopped before the {' and '.join(report.missing)}", stacklevel=2)
     return model

@@ -43,7 +43,8 @@ def complain(ctx: click.Context, error: click.UsageError) -> None:
     sentence = " ".join(sentence_of(error).split()).rstrip(".")
     if sentence[:1].isupper() and sentence[1:2].islower():
         sentence = sentence[0].lower() + sentence[1:]
-    say(f"error: {sentence}; see {ctx.command_path} --help")
+    end = "" if sentence.endswith(("?", "?)")) else ";"
+    say(f"error: {sentence}{end} see {ctx.command_path} --help")
     ctx.exit(USAGE)
 
 

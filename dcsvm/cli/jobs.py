@@ -46,6 +46,8 @@ class TrainJob:
         for name, option in NOT_WITH_FOLDS.items():
             if self.n_folds is not None and getattr(self, name) is not None:
                 raise click.UsageError(f"{option} is not for cross validation (-v)")
+        if options.measure_levels and self.report_file is None:
+            raise click.UsageError("--measure-levels is for the report (--report)")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
         if self.scale_file is not None and options.kernel == "precomputed":

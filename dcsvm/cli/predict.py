@@ -26,7 +26,13 @@ EXAMPLES = (
     ("dcsvm-predict --early covtype.t covtype.tr.model labels", "less exact, much faster"),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
-STATUSES = (("0", "done"), ("1", "failed; one sentence says why"), ("2", "wrong usage"))
+STATUSES = (
+    ("0", "done"),
+    ("1", "failed; one sentence says why"),
+    ("2", "wrong usage"),
+    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
+)
+METHODS = ("early", "naive", "bcm")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
@@ -47,21 +53,18 @@ FILES = (
 @click.argument("output_file", type=FILE)
 @method(
     "--early",
-    "method",
-    flag_value="early",
+    is_flag=True,
     is_basic=True,
     help="the model of the nearest cluster alone",
 )
 @method(
     "--naive",
-    "method",
-    flag_value="naive",
+    is_flag=True,
     help="the sum of the clusters' models, for comparison",
 )
 @method(
     "--bcm",
-    "method",
-    flag_value="bcm",
+    is_flag=True,
     help="a Bayesian committee of them, for comparison",
     details="Each counts by how well its support vectors determine the row. Not for precomputed "
     "and indefinite kernels.",
@@ -89,7 +92,7 @@ FILES = (
 @scale_option
 @lenient_option
 @threads_option(other)
-@other("-q", "quiet", is_flag=True, help="print errors only")
+@other("-q", "quiet", is_flag=True, help="print errors only, not the accuracy")
 @version_option
 @help_option
 def main(**given) -> None:
@@ -99,7 +102,10 @@ def main(**given) -> None:
     early level where the model has nothing else. "-" is standard input for TEST_FILE and standard
     output for OUTPUT_FILE; what is printed then goes to standard error.
     """
-    job = PredictJob(**given)
+    chosen = [name for name in METHODS if given.pop(name)]
+    if len(chosen) > 1:
+        raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be used together")
+    job = PredictJob(method=chosen[0] if chosen else None, **given)
     try:
         job.check()
     except OptionError as error:

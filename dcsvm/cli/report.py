@@ -59,7 +59,7 @@ class TerminalProgress(Progress):
             say(line)
 
     def resume(self, name: str) -> None:
-        self.say(f"going on from the checkpoint in: {name}")
+        self.say(f"going on from the checkpoint, in {name}")
 
 
 def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
@@ -102,17 +102,22 @@ def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> No
 
 
 def worth_of_stopped(report: TrainReport) -> str:
+    missing = f"; missing: {', '.join(report.missing)}" if report.missing else ""
+    return f"{worth_of_solution(report)}{missing}"
+
+
+def worth_of_solution(report: TrainReport) -> str:
     if report.converged:
-        return f"the model is converged; missing: {', '.join(report.missing)}"
+        return "the model is converged"
     if report.violation is None:
         return "the model is that of the last level that was done"
     if report.objective is None:
         return (
-            f"not converged: violation at least {report.violation:.3g}, "
+            f"not finished: violation at least {report.violation:.3g}, "
             f"found on {report.n_checked} variables; the model is usable"
         )
     gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
-    return f"not converged: violation {report.violation:.3g}{gap}; the model is usable"
+    return f"not finished: violation {report.violation:.3g}{gap}; the model is usable"
 
 
 def peak_rss_mb() -> float:

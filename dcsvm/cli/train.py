@@ -218,14 +218,14 @@ FILES = (
     details="With --report: what the clusters leave out of the problem, and the bound of it; it "
     "takes time.",
 )
-@levels("--seed", type=WHOLE, metavar="N", help="seed of the samples, and of the folds of -v")
+@levels("--seed", type=WHOLE, metavar="N", help="seed of the samples and of the folds of -v and -b")
 @long_runs(
     "-m",
     "cache_mb",
     type=NUMBER,
     metavar="MB",
     is_basic=True,
-    default_text="half of it, at most 8000",
+    default_text="half of what there is",
     help="memory for caches and copies",
     details="Matrices and working copies of all threads together; the rows, 64 bytes for each of "
     "them and 200 MB come on top. The default is half of the memory this process may use, at most "
@@ -244,7 +244,7 @@ FILES = (
     "--time-limit",
     type=NUMBER,
     metavar="SEC",
-    help="stop then, and write the model there is",
+    help="stop after so long, and write the model there is",
     details="The time includes reading.",
 )
 @long_runs(
@@ -252,7 +252,7 @@ FILES = (
     "checkpoint_folder",
     type=FOLDER,
     metavar="DIR",
-    help="keep there what is needed to go on",
+    help="keep what is needed to go on in this folder",
     details="After a crash or a stop --resume goes on from it. With both options naming one folder "
     "a command can be repeated as it is until it is done; then the folder is removed.",
 )
@@ -284,14 +284,12 @@ FILES = (
     help="dcsvm, or libsvm for exactly LIBSVM's",
     details="dcsvm: an exact model is LIBSVM's with a section after its end.",
 )
-@files(
-    "--report", "report_file", type=FILE, metavar="FILE", help="write what happened there as JSON"
-)
+@files("--report", "report_file", type=FILE, metavar="FILE", help="write what happened as JSON")
 @other(
     "-q",
     "quiet",
     is_flag=True,
-    help="print errors, the lines of -v, what did not converge",
+    help="print only errors, warnings and the lines of -v",
 )
 @other(
     "-h",

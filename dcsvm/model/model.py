@@ -14,6 +14,7 @@ from dcsvm.machine import default_threads
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import class_probabilities, decision_values, predictions
 from dcsvm.model.writer import model_text
+from dcsvm.problem.options import RULES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,7 +76,7 @@ class Model(ModelParts):
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")
         rows = X if isinstance(X, Rows) else self._rows(X, self.exact or self.early)
-        return rows, method, threads or default_threads()
+        return rows, method, RULES["threads"].check("threads", threads) or default_threads()
 
     def _rows(self, X: ArrayLike, part: ExactModel | EarlyModel) -> Rows:
         """The rows of an array or matrix, of as many features as the model was trained on; sparse

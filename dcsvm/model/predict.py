@@ -57,7 +57,7 @@ def class_probabilities(model: ModelParts, rows: Rows, method: str, threads: int
     if not model.is_classifier:
         raise ValueError(f"a model of type {model.svm_type} has no probabilities of classes")
     if model.probability is None:
-        raise ValueError("the model has no probabilities: train it with them (-b 1)")
+        raise ValueError("the model has no probabilities: train it with probability=True (-b 1)")
     result = np.empty((rows.n_samples, len(model.labels)))
     for some, block in blocks(model, rows, method, threads):
         result[some] = probabilities_from(model, block)

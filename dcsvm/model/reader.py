@@ -12,7 +12,7 @@ import numpy as np
 from dcsvm.data.rows import AT_ONCE, Rows, slices, stacked
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.partition import Partition
-from dcsvm.model.lines import Lines, shown
+from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, SECTION, VERSION
@@ -39,6 +39,8 @@ class ModelReader(Lines):
 
     def read(self) -> Model:
         """The model. Raises ModelError."""
+        if not len(self.text):
+            raise ModelError(f"{self.name}: the file is empty")
         first = (self.next_line() or "").split()
         if first[:1] == [EARLY_ONLY]:
             self.check_version(first)

@@ -24,6 +24,7 @@ from dcsvm.problem.svm_types import SVM_TYPES, WITH_LEVELS
 
 CLUSTERINGS = ("kernel", "kmeans")
 MOST_LEVELS = 30
+LARGEST_C = 1e100  # whose square still has room for sums
 LARGEST_CACHE = 10**9  # MB
 MOST_ITERATIONS = 2**62
 
@@ -128,10 +129,14 @@ class TrainOptions:
         return self.svm_type in WITH_LEVELS
 
     def _check_weights(self) -> None:
+        if self.C > LARGEST_C:
+            raise OptionError("C", f"must be at most {LARGEST_C:g}, not {self.C:g}")
         for label, factor in (self.class_weight or {}).items():
             C = self.C * factor
-            if not 0 < C < math.inf:
-                reason = f"positive and finite, not {C:g} for class {label_text(label)}"
+            if not 0 < C <= LARGEST_C:
+                reason = (
+                    f"above 0 and at most {LARGEST_C:g}, not {C:g} for class {label_text(label)}"
+                )
                 raise OptionError("class_weight", f"times C must be {reason}")
 
     def _check_problem(self) -> None:

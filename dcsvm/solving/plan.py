@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEFAULT_MEAN_CLUSTER = (
-    1000  # rows; by default no level is finer; 500 costs 1.1 times, 2000 takes 0.8
-)
-# to 1.0 of the time on 20,000 to 50,000 rows: docs/benchmark.md, Constants
+# rows; by default no level is finer. 500 cost 1.1 times, 2000 take 0.8 to 1.0 of the time on 20,000
+# to 50,000 rows: docs/benchmark.md, Constants
+DEFAULT_MEAN_CLUSTER = 1000
 LEVEL_STEP = 2  # between the default levels from the early one to the finest; 1 and 4 cost the same
 SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 

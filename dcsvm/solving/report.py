@@ -53,8 +53,8 @@ class ProblemReport:
 @dataclass
 class TrainReport:
     """What a training run did and what its answer is worth; the manual's page on the report has
-    the fields. `missing` lists what was asked for and not done when the run was stopped, although
-    the solution is complete."""
+    the fields. `missing` lists what was asked for beside the solution and not done when the run
+    was stopped."""
 
     objective: float | None = None
     problems: list[ProblemReport] = field(default_factory=list)

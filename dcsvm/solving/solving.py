@@ -236,18 +236,20 @@ class Solving:
             between=self.locality.between,
             seed=self.options.seed + attempt,
         )
-        found = iter(
-            check(
-                self.problem,
-                [part for own in parts for part in own],
-                self.iterate,
-                self.state.checked,
-                self.exact_gradients,
-                scope,
+        try:
+            found = iter(
+                check(
+                    self.problem,
+                    [part for own in parts for part in own],
+                    self.iterate,
+                    self.state.checked,
+                    self.exact_gradients,
+                    scope,
+                )
             )
-        )
+        finally:
+            self.report.seconds_verify += time.perf_counter() - start
         self.state.checked = None
-        self.report.seconds_verify += time.perf_counter() - start
         return {
             k: Certificate.of_all([next(found) for _ in own])
             for k, own in zip(folds, parts, strict=True)

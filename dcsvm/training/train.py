@@ -122,13 +122,18 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
     run.save()
     report, state = run.report, run.state
     report.stopped, report.converged = True, False
+    wanted = {
+        "level measurements": run.options.measure_levels,
+        "probabilities": run.options.probability,
+    }
+    report.missing = [name for name, is_wanted in wanted.items() if is_wanted]
     run.set_seconds()
     if state.early is None and run.division is not None and np.any(run.alpha):
         run.keep_early(*run.division)
     if not state.is_global:
         run.iterate.forget(np.flatnonzero(~run.is_whole))
     if not np.any(run.alpha) and state.early is None:
-        raise _core.Stopped
+        raise _core.Stopped("stopped before anything was solved")
     if run.options.early and state.early is not None:
         return None
     run.settle_stopped()

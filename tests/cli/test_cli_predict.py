@@ -144,6 +144,12 @@ def test_a_test_file_may_hold_one_row_one_class_or_other_labels(run, model, tmp_
         assert len(lines_of("out.txt")) == len(text.splitlines())
 
 
+def test_only_one_method_is_taken(run, model, test_file):
+    result = run("--early", "--naive", test_file, model, "out")
+    assert result.exit_code == 2
+    assert "--early and --naive cannot be used together" in result.stderr
+
+
 def test_labels_that_the_model_does_not_know_are_told(run, model, tmp_path):
     for label, n_warnings in ((1, 0), (5, 1)):
         (tmp_path / "t").write_text(f"{label} 1:0.5\n")

@@ -301,7 +301,7 @@ def text_of(model):
 
 
 DAMAGED = {
-    "empty": ("", "", "this is not a model file"),
+    "empty": ("", "", "the file is empty"),
     "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
     "svm type": (LIBSVM_TEXT.replace("c_svc", "d_svc"), "9", "d_svc is not supported"),
     "kernel": (LIBSVM_TEXT.replace("rbf", "chi2"), "9", "chi2 is not supported"),

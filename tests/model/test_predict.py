@@ -193,7 +193,9 @@ def test_absent_classes_are_improbable_in_early_prediction(T):
 
 def test_what_a_model_does_not_have_is_one_sentence(T):
     model = made_model(3)
-    with pytest.raises(ValueError, match="the model has no probabilities: train it with them"):
+    with pytest.raises(
+        ValueError, match="the model has no probabilities: train it with probability=True"
+    ):
         replace(model, probability=None).predict_probability(T)
     regression = replace(model, svm_type="nu_svr", labels=np.empty(0))
     with pytest.raises(ValueError, match="type nu_svr has no probabilities of classes"):

@@ -92,8 +92,9 @@ def test_a_large_value_is_not_shown_whole():
       "class_weight is for labels, finite numbers or strings, not None"),
      ({"class_weight": {float("nan"): 1}},
       "class_weight is for labels, finite numbers or strings, not nan"),
-     ({"C": 1e300, "class_weight": {1: 1e300}},
-      "class_weight times C must be positive and finite, not inf for class 1"),
+     ({"C": 1e300}, "C must be at most 1e+100, not 1e+300"),
+     ({"C": 1e90, "class_weight": {1: 1e300}},
+      "class_weight times C must be above 0 and at most 1e+100, not inf for class 1"),
      ({"C": -1, "class_weight": {1: 2}}, "C must be positive and finite, not -1")],
     ids=str,
 )  # fmt: skip

@@ -344,7 +344,7 @@ def test_a_time_limit_writes_what_there_is(slow_file, tmp_path):
     )
     assert time.monotonic() - start < 30
     assert done.returncode == 3, done.stderr
-    assert "stopped at the time limit of 2 s, not converged: violation" in done.stderr
+    assert "stopped at the time limit of 2 s, not finished: violation" in done.stderr
     assert load_model(tmp_path / "m").exact is not None
 
 

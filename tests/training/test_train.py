@@ -194,6 +194,28 @@ def test_an_option_that_cannot_be_is_named(wavy, options, error, told):
         dcsvm.train(*wavy, **options)
 
 
+@pytest.mark.parametrize("name, kind", [
+    ("progress", "Progress"), ("stop", "Stop"), ("checkpoint", "Checkpoint"),
+    ("init_model", "Model"),
+])  # fmt: skip
+def test_an_object_of_another_kind_is_named(wavy, name, kind):
+    with pytest.raises(TypeError, match=f"{name} must be a dcsvm.{kind} or None, not 'run'"):
+        dcsvm.train(*wavy, **{name: "run"})
+
+
+def test_a_weight_of_a_class_that_has_no_rows_is_told(wavy):
+    with pytest.warns(UserWarning, match="no row has the label 7.0 of class_weight"):
+        dcsvm.train(*wavy, **OPTIONS, class_weight={7: 2})
+
+
+def test_a_stop_before_the_solution_tells_what_else_is_missing(wavy):
+    progress = StopWhen("level 1")
+    with pytest.warns(UserWarning, match="not converged"):
+        model = dcsvm.train(*wavy, **OPTIONS, levels=2, branching=2, early_level=2,
+                            probability=True, progress=progress, stop=progress.stop)  # fmt: skip
+    assert model.report.missing == ["probabilities"] and model.probability is None
+
+
 def test_sparse_rows_and_strings(wavy):
     X = scipy.sparse.csr_matrix(wavy[0])
     model = dcsvm.train(X, np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
