@@ -84,7 +84,7 @@ def _apart_or_together(targets: Terms, sources: Terms):
     where its units share enough rows, else each unit. Targets of units without sources have none.
     """
     by_target, by_source = _Places(targets.unit), _Places(sources.unit)
-    units = np.intersect1d(by_target.keys, by_source.keys)
+    units = np.intersect1d(by_target.keys, by_source.keys, assume_unique=True)
     apart = [(by_target.of(unit), by_source.of(unit)) for unit in units]
     if len(units) < 2:
         return apart

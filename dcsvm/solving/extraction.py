@@ -111,7 +111,7 @@ class Coefficients:
             pair = solution.formulation.number[variables]
             is_first = targets[rows] == first[pair]
             column = np.where(is_first, second[pair] - 1, first[pair])
-        support = np.unique(rows)
+        support = np.flatnonzero(np.bincount(rows))
         coef = np.zeros((max(task.n_classes - 1, 1), len(support)))
         np.add.at(coef, (column, np.searchsorted(support, rows)), solution.alpha[variables])
         self.row, self.row_numbers, self.coef, self.bound = solution.prepared.row_map.split(
