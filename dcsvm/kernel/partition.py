@@ -107,10 +107,10 @@ def two_step_kernel_kmeans(
     matrix = data.matrix().astype(np.float64)
     cluster = _kernel_kmeans(matrix, max(1, round(n_clusters * KMEANS_SHARE)), rng)
     tried = np.sort(rng.choice(rows.n_samples, min(TRIED_ROWS, rows.n_samples), replace=False))
-    kernel_values = np.empty((len(tried), size), np.float32)
+    kernel_values = np.empty((size, len(tried)), np.float32)
     for some in slices(len(tried), AT_ONCE // rows.row_size):
         targets, sources = two_sides(rows.take(tried[some]), sample, kernel, threads)
-        kernel_values[some] = sources.matrix(targets=targets)
+        kernel_values[:, some] = sources.matrix(targets=targets).T
     tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
     cluster = _split_most_expensive(matrix, cluster, kernel_values, tried_group, n_clusters, rng)
     if not kernel.is_precomputed:
@@ -131,14 +131,14 @@ def _split_most_expensive(
 ) -> np.ndarray:
     """Split clusters of the sample in two until there are n_clusters or none can be split.
 
-    `kernel_values` float32 (n, m) are those of rows that stand for all, `group` their groups.
+    `kernel_values` float32 (m, n) are those with rows that stand for all, `group` their groups.
     """
     count, n_groups = int(cluster.max()) + 1, int(group.max()) + 1
     cluster = cluster.copy()
-    distances = np.full((len(kernel_values), max(n_clusters, count)), np.inf, np.float32)
+    distances = np.full((max(n_clusters, count), len(group)), np.inf, np.float32)
     for c in range(count):
-        distances[:, c] = _distances(matrix, kernel_values, cluster == c)
-    nearest = distances.argmin(axis=1)
+        distances[c] = _distances(matrix, kernel_values, np.flatnonzero(cluster == c))
+    nearest = distances.argmin(axis=0)
     final = np.zeros(n_clusters, bool)
     while count < n_clusters:
         sizes = np.bincount(nearest * n_groups + group, minlength=n_clusters * n_groups)
@@ -154,12 +154,12 @@ def _split_most_expensive(
             continue
         cluster[members[halves == 1]] = count
         for c in (costliest, count):
-            distances[:, c] = _distances(matrix, kernel_values, cluster == c)
+            distances[c] = _distances(matrix, kernel_values, np.flatnonzero(cluster == c))
         moved = (nearest == costliest) | (
-            distances[:, [costliest, count]].min(axis=1)
-            < distances[np.arange(len(nearest)), nearest]
+            distances[[costliest, count]].min(axis=0)
+            < distances[nearest, np.arange(len(nearest))]
         )
-        nearest[moved] = distances[moved].argmin(axis=1)
+        nearest[moved] = distances[:, moved].argmin(axis=0)
         count += 1
     return _renumber(cluster)
 
@@ -167,7 +167,7 @@ def _split_most_expensive(
 def _distances(matrix: np.ndarray, kernel_values: np.ndarray, members: np.ndarray) -> np.ndarray:
     """Squared distances of rows to the mean of some of the sample, less their own norms."""
     own = matrix[np.ix_(members, members)].mean()
-    return own - 2.0 * kernel_values[:, members].mean(axis=1)
+    return own - 2.0 * kernel_values[members].mean(axis=0)
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:

@@ -1,7 +1,8 @@
 """What can be said about a solution: objective, KKT violation, duality gap, error of the kernel.
 
 The solver works on float32 kernel values. Here kernel values are float64, on all rows or on those
-that matter: free variables, those nearest to violating, and a random sample of the others.
+that matter: variables nearest to violating, and a random sample of the others, which tells how far
+float32 kernel values are off.
 """
 
 from __future__ import annotations
@@ -16,28 +17,33 @@ from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import Iterate
 
-# Half and double (docs/benchmark.md, Constants): only RANDOM_ROWS costs, up to 1.3 times at double;
-# 5,000 save up to a tenth and see fewer errors.
+# Half and double: docs/benchmark.md, Constants.
 RANDOM_ROWS = 10_000  # of all problems together
+RANDOM_SHARE = 0.05  # of the variables, where that is fewer
 NEAREST_ROWS = 1_000
 FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
-OBJECTIVE_ERROR = 2e-7  # relative; above it all support vectors are checked
-SAFETY = 4.0  # times the error seen: rows nearer than that to violating are checked too
+# What rounding does to the objective, relative to it or to the gap: above both all support vectors
+# are checked. And what it adds to the gap, relative to the gap: above it all free variables are.
+OBJECTIVE_ERROR, OBJECTIVE_SHARE, GAP_SHARE = 2e-7, 0.5, 0.1
+SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
 
 
 @dataclass(frozen=True)
 class Certificate:
     """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
     point. `kernel_error` is the largest difference seen between the gradient it is based on and the
-    one from float64 kernel values, on `n_checked` rows. `multipliers` are those of the sums kept;
-    `parts` the certificates of the problems where there are several. Of a run that was stopped
-    nothing is known of the kernel error, and where not all rows are checked of the objective."""
+    one from float64 kernel values, on `n_checked` rows; `violation` and `gap` include what it may
+    do to the others, `objective_error` says what it may do to the objective, both as estimated from
+    the rows seen. `multipliers` are those of the sums kept; `parts` the certificates of the problems
+    where there are several. Of a run that was stopped nothing is known of the kernel error, and
+    where not all rows are checked of the objective."""
 
     objective: float | None
     violation: float
     gap: float | None
     kernel_error: float | None
     n_checked: int
+    objective_error: float | None = None
     multipliers: tuple[float, ...] = ()
     parts: tuple[Certificate, ...] = ()
 
@@ -54,6 +60,7 @@ class Certificate:
             gap=over_all(sum, [part.gap for part in parts]),
             kernel_error=over_all(max, [part.kernel_error for part in parts]),
             n_checked=sum(part.n_checked for part in parts),
+            objective_error=over_all(sum, [part.objective_error for part in parts]),
             parts=tuple(parts),
         )
 
@@ -92,7 +99,7 @@ class Scope:
     """What is checked and promised: `every_row`, or of `n_rows` a random sample by the `seed`,
     which `n_problems` share, and those that matter. `neglected` bounds what the solver left out of
     any entry of the gradient; kernel values out of the reach `between` are in no entry. The dual
-    may be known to be convex."""
+    may be known to be convex. The violation wanted is at most `tolerance`."""
 
     n_rows: int
     n_problems: int
@@ -100,6 +107,7 @@ class Scope:
     every_row: bool
     neglected: float
     between: Reach
+    tolerance: float
     seed: int
 
 
@@ -116,9 +124,9 @@ def check(
     problem in `parts`, none of them empty. `checked` is where the check begins, and kept up to
     date.
 
-    After it no row that could violate rests on float32 kernel values, nor does the objective where
-    they would show in it, as far as the error seen on the random rows holds for the others. The gap
-    has terms of free and of violating variables only, so it rests on float64 values too.
+    After it no variable that could violate by more than the tolerance rests on float32 kernel
+    values, nor does the objective or the gap where they would show in it, as far as the error seen
+    on the random rows holds for the others.
     """
     # rows that come first are drawn in all problems, so that they are computed once for all
     draw = np.random.default_rng(scope.seed).permutation(scope.n_rows)
@@ -137,7 +145,7 @@ def check(
         for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
             checked.replace(gradient, some, exact)
         wanted = [
-            one.doubtful(scope.neglected) if len(some) else some
+            one.doubtful(scope) if len(some) else some
             for one, some in zip(checks, wanted, strict=True)
         ]
     return [one.certificate(scope) for one in checks]
@@ -179,14 +187,22 @@ class _Check:
     def error(self) -> float:
         return float(np.max(np.abs(self.checked.difference)))
 
+    @property
+    def is_free(self) -> np.ndarray:
+        return (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
+
+    @property
+    def is_free_unchecked(self) -> np.ndarray:
+        return self.is_free & self.remaining
+
     def first_variables(self, draw: np.ndarray, n_problems: int) -> np.ndarray:
         n_random, n_nearest = (
-            max(n // n_problems, FEWEST_ROWS) for n in (RANDOM_ROWS, NEAREST_ROWS)
+            max(n // n_problems, FEWEST_ROWS)
+            for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
         )
         gradient = _reduced(self.problem, self.alpha, self.gradient)
-        free = (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
-        checked = free.copy()
-        bounded = np.flatnonzero(~free)
+        checked = np.zeros(self.size, bool)
+        bounded = np.flatnonzero(~self.is_free)
         if len(bounded) > n_nearest:
             near = np.argpartition(np.abs(gradient[bounded]), n_nearest)[:n_nearest]
             bounded = bounded[near]
@@ -198,35 +214,67 @@ class _Check:
         checked[others] = True
         return np.flatnonzero(checked)
 
-    def doubtful(self, neglected: float) -> np.ndarray:
-        """Variables that might violate, or show in the objective, and were not checked yet."""
-        reduced = _reduced(self.problem, self.alpha, self.gradient)
-        needed = np.abs(reduced) < neglected + SAFETY * self.error
-        if self._objective_error() > OBJECTIVE_ERROR:
+    def doubtful(self, scope: Scope) -> np.ndarray:
+        """Variables that might violate, or show in the objective or in the gap, and were not
+        checked yet."""
+        reduced = np.abs(_reduced(self.problem, self.alpha, self.gradient))
+        doubt = scope.neglected + SAFETY * self.error
+        most = scope.tolerance / (1 if self.problem.sum_of is None else 2)
+        free = self.is_free
+        needed = np.where(free, reduced > most - doubt, reduced < doubt)
+        gap = _core.optimality(self.problem, self.alpha, self.gradient)[2]
+        if self._gap_error() > GAP_SHARE * gap:
+            needed |= free
+        objective, error = self._objective()
+        if error > max(OBJECTIVE_ERROR * abs(objective), OBJECTIVE_SHARE * gap):
             needed |= self.alpha != 0
         return np.flatnonzero(needed & self.remaining)
 
-    def _objective_error(self) -> float:
-        """Relative error of the objective from the support vectors that were not checked, estimated
-        from those that were."""
-        weight, remaining = np.abs(self.alpha), self.remaining
-        unchecked = weight[remaining].sum()
-        if unchecked == 0:
+    def _gap_error(self) -> float:
+        """What the rounding of free variables that were not checked may add to the gap."""
+        checked = self.checked.is_exact != 0
+        if not checked.any():
             return 0.0
-        checked = max(weight[~remaining].sum(), 1e-300)
-        seen = abs(np.dot(self.alpha, self.checked.difference)) / checked
-        objective = abs(np.dot(self.alpha, self.gradient - self.problem.linear))
-        return float(seen * unchecked / max(objective, 1e-300))
+        width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
+        seen = np.mean(np.abs(self.checked.difference[checked]))
+        return float(seen * width[self.is_free_unchecked].sum())
+
+    def _objective(self) -> tuple[float, float]:
+        """The objective, with what rounding does to the support vectors that were not checked as
+        those that were tell it (a ratio estimate), and twice the standard error of that."""
+        objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
+        weight, seen = np.abs(self.alpha), self.alpha * self.checked.difference
+        checked = (weight > 0) & ~self.remaining
+        n_checked, unchecked = np.count_nonzero(checked), weight[self.remaining].sum()
+        if unchecked == 0 or n_checked < 2:
+            return objective, 0.0 if unchecked == 0 else np.inf
+        total = weight[checked].sum()
+        ratio = seen[checked].sum() / total
+        spread = np.sqrt(np.sum((seen[checked] - ratio * weight[checked]) ** 2)) / total
+        return objective + 0.5 * ratio * unchecked, float(spread * unchecked)
 
     def certificate(self, scope: Scope) -> Certificate:
-        return _certificate(
-            self.problem,
-            self.alpha,
-            self.gradient,
-            neglected=scope.between.value * float(np.abs(self.alpha).sum()),
-            has_gap=scope.is_convex,
+        """The gradient of free variables that were not checked is taken to be as far from zero as
+        the error seen allows."""
+        neglected = scope.between.value * float(np.abs(self.alpha).sum())
+        found = _certificate(
+            self.problem, self.alpha, self.gradient, neglected, has_gap=scope.is_convex,
             kernel_error=0.0 if scope.every_row else self.error,
             n_checked=int(np.count_nonzero(self.checked.is_exact)),
+        )  # fmt: skip
+        free = self.is_free_unchecked
+        violation, gap = found.violation, found.gap
+        if free.any():
+            outer = _reduced(self.problem, self.alpha, self.gradient)
+            outer[free] += np.copysign(SAFETY * self.error, outer[free])
+            violation = _certificate(
+                self.problem, self.alpha, outer, neglected, has_gap=False, kernel_error=None,
+                n_checked=0,
+            ).violation  # fmt: skip
+            gap = None if gap is None else gap + self._gap_error()
+        objective, error = self._objective()
+        return replace(
+            found, objective=objective, violation=violation, gap=gap, objective_error=error
         )
 
 
@@ -254,8 +302,8 @@ def _certificate(
 
 
 def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The gradient with the multipliers of the sums that are kept: zero at the optimum."""
+    """The gradient with the multipliers of the sums that are kept, zero at the optimum; a copy."""
     if problem.sum_of is None:
-        return gradient
+        return gradient.copy()
     multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
     return gradient + multipliers[problem.sum_of]

@@ -10,6 +10,7 @@ from dcsvm.solving.certificate import Certificate
 
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
+STEPS = ("levels", "refine", "gradient", "conquer", "check")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 
 
@@ -54,9 +55,10 @@ class ProblemReport:
 class TrainReport:
     """What a training run did and what its answer is worth; the manual's page on the report has
     the fields. `missing` lists what was asked for beside the solution and not done when the run
-    was stopped."""
+    was stopped. `values` are the kernel values that each of STEPS computed, the check in float64."""
 
     objective: float | None = None
+    objective_error: float | None = None
     problems: list[ProblemReport] = field(default_factory=list)
     violation: float | None = None
     duality_gap: float | None = None
@@ -78,12 +80,14 @@ class TrainReport:
     refine_seconds: float = 0.0
     conquer_seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
+    values: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
 
     def take(self, certificate: Certificate) -> None:
         """Report what is known of the solution."""
         self.objective = certificate.objective
+        self.objective_error = certificate.objective_error
         self.violation = certificate.violation
         self.duality_gap = certificate.gap
         self.relative_gap = certificate.relative_gap
@@ -155,6 +159,7 @@ def report_dict(report: TrainReport) -> dict:
     """The report as plain values for JSON, without what only the command knows."""
     return {
         "objective": report.objective,
+        "objective_error": report.objective_error,
         "violation": report.violation,
         "duality_gap": report.duality_gap,
         "relative_gap": report.relative_gap,
@@ -173,6 +178,7 @@ def report_dict(report: TrainReport) -> dict:
         "levels": [asdict(level) for level in report.levels],
         "refine_seconds": report.refine_seconds,
         "conquer_seconds": report.conquer_seconds,
+        "values": report.values,
         "phases": report.phases,
         **report.counts,
     }

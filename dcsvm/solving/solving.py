@@ -177,7 +177,9 @@ class Solving:
                 self.save()
 
     def exact_gradients(self, variables: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for some, gradient, _ in self.gradients_of(variables, self.locality.between, float64=True):
+        how = self.locality.between
+        for some, gradient, n_values in self.gradients_of(variables, how, float64=True):
+            self.report.values["check"] += n_values
             yield some, gradient
 
     def conquer(self) -> None:
@@ -200,7 +202,7 @@ class Solving:
             if state.checked is None:
                 wanted = max(SOLVER_TOLERANCE * tolerance, attainable)
                 self.solve(members, self.units.sizes(members), wanted)
-            certificates |= self.verify(folds, attempt)
+            certificates |= self.verify(folds, tolerance, attempt)
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0 or tolerance < attainable:
                 break
@@ -221,8 +223,9 @@ class Solving:
             return certificate.violation <= self.options.tolerance
         return certificate.relative_gap <= self.options.gap
 
-    def verify(self, folds: list[int], attempt: int) -> dict[int, Certificate]:
-        """The certificates of some folds; every attempt draws other random rows."""
+    def verify(self, folds: list[int], tolerance: float, attempt: int) -> dict[int, Certificate]:
+        """The certificates of some folds, solved to a tolerance; every attempt draws other random
+        rows."""
         start = time.perf_counter()
         if self.state.checked is None:
             self.state.checked = Checked.nothing(self.problem.size)
@@ -234,6 +237,7 @@ class Solving:
             every_row=self.options.certify,
             neglected=self.state.neglected,
             between=self.locality.between,
+            tolerance=tolerance,
             seed=self.options.seed + attempt,
         )
         try:

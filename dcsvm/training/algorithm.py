@@ -65,7 +65,10 @@ class Run(Solving):
         for name, step in steps[self.state.steps_done :]:
             if self.control.stop.is_requested:
                 raise _core.Stopped
+            before = self.report.counts["kernel_evaluations"]
             step()
+            kind = "levels" if name.startswith("level") else name
+            self.report.values[kind] += self.report.counts["kernel_evaluations"] - before
             self.state.steps_done += name != steps[-1][0]
             self.save()
 
