@@ -22,9 +22,10 @@ RANDOM_ROWS = 10_000  # of all problems together
 RANDOM_SHARE = 0.05  # of the variables, where that is fewer
 NEAREST_ROWS = 1_000
 FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
-# What rounding does to the objective, relative to it or to the gap: above both all support vectors
-# are checked. And what it adds to the gap, relative to the gap: above it all free variables are.
-OBJECTIVE_ERROR, OBJECTIVE_SHARE, GAP_SHARE = 2e-7, 0.5, 0.1
+# What rounding may do to the objective, relative to it: all support vectors are checked where it is
+# more than the first and more than half of the gap, or more than the second.
+SMALL_ERROR, LARGEST_ERROR, GAP_SHARE = 2e-7, 5e-6, 0.5
+FREE_SHARE = 0.1  # of the gap: where rounding adds more than that to it all free ones are checked
 SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
 
 
@@ -132,10 +133,11 @@ def check(
     draw = np.random.default_rng(scope.seed).permutation(scope.n_rows)
     alpha, gradient = iterate.alpha, iterate.gradient
     checks = [
-        _Check(problem.part(own), alpha[own], gradient[own], checked.part(own)) for own in parts
+        _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
+        for own in parts
     ]
     wanted = [
-        np.arange(one.size) if scope.every_row else one.first_variables(draw, scope.n_problems)
+        np.arange(one.size) if scope.every_row else one.first_variables()
         for one in checks
     ]
     while any(len(some) for some in wanted):
@@ -174,10 +176,23 @@ class _Check:
     """One problem of which more and more entries of the gradient are float64, in place."""
 
     def __init__(
-        self, problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray, checked: Checked
+        self,
+        problem: BoxProblem,
+        alpha: np.ndarray,
+        gradient: np.ndarray,
+        checked: Checked,
+        draw: np.ndarray,
+        scope: Scope,
     ):
         self.problem, self.alpha, self.gradient, self.checked = problem, alpha, gradient, checked
         self.size = problem.size
+        n_random, self.n_nearest = (
+            max(n // scope.n_problems, FEWEST_ROWS)
+            for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
+        )
+        self.drawn = np.ones(self.size, bool)
+        if not scope.every_row and self.size > n_random:
+            self.drawn[np.argpartition(draw[problem.rows], n_random)[n_random:]] = False
 
     @property
     def remaining(self) -> np.ndarray:
@@ -191,27 +206,14 @@ class _Check:
     def is_free(self) -> np.ndarray:
         return (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
 
-    @property
-    def is_free_unchecked(self) -> np.ndarray:
-        return self.is_free & self.remaining
-
-    def first_variables(self, draw: np.ndarray, n_problems: int) -> np.ndarray:
-        n_random, n_nearest = (
-            max(n // n_problems, FEWEST_ROWS)
-            for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
-        )
-        gradient = _reduced(self.problem, self.alpha, self.gradient)
-        checked = np.zeros(self.size, bool)
+    def first_variables(self) -> np.ndarray:
+        """Those drawn at random, and of variables at a bound those nearest to violating."""
         bounded = np.flatnonzero(~self.is_free)
-        if len(bounded) > n_nearest:
-            near = np.argpartition(np.abs(gradient[bounded]), n_nearest)[:n_nearest]
-            bounded = bounded[near]
+        if len(bounded) > self.n_nearest:
+            gradient = np.abs(_reduced(self.problem, self.alpha, self.gradient)[bounded])
+            bounded = bounded[np.argpartition(gradient, self.n_nearest)[: self.n_nearest]]
+        checked = self.drawn.copy()
         checked[bounded] = True
-        others = np.flatnonzero(~checked)
-        if len(others) > n_random:
-            drawn = draw[self.problem.rows[others]]
-            others = others[np.argpartition(drawn, n_random)[:n_random]]
-        checked[others] = True
         return np.flatnonzero(checked)
 
     def doubtful(self, scope: Scope) -> np.ndarray:
@@ -223,35 +225,38 @@ class _Check:
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
         gap = _core.optimality(self.problem, self.alpha, self.gradient)[2]
-        if self._gap_error() > GAP_SHARE * gap:
+        if self._gap_error(~self.drawn) > FREE_SHARE * gap:
             needed |= free
-        objective, error = self._objective()
-        if error > max(OBJECTIVE_ERROR * abs(objective), OBJECTIVE_SHARE * gap):
+        objective, error = self._objective(~self.drawn)
+        most = max(SMALL_ERROR * abs(objective), GAP_SHARE * gap)
+        if error > min(most, LARGEST_ERROR * abs(objective)):
             needed |= self.alpha != 0
         return np.flatnonzero(needed & self.remaining)
 
-    def _gap_error(self) -> float:
-        """What the rounding of free variables that were not checked may add to the gap."""
-        checked = self.checked.is_exact != 0
-        if not checked.any():
-            return 0.0
+    def _gap_error(self, unchecked: np.ndarray) -> float:
+        """What the rounding of free variables among the unchecked ones may add to the gap."""
         width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
-        seen = np.mean(np.abs(self.checked.difference[checked]))
-        return float(seen * width[self.is_free_unchecked].sum())
+        seen = np.mean(np.abs(self.checked.difference[self.drawn]))
+        return float(seen * width[self.is_free & unchecked].sum())
 
-    def _objective(self) -> tuple[float, float]:
-        """The objective, with what rounding does to the support vectors that were not checked as
-        those that were tell it (a ratio estimate), and twice the standard error of that."""
+    def _objective(self, unchecked: np.ndarray) -> tuple[float, float]:
+        """The objective and how far it may be off where the terms of unchecked variables are of
+        float32 kernel values: by what those drawn at random tell of the others (a ratio estimate),
+        which is taken off where it is more than chance (two standard errors)."""
         objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
         weight, seen = np.abs(self.alpha), self.alpha * self.checked.difference
-        checked = (weight > 0) & ~self.remaining
-        n_checked, unchecked = np.count_nonzero(checked), weight[self.remaining].sum()
-        if unchecked == 0 or n_checked < 2:
-            return objective, 0.0 if unchecked == 0 else np.inf
-        total = weight[checked].sum()
-        ratio = seen[checked].sum() / total
-        spread = np.sqrt(np.sum((seen[checked] - ratio * weight[checked]) ** 2)) / total
-        return objective + 0.5 * ratio * unchecked, float(spread * unchecked)
+        drawn, remaining = (weight > 0) & self.drawn, weight[unchecked].sum()
+        if remaining == 0:
+            return objective, 0.0
+        if np.count_nonzero(drawn) < 2:
+            return objective, np.inf
+        total = weight[drawn].sum()
+        ratio = seen[drawn].sum() / total
+        spread = np.sqrt(np.sum((seen[drawn] - ratio * weight[drawn]) ** 2)) / total
+        shift, chance = float(0.5 * ratio * remaining), float(spread * remaining)
+        if abs(shift) > chance:
+            return objective + shift, chance
+        return objective, abs(shift) + chance
 
     def certificate(self, scope: Scope) -> Certificate:
         """The gradient of free variables that were not checked is taken to be as far from zero as
@@ -262,7 +267,7 @@ class _Check:
             kernel_error=0.0 if scope.every_row else self.error,
             n_checked=int(np.count_nonzero(self.checked.is_exact)),
         )  # fmt: skip
-        free = self.is_free_unchecked
+        free = self.is_free & self.remaining
         violation, gap = found.violation, found.gap
         if free.any():
             outer = _reduced(self.problem, self.alpha, self.gradient)
@@ -271,8 +276,8 @@ class _Check:
                 self.problem, self.alpha, outer, neglected, has_gap=False, kernel_error=None,
                 n_checked=0,
             ).violation  # fmt: skip
-            gap = None if gap is None else gap + self._gap_error()
-        objective, error = self._objective()
+            gap = None if gap is None else gap + self._gap_error(self.remaining)
+        objective, error = self._objective(self.remaining)
         return replace(
             found, objective=objective, violation=violation, gap=gap, objective_error=error
         )

@@ -188,8 +188,8 @@ def test_the_report_says_what_can_be_recomputed(wavy, trained):
     assert abs(report.objective - objective(K, problem.linear, alpha)) <= 1e-6 * abs(
         report.objective
     )
-    assert abs(report.violation - violation) <= 1e-5
-    assert abs(report.duality_gap - gap) <= 0.05 * gap + 1e-3
+    assert violation <= report.violation <= violation + 4 * report.kernel_error
+    assert 0.999 * gap <= report.duality_gap <= 1.05 * gap + 1e-3
     assert 0 <= report.kernel_error <= np.abs(alpha).sum() * 2**-24
     assert report.n_sv == np.count_nonzero(alpha) == len(model.exact.dual_coef[0])
     assert report.n_bsv == np.count_nonzero(np.abs(alpha) == 4.0)
