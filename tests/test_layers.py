@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
 FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model", "solving",
           "training", "cli")  # fmt: skip
-ROOMS = ("text", "simd", "rows", "kernel", "solver")  # of csrc
+ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm", "sys"}
 LONGEST_FILE = 350  # lines
 MOST_PARAMETERS = 8

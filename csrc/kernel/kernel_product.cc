@@ -1,11 +1,13 @@
 #include "kernel/kernel_product.h"
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "kernel/kernel_cost.h"
 #include "kernel/kernel_tile.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -15,6 +17,8 @@ namespace {
 // (64 x 128 floats, 32 KiB) stays in the first-level cache, and boxes around as many rows are
 // small.
 constexpr std::size_t source_block = 64;
+// Of lanes that are packed, which a thread takes at a time.
+constexpr std::size_t blocks_at_once = 4;
 
 bool can_skip(const KernelSetup& setup, const Reach& reach) {
   return reach.is_finite() && setup.form == Form::difference;
@@ -91,6 +95,13 @@ class LaneProduct {
     }
   }
 
+  // The product of all lanes with so many columns, for the next call to overwrite.
+  const double* product(const RowPanels& lanes, const Boxes& box, std::size_t n_columns) {
+    sums_.assign(n_columns * lanes.n_panels() * panel_rows, 0.0);
+    add(lanes, 0, lanes.n_panels(), box, 0, sums_.data());
+    return sums_.data();
+  }
+
   const ProductCount& count() const { return count_; }
 
  private:
@@ -153,6 +164,7 @@ class LaneProduct {
   const Sources& sources_;
   TileScratch scratch_;
   std::vector<Real> tile_;
+  std::vector<double> sums_;
   std::size_t n_lanes_ = 0;
   std::vector<std::size_t> near_;      // sources not left out of this tile
   std::vector<std::int32_t> queries_;  // their rows
@@ -168,37 +180,29 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   const Sources sources(setup, source_list, weights, reach);
   const std::size_t block = panels_per_block(setup) * panel_rows;
   const std::size_t n_columns = weights.n_columns;
-  const auto n_blocks = static_cast<std::int64_t>((targets.size + block - 1) / block);
+  const std::size_t n_blocks = (targets.size + block - 1) / block;
   ProductCount count;
-#pragma omp parallel num_threads( \
-        n_threads) if (threads_pay(n_threads, targets.size * source_list.size))
-  {
-    LaneProduct<Real> one(setup, sources);
-    std::vector<double> sums;
-    bool stopped = false;
-#pragma omp for schedule(dynamic)
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      stopped = stopped || (stop && stop->is_requested());
-      if (stopped) continue;
-      const std::size_t begin = static_cast<std::size_t>(b) * block;
-      const RowPanels lanes(setup, target_rows.slice(begin, begin + block));
-      const std::size_t n_lanes = lanes.n_panels() * panel_rows;
-      Boxes box;
-      if (!sources.boxes.empty())
-        box = Boxes(*targets.points, target_rows.index + begin, lanes.size(), block);
-      sums.assign(n_columns * n_lanes, 0.0);
-      one.add(lanes, 0, lanes.n_panels(), box, 0, sums.data());
-      for (std::size_t i = 0; i < lanes.size(); ++i) {
-        for (std::size_t c = 0; c < n_columns; ++c)
-          out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
-      }
-    }
-#pragma omp critical(dcsvm_product_count)
-    {
-      count.add(one.count());
-      count.complete = count.complete && !stopped;
-    }
-  }
+  std::atomic<bool> stopped{false};
+  parallel_for(
+      {threads_pay(n_threads, targets.size * source_list.size) ? n_threads : 1, n_blocks},
+      [&] { return LaneProduct<Real>(setup, sources); },
+      [&](LaneProduct<Real>& one, std::size_t b) {
+        if (stop && stop->is_requested()) stopped = true;
+        if (stopped) return;
+        const std::size_t begin = b * block;
+        const RowPanels lanes(setup, target_rows.slice(begin, begin + block));
+        const std::size_t n_lanes = lanes.n_panels() * panel_rows;
+        Boxes box;
+        if (!sources.boxes.empty())
+          box = Boxes(*targets.points, target_rows.index + begin, lanes.size(), block);
+        const double* sums = one.product(lanes, box, n_columns);
+        for (std::size_t i = 0; i < lanes.size(); ++i) {
+          for (std::size_t c = 0; c < n_columns; ++c)
+            out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
+        }
+      },
+      [&](const LaneProduct<Real>& one) { count.add(one.count()); });
+  count.complete = !stopped;
   return count;
 }
 
@@ -224,20 +228,16 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
                          int n_threads, double* sums) {
   const Sources sources(setup, source_list, {1, nullptr, nullptr, weights}, reach);
   const std::size_t panels = panels_per_block(setup);
-  const auto n_blocks = static_cast<std::int64_t>((lanes.n_panels() + panels - 1) / panels);
+  const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
-#pragma omp parallel num_threads(n_threads) if (n_threads > 1)
-  {
-    LaneProduct<float> one(setup, sources);
-#pragma omp for schedule(dynamic, 4)
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      const std::size_t first = static_cast<std::size_t>(b) * panels;
-      one.add(lanes, first, std::min(panels, lanes.n_panels() - first), boxes,
-              static_cast<std::size_t>(b), sums + first * panel_rows);
-    }
-#pragma omp critical(dcsvm_product_count)
-    count.add(one.count());
-  }
+  parallel_for(
+      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<float>(setup, sources); },
+      [&](LaneProduct<float>& one, std::size_t b) {
+        const std::size_t first = b * panels;
+        one.add(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b,
+                sums + first * panel_rows);
+      },
+      [&](const LaneProduct<float>& one) { count.add(one.count()); });
   return count;
 }
 

@@ -5,6 +5,7 @@
 
 #include "rows/codes.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -56,18 +57,15 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
 }
 
 void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms) {
-  const auto n = static_cast<std::int64_t>(points.n_samples);
   if (form == Form::precomputed) {
     std::fill_n(half_norms, points.n_samples, 0.0);
     return;
   }
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto row = static_cast<std::size_t>(i);
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t row) {
     const float* begin = points.is_dense() ? points.dense + row * points.n_features
-                                           : points.values + points.indptr[i];
+                                           : points.values + points.indptr[row];
     const float* end =
-        points.is_dense() ? begin + points.n_features : points.values + points.indptr[i + 1];
+        points.is_dense() ? begin + points.n_features : points.values + points.indptr[row + 1];
     double sum = 0;
     if (form != Form::difference) {
       for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
@@ -75,7 +73,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
     for (std::size_t k = 0; k < points.n_codes; ++k)
       sum += points.codes[row * points.n_codes + k] != no_code;
     half_norms[row] = 0.5 * sum;
-  }
+  });
 }
 
 }  // namespace dcsvm

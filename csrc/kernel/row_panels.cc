@@ -4,6 +4,7 @@
 
 #include "rows/codes.h"
 #include "simd/byte_dots.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -11,6 +12,8 @@ namespace {
 
 // Features whose part of a panel (8 KiB) stays in the first-level cache while it is written.
 constexpr std::size_t packed_at_once = 64;
+// Panels a thread packs at a time.
+constexpr std::size_t panels_at_once = 8;
 // What lanes have for no_code, so that it does not equal a query's no_code either.
 constexpr std::uint8_t no_lane_code = no_code - 1;
 
@@ -70,13 +73,12 @@ void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std
   features.resize(n * d);
   codes.resize(n * n_codes);
   bytes.resize(n * n_bytes);
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t p = 0; p < static_cast<std::int64_t>(n_panels); ++p) {
-    const std::size_t first = static_cast<std::size_t>(p) * panel_rows;
+  parallel_for({n_threads, n_panels, panels_at_once}, [&](std::size_t p) {
+    const std::size_t first = p * panel_rows;
     if (is_dense)
       pack_dense(points, rows + first, features.data() + first * d, codes.data() + first * n_codes);
     if (n_bytes > 0) pack_bytes(points, rows + first, bytes.data() + first * n_bytes);
-  }
+  });
 }
 
 RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads, bool packed)

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "threads/parallel.h"
+
 namespace dcsvm {
 
 namespace {
@@ -13,7 +15,8 @@ namespace {
 // memory of the tree against groups that are joined because a leaf has rows of two.
 constexpr std::size_t leaf_rows = 64;
 constexpr std::size_t rows_of_node = 8;
-constexpr std::size_t sampled_rows = 256;  // at most, to choose where a node is split
+constexpr std::size_t sampled_rows = 256;   // at most, to choose where a node is split
+constexpr std::size_t leaves_at_once = 64;  // that a thread measures
 // Keeps a computed distance below the true one: far more than the rounding of its sum.
 constexpr double outward = 1.0 - 1e-9;
 // A split that leaves less than this part of the rows on one side is made at the median instead:
@@ -78,12 +81,10 @@ void BoxTree::number_leaves() {
 
 // The boxes of all rows: of the leaves from their rows, of the others from their children.
 void BoxTree::measure() {
-  const auto n_leaves = static_cast<std::int64_t>(leaves_.size());
-#pragma omp parallel for num_threads(n_threads_) schedule(dynamic, 64) if (n_threads_ > 1)
-  for (std::int64_t leaf = 0; leaf < n_leaves; ++leaf) {
-    const auto at = static_cast<std::size_t>(leaves_[static_cast<std::size_t>(leaf)]);
+  parallel_for({n_threads_, leaves_.size(), leaves_at_once}, [&](std::size_t leaf) {
+    const auto at = static_cast<std::size_t>(leaves_[leaf]);
     set_box(at, extent_of(nodes_[at].begin, nodes_[at].end, 1));
-  }
+  });
   for (std::size_t at = nodes_.size(); at-- > 0;) {
     if (nodes_[at].left < 0) continue;
     Extent extent(d_);

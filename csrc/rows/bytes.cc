@@ -1,9 +1,11 @@
 #include "rows/bytes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 
 #include "simd/byte_dots.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -23,24 +25,19 @@ bool is_byte(float x) {
 bool are_bytes(const Points& points, int n_threads) {
   const std::size_t d = points.n_features;
   if (!byte_dots() || d < fewest_features || d > most_features) return false;
-  const auto n = static_cast<std::int64_t>(points.n_samples);
-  bool all = true;
-#pragma omp parallel for num_threads(n_threads) schedule(static) \
-    reduction(&& : all) if (n_threads > 1)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float* row = points.dense + static_cast<std::size_t>(i) * d;
-    all = all && std::all_of(row, row + d, is_byte);
-  }
+  std::atomic<bool> all{true};
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    const float* row = points.dense + i * d;
+    if (all.load(std::memory_order_relaxed) && !std::all_of(row, row + d, is_byte)) all = false;
+  });
   return all;
 }
 
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
   const std::size_t d = points.n_features, stride = points.byte_row_size();
-  const auto n = static_cast<std::int64_t>(points.n_samples);
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float* row = points.dense + static_cast<std::size_t>(i) * d;
-    std::uint8_t* to = out + static_cast<std::size_t>(i) * stride;
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    const float* row = points.dense + i * d;
+    std::uint8_t* to = out + i * stride;
     std::int32_t sum = 0;
     for (std::size_t k = 0; k < d; ++k) {
       to[k] = static_cast<std::uint8_t>(row[k]);
@@ -48,7 +45,7 @@ void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::i
     }
     std::fill(to + d, to + stride, std::uint8_t{0});
     sums[i] = sum;
-  }
+  });
 }
 
 }  // namespace dcsvm

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "threads/parallel.h"
+
 namespace dcsvm {
 
 namespace {
@@ -20,15 +22,13 @@ enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 template <class Accumulator, class Visit>
 std::vector<Accumulator> over_rows(const Points& points, int n_threads, const Accumulator& empty,
                                    Visit visit) {
-  constexpr std::int64_t n_parts = 16;
+  constexpr std::size_t n_parts = 16;
   std::vector<Accumulator> parts(n_parts, empty);
-#pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (n_threads > 1)
-  for (std::int64_t part = 0; part < n_parts; ++part) {
-    const std::size_t p = static_cast<std::size_t>(part);
+  parallel_for({n_threads, n_parts}, [&](std::size_t p) {
     const std::size_t begin = points.n_samples * p / n_parts,
                       end = points.n_samples * (p + 1) / n_parts;
     for (std::size_t i = begin; i < end; ++i) visit(parts[p], points.dense + i * points.n_features);
-  }
+  });
   return parts;
 }
 
@@ -133,10 +133,7 @@ CodedColumns find_codes(const Points& points, int n_threads) {
 void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
             std::uint8_t* codes) {
   const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();
-  const auto n = static_cast<std::int64_t>(points.n_samples);
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (n_threads > 1)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto at = static_cast<std::size_t>(i);
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t at) {
     const float* row = points.dense + at * points.n_features;
     for (std::size_t k = 0; k < n_numeric; ++k)
       numeric[at * n_numeric + k] = row[columns.numeric[k]];
@@ -148,7 +145,7 @@ void encode(const Points& points, const CodedColumns& columns, int n_threads, fl
       }
       codes[at * n_codes + c] = code;
     }
-  }
+  });
 }
 
 }  // namespace dcsvm

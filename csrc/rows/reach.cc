@@ -4,6 +4,7 @@
 
 #include "rows/codes.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -101,18 +102,19 @@ double share_apart(const RowList& list, double squared_distance, std::size_t n_t
   constexpr std::size_t block_rows = 4 * panel_rows;
   const Points& points = *list.points;
   const std::size_t n = list.size, stride = (n + n_tried - 1) / n_tried;
-  const auto n_blocks = static_cast<std::int64_t>((n + block_rows - 1) / block_rows);
-  std::int64_t apart = 0, tried = 0;
-#pragma omp parallel for num_threads(n_threads) reduction(+ : apart, tried) if (n_threads > 1)
-  for (std::int64_t b = 0; b < n_blocks; ++b) {
-    const std::size_t first = static_cast<std::size_t>(b) * block_rows;
-    const Boxes box(points, list.index + first, std::min(block_rows, n - first), block_rows);
-    for (std::size_t i = 0; i < n; i += stride) {
-      apart += box.is_apart(0, points, list[i], squared_distance);
-      ++tried;
-    }
-  }
-  return static_cast<double>(apart) / static_cast<double>(std::max<std::int64_t>(tried, 1));
+  const std::size_t n_blocks = (n + block_rows - 1) / block_rows,
+                    n_pairs = n_blocks * ((n + stride - 1) / stride);
+  std::size_t apart = 0;
+  parallel_for(
+      {n_threads, n_blocks}, [] { return std::size_t{0}; },
+      [&](std::size_t& found, std::size_t b) {
+        const std::size_t first = b * block_rows;
+        const Boxes box(points, list.index + first, std::min(block_rows, n - first), block_rows);
+        for (std::size_t i = 0; i < n; i += stride)
+          found += box.is_apart(0, points, list[i], squared_distance);
+      },
+      [&](std::size_t found) { apart += found; });
+  return static_cast<double>(apart) / static_cast<double>(n_pairs);
 }
 
 }  // namespace dcsvm

@@ -5,6 +5,7 @@
 #include "kernel/kernel_cost.h"
 #include "kernel/kernel_tile.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -12,6 +13,8 @@ namespace {
 
 // Kernel rows added together: their tile (64 x 128 floats, 32 KiB) stays in the first-level cache.
 constexpr std::size_t query_block = 64;
+// Of lanes, which a thread takes at a time.
+constexpr std::size_t blocks_at_once = 4;
 
 }  // namespace
 
@@ -92,26 +95,27 @@ void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
                               const std::vector<double>& step, double* sums, const Stop* stop) {
   const StoredRows stored = look_up(changed);
   const std::size_t block = panels_per_block(setup_) * panel_rows;
-  const auto n_blocks = static_cast<std::int64_t>((n_lanes() + block - 1) / block);
-#pragma omp parallel num_threads(n_threads_) if (n_threads_ > 1)
-  {
+  const std::size_t n_blocks = (n_lanes() + block - 1) / block;
+  struct State {
     TileScratch scratch;
-    std::vector<float> tile(query_block * block);
-#pragma omp for schedule(dynamic, 4)
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      if (stop && stop->is_requested()) continue;
-      const std::size_t begin = static_cast<std::size_t>(b) * block;
-      const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
-      if (stored.n_missing > 0)
-        scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
-      for (std::size_t first = 0; first < changed.size(); first += query_block) {
-        const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};
-        const float* rows[query_block];
-        collect_rows(changed, stored, part, scratch, tile.data(), rows);
-        add_weighted(rows, step.data() + first, part.n, lanes, sums + begin);
-      }
-    }
-  }
+    std::vector<float> tile;
+  };
+  parallel_for(
+      {n_threads_, n_blocks, blocks_at_once},
+      [&] { return State{{}, std::vector<float>(query_block * block)}; },
+      [&](State& own, std::size_t b) {
+        if (stop && stop->is_requested()) return;
+        const std::size_t begin = b * block;
+        const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
+        if (stored.n_missing > 0)
+          own.scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
+        for (std::size_t first = 0; first < changed.size(); first += query_block) {
+          const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};
+          const float* rows[query_block];
+          collect_rows(changed, stored, part, own.scratch, own.tile.data(), rows);
+          add_weighted(rows, step.data() + first, part.n, lanes, sums + begin);
+        }
+      });
 }
 
 // The kernel rows of a part: stored ones where they are, missing ones computed into the tile and

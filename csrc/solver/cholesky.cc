@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t block = 32;
 // Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
 // that threads wait for each other in every column of blocks.
-constexpr std::int64_t worth_threads = 24;
+constexpr std::size_t worth_threads = 24;
 }  // namespace
 
 void Cholesky::reset(std::size_t n) {
@@ -90,15 +90,10 @@ bool Cholesky::factor(int n_threads) {
   for (std::size_t kb = 0; kb < n_blocks; ++kb) {
     const std::size_t k = kb * block;
     if (!factor_diagonal(k, inverse_.data())) return false;
-    const auto rest = static_cast<std::int64_t>(n_blocks - kb - 1);
-    const auto row = [k](std::int64_t r) { return k + (static_cast<std::size_t>(r) + 1) * block; };
-#pragma omp parallel num_threads(n_threads) if (n_threads > 1 && rest >= worth_threads)
-    {
-#pragma omp for schedule(static)
-      for (std::int64_t r = 0; r < rest; ++r) divide_block(row(r), k);
-#pragma omp for schedule(dynamic)
-      for (std::int64_t r = rest - 1; r >= 0; --r) update_row(row(r), k);
-    }
+    const std::size_t rest = n_blocks - kb - 1;
+    const int together = rest >= worth_threads ? n_threads : 1;
+    parallel_for({together, rest}, [&](std::size_t r) { divide_block(k + (r + 1) * block, k); });
+    parallel_for({together, rest}, [&](std::size_t r) { update_row(k + (rest - r) * block, k); });
   }
   return true;
 }

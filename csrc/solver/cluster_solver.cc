@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
+#include <mutex>
 #include <numeric>
 
 #include "kernel/kernel_cost.h"
 #include "kernel/row_panels.h"
 #include "kernel/varying_rows.h"
 #include "solver/sub_problem.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -46,11 +47,8 @@ class LevelSolver {
       if (together > 1 && !leaves_threads_idle(order, first, together)) break;
       solve_one(order[first], n_threads);
     }
-    const auto n = static_cast<std::int64_t>(order.size());
-#pragma omp parallel for num_threads(together) schedule(dynamic) if (together > 1)
-    for (std::int64_t k = static_cast<std::int64_t>(first); k < n; ++k)
-      solve_one(order[static_cast<std::size_t>(k)], 1);
-    if (error_) std::rethrow_exception(error_);
+    parallel_for({together, order.size() - first},
+                 [&](std::size_t k) { solve_one(order[first + k], 1); });
     return reports_;
   }
 
@@ -134,28 +132,25 @@ class LevelSolver {
       write(problem);
       tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
     } catch (...) {
-#pragma omp critical(dcsvm_cluster_error)
-      error_ = std::current_exception();
       failed_ = true;
       if (stop) stop->request();
+      throw;
     }
   }
 
   void write(const SubProblem& problem) {
-#pragma omp critical(dcsvm_cluster_iterate)
+    const std::lock_guard<std::mutex> lock(one_at_a_time_);
     problem.write(iterate_);
   }
 
   // `variables` is the size of a cluster that is done, or 0.
   void tell(const SolveProgress& now, std::size_t variables) {
     if (!options_.progress) return;
-#pragma omp critical(dcsvm_cluster_iterate)
-    {
-      progress_.clusters_done += variables > 0;
-      progress_.variables_done += variables;
-      progress_.current = now;
-      if (!failed_ && options_.progress(progress_)) ++n_wanted_;
-    }
+    const std::lock_guard<std::mutex> lock(one_at_a_time_);
+    progress_.clusters_done += variables > 0;
+    progress_.variables_done += variables;
+    progress_.current = now;
+    if (!failed_ && options_.progress(progress_)) ++n_wanted_;
   }
 
   const KernelSetup& setup_;
@@ -167,8 +162,8 @@ class LevelSolver {
   std::vector<SolveReport> reports_;
   ClusterProgress progress_;
   double total_cost_ = 0;
-  std::size_t spare_ = 0;  // memory beyond what the largest cluster needs at least
-  std::exception_ptr error_;
+  std::size_t spare_ = 0;     // memory beyond what the largest cluster needs at least
+  std::mutex one_at_a_time_;  // who writes the iterate or tells the progress
   std::atomic<bool> failed_{false};
   std::atomic<int> n_wanted_{0};  // times the progress has asked for an up-to-date iterate
 };

@@ -4,12 +4,13 @@
 
 #include "kernel/kernel_matrix.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
 namespace {
-// Members from which on threads share the copying.
-constexpr std::size_t worth_threads = 256;
+// Members from which on threads share the copying, and of which a thread takes some at a time.
+constexpr std::size_t worth_threads = 256, members_at_once = 16;
 
 std::size_t padded(std::size_t n) { return (n + panel_rows - 1) / panel_rows * panel_rows; }
 }  // namespace
@@ -29,24 +30,19 @@ std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
   size_ = n;
   stride_ = padded(n);
   kernel_.resize(n * stride_);
-  const auto n_new = static_cast<std::int64_t>(new_.size()),
-             n_old = static_cast<std::int64_t>(old_.size());
-#pragma omp parallel num_threads(n_threads) if (n_threads > 1 && n >= worth_threads)
-  {
-#pragma omp for schedule(static)
-    for (std::int64_t k = 0; k < n_new; ++k) fill_new_row(members, static_cast<std::size_t>(k));
-#pragma omp for schedule(static)
-    for (std::int64_t k = 0; k < n_old; ++k) {
-      const auto w = static_cast<std::size_t>(old_[static_cast<std::size_t>(k)]);
-      float* row = kernel_.data() + w * stride_;
-      const float* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
-      for (const std::int32_t place : old_)
-        row[place] = old_row[from[static_cast<std::size_t>(place)]];
-      for (const std::int32_t place : new_)
-        row[place] = kernel_[static_cast<std::size_t>(place) * stride_ + w];
-      std::fill(row + n, row + stride_, 0.0f);
-    }
-  }
+  if (n < worth_threads) n_threads = 1;
+  parallel_for({n_threads, new_.size(), members_at_once},
+               [&](std::size_t k) { fill_new_row(members, k); });
+  parallel_for({n_threads, old_.size(), members_at_once}, [&](std::size_t k) {
+    const auto w = static_cast<std::size_t>(old_[k]);
+    float* row = kernel_.data() + w * stride_;
+    const float* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
+    for (const std::int32_t place : old_)
+      row[place] = old_row[from[static_cast<std::size_t>(place)]];
+    for (const std::int32_t place : new_)
+      row[place] = kernel_[static_cast<std::size_t>(place) * stride_ + w];
+    std::fill(row + n, row + stride_, 0.0f);
+  });
   return n_computed;
 }
 

@@ -1,9 +1,10 @@
 #include "text/svmlight_writer.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
+
+#include "threads/parallel.h"
 
 namespace dcsvm {
 namespace {
@@ -73,14 +74,7 @@ void append_lines(std::string& out, const TextLines& lines, const Rows& rows) {
 }  // namespace
 
 void densify(const TextCsr& rows, std::size_t n_features, float* out, int threads) {
-  std::size_t first_bad = rows.n_rows;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static) num_threads(std::max(threads, 1)) \
-    reduction(min : first_bad)
-#else
-  static_cast<void>(threads);
-#endif
-  for (std::size_t row = 0; row < rows.n_rows; ++row) {
+  parallel_for({threads, rows.n_rows, rows_at_once}, [&](std::size_t row) {
     bool sound = has_sound_extent(rows, row);
     const auto end = sound ? rows.indptr[row + 1] : 0;
     for (auto k = sound ? rows.indptr[row] : 0; k < end; ++k) {
@@ -91,9 +85,8 @@ void densify(const TextCsr& rows, std::size_t n_features, float* out, int thread
         sound = false;
       }
     }
-    if (!sound) first_bad = std::min(first_bad, row);
-  }
-  if (first_bad != rows.n_rows) fail_row(first_bad, "does not fit the matrix");
+    if (!sound) fail_row(row, "does not fit the matrix");
+  });
 }
 
 void write_rows(std::string& out, const TextLines& lines, const TextDense& rows) {

@@ -8,13 +8,12 @@
 // known, are copied to where both hold.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <vector>
+
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -47,38 +46,14 @@ constexpr std::size_t usual_chunk_bytes = std::size_t{1} << 18;
 Text scan_text(const char* begin, const char* end, int threads,
                std::size_t chunk_bytes = usual_chunk_bytes, bool is_mapped = false);
 
-// Calls parse(i) for all chunks up to the first that fails, and perhaps for some after it; throws
-// what that one threw.
-template <class Parse>
-void for_chunks(std::size_t n_chunks, int threads, Parse parse) {
-  std::atomic<std::size_t> first_bad{n_chunks};
-  std::vector<std::exception_ptr> errors(n_chunks);
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) num_threads(std::max(threads, 1))
-#else
-  static_cast<void>(threads);
-#endif
-  for (std::size_t i = 0; i < n_chunks; ++i) {
-    if (i > first_bad.load()) continue;
-    try {
-      parse(i);
-    } catch (...) {
-      errors[i] = std::current_exception();
-      std::size_t seen = first_bad.load();
-      while (i < seen && !first_bad.compare_exchange_weak(seen, i)) {
-      }
-    }
-  }
-  if (first_bad.load() != n_chunks) std::rethrow_exception(errors[first_bad.load()]);
-}
-
 // Lets the pages of a mapped file go from which a chunk has been read.
 void release(const Text& text, const TextChunk& chunk);
 
-// The same for all chunks of a text, which are released when they are done.
+// Calls parse(i) for all chunks, which are released when they are done; where some fail, it throws
+// what the first of them threw.
 template <class Parse>
 void for_chunks(const Text& text, int threads, Parse parse) {
-  for_chunks(text.chunks.size(), threads, [&](std::size_t i) {
+  parallel_for({threads, text.chunks.size()}, [&](std::size_t i) {
     parse(i);
     release(text, text.chunks[i]);
   });
