@@ -79,6 +79,10 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*, uint8_t*) except +
 
 
+cdef extern from "simd/byte_dots.h" namespace "dcsvm" nogil:
+    ctypedef void (*ByteDots)()
+    ByteDots byte_dots()
+
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)

@@ -56,6 +56,11 @@ cdef extern from "threads/simulated_cores.h" namespace "dcsvm" nogil:
     SimulatedCores& simulated_cores()
 
 
+def multiplies_bytes():
+    """Whether this machine has tiles of 8-bit integers."""
+    return byte_dots() != NULL
+
+
 NO_LIMIT = 2**62  # bytes of memory
 
 
@@ -220,6 +225,20 @@ cdef class Points:
         self.points.byte_sums = &sums[0]
         self.byte_arrays = rows, row_sums
 
+    def take_bytes(self, codes):
+        """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
+        features up to a multiple of 4 columns; distances are those of the integers. Returns the
+        bytes they take."""
+        cdef const uint8_t[:, ::1] values = codes
+        sums = codes.sum(axis=1, dtype=np.int32)
+        cdef int32_t[::1] row_sums = sums
+        if codes.shape != (self.points.n_samples, self.points.byte_row_size()):
+            raise ValueError("there is not one 8-bit integer for each feature")
+        self.points.bytes = &values[0, 0] if codes.size else NULL
+        self.points.byte_sums = &row_sums[0] if codes.size else NULL
+        self.byte_arrays = codes, sums
+        return codes.nbytes + sums.nbytes
+
     def fit(self, Setup setup, int threads):
         """Prepare the norms for the form of a setup; for dense rows after choosing it."""
         cdef double[::1] half_norms = self.half_norms
@@ -248,7 +267,8 @@ cdef class Setup:
             raise ValueError("the precomputed form is for the precomputed kernel, and its only one")
         if is_precomputed:
             return
-        if (self.setup.form == Form.sparse) != (points.points.dense == NULL):
+        if self.setup.form != Form.bytes and (
+                (self.setup.form == Form.sparse) != (points.points.dense == NULL)):
             raise ValueError("the sparse form is for CSR rows, the others for dense ones")
         if self.setup.form == Form.bytes and points.points.bytes == NULL:
             raise ValueError("the form bytes is for rows encoded as bytes")
@@ -278,10 +298,11 @@ def check_sides(Setup setup, Points a, Points b, int threads):
     if is_precomputed and not (holds_values(a, b) or holds_values(b, a)):
         raise ValueError("neither side has the kernel values with the other")
     for points in () if is_precomputed else (a, b):
-        if not (has_csr(points) if setup.setup.form == Form.sparse else has_dense(points)):
+        if setup.setup.form == Form.bytes:
+            if (<Points>points).points.bytes == NULL:
+                raise ValueError("rows are not encoded as bytes")
+        elif not (has_csr(points) if setup.setup.form == Form.sparse else has_dense(points)):
             raise ValueError(f"rows do not have the form {setup.form}")
-        if setup.setup.form == Form.bytes and (<Points>points).points.bytes == NULL:
-            raise ValueError("rows are not encoded as bytes")
     if a.points.n_codes != b.points.n_codes or (a.points.n_codes and a is not b):
         raise ValueError("coded rows meet only themselves")
     if a.points.n_features != b.points.n_features:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rows/bytes.h"
 #include "rows/codes.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
@@ -62,6 +63,10 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
     return;
   }
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t row) {
+    if (form == Form::bytes) {
+      half_norms[row] = 0.5 * squared_norm_of_bytes(points, row);
+      return;
+    }
     const float* begin = points.is_dense() ? points.dense + row * points.n_features
                                            : points.values + points.indptr[row];
     const float* end =

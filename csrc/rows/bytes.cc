@@ -48,4 +48,11 @@ void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::i
   });
 }
 
+double squared_norm_of_bytes(const Points& points, std::size_t row) {
+  const std::uint8_t* x = points.bytes + row * points.byte_row_size();
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < points.n_features; ++k) sum += std::int64_t{x[k]} * x[k];
+  return static_cast<double>(sum);
+}
+
 }  // namespace dcsvm

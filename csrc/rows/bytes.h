@@ -2,6 +2,7 @@
 // (byte_dots.h). Kernel values are then exact but for one rounding.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rows/points.h"
@@ -16,6 +17,8 @@ constexpr double bytes_cost(const Points& points) {
 // Whether all features of dense points are integers from 0 to 255, and few enough, and the tiles of
 // this machine multiply them as such.
 bool are_bytes(const Points& points, int n_threads);
+
+double squared_norm_of_bytes(const Points& points, std::size_t row);
 
 // Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row.
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);

@@ -1,0 +1,88 @@
+"""Rows whose values are evenly spaced, such as counts, grades, -1/0/1 or halves: as 8-bit integers,
+which the core multiplies faster than floats and without rounding.
+
+For the RBF kernel only: squared distances of x = origin + step k are those of k times step^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import AT_ONCE, Rows, slices
+
+LARGEST = 255  # of 8 bits
+TRIED_ROWS = 64  # rows in which most data show that they are not evenly spaced
+# Nanoseconds of a kernel value, as the core's model has them: of bytes, of sparse rows.
+BYTES_COST, SPARSE_COST = (0.26, 0.0019), (0.5, 0.15)
+# Fewer features gain nothing, sums of products of more could exceed 32 bits.
+FEWEST_FEATURES, MOST_FEATURES = 16, 8192
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Values origin + step k with integers k from 0 to 255, exactly."""
+
+    origin: float
+    step: float
+
+    def codes(self, rows: Rows) -> np.ndarray:
+        """The integers k of all values, uint8 (n, d) with zeros up to a multiple of 4 columns."""
+        result = np.zeros((rows.n_samples, -(-rows.n_features // 4) * 4), np.uint8)
+        if not rows.is_dense:
+            result[:, : rows.n_features] = self._of(np.zeros(1))
+            owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
+            result[owner, rows.indices] = self._of(rows.values)
+            return result
+        for some in slices(rows.n_samples, AT_ONCE // rows.row_size):
+            result[some, : rows.n_features] = self._of(rows.dense[some])
+        return result
+
+    def _of(self, values: np.ndarray) -> np.ndarray:
+        return ((values.astype(np.float64) - self.origin) / self.step).astype(np.uint8)
+
+
+def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
+    """The lattice of all values, zeros that are not stored included. None where there is none, where
+    its integers would take more than `memory_bytes`, where floats are as fast, and for dense rows
+    that are such integers themselves, of which the core knows more (Points.encode)."""
+    n_bytes = rows.n_samples * (-(-rows.n_features // 4) * 4 + 4)
+    if (
+        not _core.multiplies_bytes()
+        or n_bytes > memory_bytes
+        or not FEWEST_FEATURES <= rows.n_features <= MOST_FEATURES
+    ):
+        return None
+    if rows.is_dense:
+        parts = [rows.dense[some] for some in slices(rows.n_samples, AT_ONCE // rows.row_size)]
+        values = [rows.dense[:TRIED_ROWS], *parts]
+    else:
+        stored = len(rows.values) / max(rows.n_samples, 1)
+        if _cost(BYTES_COST, rows.n_features) >= _cost(SPARSE_COST, stored):
+            return None
+        parts = [rows.values[some] for some in slices(len(rows.values), AT_ONCE // 4)]
+        values = [np.zeros(1, np.float32), rows.values[:TRIED_ROWS], *parts]
+    distinct = np.empty(0, np.float32)
+    for part in values:
+        distinct = np.union1d(distinct, part)
+        if len(distinct) > LARGEST + 1:
+            return None
+    lattice = _lattice_of(distinct.astype(np.float64))
+    return None if rows.is_dense and lattice == Lattice(0.0, 1.0) else lattice
+
+
+def _cost(cost: tuple[float, float], n_values: float) -> float:
+    return cost[0] + cost[1] * n_values
+
+
+def _lattice_of(distinct: np.ndarray) -> Lattice | None:
+    """The lattice of distinct values, ascending."""
+    if len(distinct) < 2:
+        return None
+    origin, step = float(distinct[0]), float(np.diff(distinct).min())
+    k = np.rint((distinct - origin) / step)
+    if k[-1] > LARGEST or not np.array_equal(origin + step * k, distinct):
+        return None
+    return Lattice(origin, step)
