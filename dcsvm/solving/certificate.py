@@ -23,8 +23,8 @@ RANDOM_SHARE = 0.05  # of the variables, where that is fewer
 NEAREST_ROWS = 1_000
 FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
 # What rounding may do to the objective, relative to it: all support vectors are checked where it is
-# more than the first and more than half of the gap, or more than the second.
-SMALL_ERROR, LARGEST_ERROR, GAP_SHARE = 2e-7, 5e-6, 0.5
+# more than the second, or more than the first and than the gap.
+SMALL_ERROR, LARGEST_ERROR = 2e-7, 2e-6
 FREE_SHARE = 0.1  # of the gap: where rounding adds more than that to it all free ones are checked
 SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
 
@@ -217,19 +217,22 @@ class _Check:
         return np.flatnonzero(checked)
 
     def doubtful(self, scope: Scope) -> np.ndarray:
-        """Variables that might violate, or show in the objective or in the gap, and were not
-        checked yet."""
+        """Variables that might violate and were not checked yet; where there are none and nothing
+        violates, those that show in the objective or in the gap."""
         reduced = np.abs(_reduced(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
         most = scope.tolerance / (1 if self.problem.sum_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
-        gap = _core.optimality(self.problem, self.alpha, self.gradient)[2]
+        needed &= self.remaining
+        _, violation, gap, _ = _core.optimality(self.problem, self.alpha, self.gradient)
+        if needed.any() or violation > scope.tolerance:
+            return np.flatnonzero(needed)
         if self._gap_error(~self.drawn) > FREE_SHARE * gap:
             needed |= free
         objective, error = self._objective(~self.drawn)
-        most = max(SMALL_ERROR * abs(objective), GAP_SHARE * gap)
-        if error > min(most, LARGEST_ERROR * abs(objective)):
+        small, largest = SMALL_ERROR * abs(objective), LARGEST_ERROR * abs(objective)
+        if error > max(small, min(gap, largest)):
             needed |= self.alpha != 0
         return np.flatnonzero(needed & self.remaining)
 
