@@ -60,6 +60,7 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
         CKernel kernel
         Form form
         cbool exact_products
+        cbool is_flat
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
     void compute_half_norms(const CPoints&, Form, int, double*) except +
 

@@ -250,7 +250,8 @@ cdef class Setup:
 
     cdef KernelSetup setup
 
-    def __init__(self, int type, double gamma, double coef0, int degree, Points points, form=None):
+    def __init__(self, int type, double gamma, double coef0, int degree, Points points, form=None,
+                 cbool is_flat=False):
         cdef CKernel kernel
         kernel.type = <KernelType>type
         kernel.gamma = gamma
@@ -260,6 +261,7 @@ cdef class Setup:
         if not is_precomputed and points.points.dense == NULL and points.points.indptr == NULL:
             raise ValueError("rows without features are for a precomputed kernel")
         self.setup = choose_setup(points.points, kernel)
+        self.setup.is_flat = is_flat and kernel.type == KernelType.rbf
         if form is not None:
             self.setup.form = <Form><int>form
             self.setup.exact_products = False

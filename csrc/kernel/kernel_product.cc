@@ -48,19 +48,36 @@ std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_source
   return sorted;
 }
 
+// Of each column, where all kernel values have 1 taken off.
+std::vector<double> sums_of_weights(const SourceWeights& w, std::size_t n_sources) {
+  std::vector<double> sums(w.n_columns, 0.0);
+  const std::size_t n = w.indptr ? static_cast<std::size_t>(w.indptr[n_sources]) : n_sources;
+  for (std::size_t k = 0; k < n; ++k)
+    sums[w.indptr ? static_cast<std::size_t>(w.columns[k]) : 0] += w.values[k];
+  return sums;
+}
+
 // The sources of a product with their weights, and boxes around blocks of them.
 struct Sources {
-  Sources(const KernelSetup& setup, const RowList& list, const SourceWeights& w, const Reach& r)
-      : points(*list.points), rows(indexed(list, numbers)), weights(w), reach(r) {
+  Sources(const KernelSetup& s, const RowList& list, const SourceWeights& w, const Reach& r)
+      : setup(s.is_flat && !can_skip(s, r) ? s.less_one() : s),
+        points(*list.points),
+        rows(indexed(list, numbers)),
+        weights(w),
+        reach(r) {
     if (can_skip(setup, reach)) boxes = Boxes(points, rows.index, rows.size, source_block);
     if (w.indptr) placed = by_column(w, rows.size);
+    if (setup.kernel.less_one) taken_off = sums_of_weights(w, rows.size);
   }
+
+  KernelSetup setup;  // of the tiles
 
   const Points& points;
   std::vector<std::int32_t> numbers;
   RowList rows;
   SourceWeights weights;
   std::vector<PlacedWeight> placed;  // the same by column; only for weights in CSR form
+  std::vector<double> taken_off;     // of the sum of each column; empty: nothing
   Reach reach;
   Boxes boxes;  // empty: nothing is left out
 };
@@ -69,16 +86,18 @@ struct Sources {
 template <class Real>
 class LaneProduct {
  public:
-  LaneProduct(const KernelSetup& setup, const Sources& sources)
-      : setup_(setup),
-        sources_(sources),
-        tile_(source_block * panels_per_block(setup) * panel_rows) {}
+  explicit LaneProduct(const Sources& sources)
+      : sources_(sources), tile_(source_block * panels_per_block(sources.setup) * panel_rows) {}
 
   // sums[column * n_lanes + lane] += the product, for whole panels of lanes.
   void add(const RowPanels& lanes, std::size_t first_panel, std::size_t n_panels,
            const Boxes& boxes, std::size_t box, double* sums) {
-    scratch_.select(setup_, lanes, first_panel, n_panels);
+    scratch_.select(sources_.setup, lanes, first_panel, n_panels);
     n_lanes_ = n_panels * panel_rows;
+    for (std::size_t c = 0; c < sources_.taken_off.size(); ++c) {
+      for (std::size_t lane = 0; lane < n_lanes_; ++lane)
+        sums[c * n_lanes_ + lane] += sources_.taken_off[c];
+    }
     const std::size_t n_rows = std::min(lanes.size() - first_panel * panel_rows, n_lanes_);
     for (std::size_t first = 0; first < sources_.rows.size; first += source_block) {
       const std::size_t n = std::min(source_block, sources_.rows.size - first);
@@ -160,7 +179,6 @@ class LaneProduct {
     }
   }
 
-  const KernelSetup& setup_;
   const Sources& sources_;
   TileScratch scratch_;
   std::vector<Real> tile_;
@@ -185,7 +203,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   std::atomic<bool> stopped{false};
   parallel_for(
       {threads_pay(n_threads, targets.size * source_list.size) ? n_threads : 1, n_blocks},
-      [&] { return LaneProduct<Real>(setup, sources); },
+      [&] { return LaneProduct<Real>(sources); },
       [&](LaneProduct<Real>& one, std::size_t b) {
         if (stop && stop->is_requested()) stopped = true;
         if (stopped) return;
@@ -231,7 +249,7 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
   parallel_for(
-      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<float>(setup, sources); },
+      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<float>(sources); },
       [&](LaneProduct<float>& one, std::size_t b) {
         const std::size_t first = b * panels;
         one.add(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b,

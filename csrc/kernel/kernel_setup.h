@@ -13,6 +13,14 @@ struct KernelSetup {
   Kernel kernel;
   Form form = Form::product;
   bool exact_products = false;  // float32 sums of products over a chain are exact
+  bool is_flat = false;         // most values are above 1/2: products sum them less 1
+
+  // For products, where no value is left out: sums are then of weights times values, and weights.
+  KernelSetup less_one() const {
+    KernelSetup setup = *this;
+    setup.kernel.less_one = true;
+    return setup;
+  }
 };
 
 // The setup for a kernel on points: precomputed for that kernel, sparse for CSR, bytes where the

@@ -12,6 +12,8 @@ struct Kernel {
   double gamma = 1.0;
   double coef0 = 0.0;
   int degree = 3;
+  // RBF only: values less 1. Where most are near 1 their rounding is that much smaller.
+  bool less_one = false;
 };
 
 // How a tile computes the argument of the kernel from two rows.

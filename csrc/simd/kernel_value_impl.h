@@ -3,35 +3,43 @@
 //
 // exp and tanh are polynomials of our own: the library's are not vectors without -ffast-math.
 
-// 2^f on [-1/2, 1/2]: minimax polynomial, relative error 2e-9 before rounding (float), Taylor to
-// degree 13 (double, below 1e-16).
-DCSVM_INLINE FloatVector fraction_power(FloatVector f) {
-  constexpr float c[] = {1.0f,           0.69314718246f, 0.24022646248f, 0.05550328642f,
+// (2^f - 1) / f on [-1/2, 1/2]: minimax polynomial, relative error of 2^f 2e-9 before rounding
+// (float), Taylor to degree 13 (double, below 1e-16).
+DCSVM_INLINE FloatVector fraction_slope(FloatVector f) {
+  constexpr float c[] = {0.69314718246f, 0.24022646248f, 0.05550328642f,
                          0.00961848907f, 0.00133999309f, 0.00015345812f};
-  FloatVector p = f * c[6] + c[5];
-  p = p * f + c[4];
+  FloatVector p = f * c[5] + c[4];
   p = p * f + c[3];
   p = p * f + c[2];
   p = p * f + c[1];
   return p * f + c[0];
 }
 
-DCSVM_INLINE DoubleVector fraction_power(DoubleVector f) {
+DCSVM_INLINE DoubleVector fraction_slope(DoubleVector f) {
   constexpr double ln2 = 0.69314718055994530942;
   DoubleVector x = f * ln2;
   DoubleVector p = x * (1.0 / 13) + 1.0;
-  for (int k = 12; k >= 1; --k) p = p * x * (1.0 / k) + 1.0;
-  return p;
+  for (int k = 12; k >= 2; --k) p = p * x * (1.0 / k) + 1.0;
+  return p * ln2;
 }
+
+// A factor in two parts, so that its rounding does not show.
+template <class Real>
+struct Factor {
+  Real high, low;
+  explicit Factor(double value)
+      : high(static_cast<Real>(value)), low(static_cast<Real>(value - static_cast<double>(high))) {}
+};
 
 // 2^(x * factor), which must lie in the normal range below 1; the product is not rounded.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::Vector x,
-                                                        Real factor) {
+                                                        const Factor<Real>& factor) {
   using T = Traits<Real>;
   using Vector = typename T::Vector;
-  const Vector shifted = x * factor + T::round_magic;
-  const Vector p = fraction_power(x * factor - (shifted - T::round_magic));
+  const Vector shifted = x * factor.high + T::round_magic;
+  const Vector f = x * factor.low + (x * factor.high - (shifted - T::round_magic));
+  const Vector p = fraction_slope(f) * f + Real(1);
   typename T::Integers exponent, bits;
   std::memcpy(&exponent, &shifted, sizeof shifted);
   std::memcpy(&bits, &p, sizeof p);
@@ -41,10 +49,28 @@ DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::V
   return result;
 }
 
+// The same less 1, with a rounding error relative to that.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector exp2_product_less_one(typename Traits<Real>::Vector x,
+                                                                 const Factor<Real>& factor) {
+  using T = Traits<Real>;
+  using Vector = typename T::Vector;
+  const Vector shifted = x * factor.high + T::round_magic;
+  const Vector f = x * factor.low + (x * factor.high - (shifted - T::round_magic));
+  const Vector one = Vector{} + Real(1);
+  typename T::Integers exponent, bits;
+  std::memcpy(&exponent, &shifted, sizeof shifted);
+  std::memcpy(&bits, &one, sizeof one);
+  bits += exponent << T::mantissa_bits;
+  Vector power;
+  std::memcpy(&power, &bits, sizeof power);
+  return power * (fraction_slope(f) * f) + (power - one);
+}
+
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Vector x) {
   using Vector = typename Traits<Real>::Vector;
-  constexpr Real minus_two_log2e = static_cast<Real>(-2.88539008177792681472);
+  const Factor<Real> minus_two_log2e(-2.88539008177792681472);
   const Vector zero = {};
   const Vector size = minimum(maximum(x, -x), Vector{} + Real(40));
   const Vector t = exp2_product<Real>(size, minus_two_log2e);
@@ -56,11 +82,11 @@ DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Ve
 // still a normal number; larger ones are cut to it.
 template <class Real>
 struct RbfScale {
-  Real factor, limit;
+  Factor<Real> factor;
+  Real limit;
   RbfScale(const Kernel& kernel, double squared_distance_per_argument)
-      : factor(static_cast<Real>(-1.44269504088896340736 * kernel.gamma *
-                                 squared_distance_per_argument)),
-        limit(factor < 0 ? Traits<Real>::lowest_exponent / factor : Real(0)) {}
+      : factor(-1.44269504088896340736 * kernel.gamma * squared_distance_per_argument),
+        limit(factor.high < 0 ? Traits<Real>::lowest_exponent / factor.high : Real(0)) {}
 };
 
 // The kernel. For RBF `argument` is the squared distance, or half of it (`scale` has the factor);
@@ -74,7 +100,9 @@ DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
     case KernelType::linear:
       return argument;
     case KernelType::rbf:
-      return exp2_product<Real>(minimum(argument, Vector{} + scale.limit), scale.factor);
+      argument = minimum(argument, Vector{} + scale.limit);
+      return kernel.less_one ? exp2_product_less_one<Real>(argument, scale.factor)
+                             : exp2_product<Real>(argument, scale.factor);
     case KernelType::sigmoid:
       return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
                                static_cast<Real>(kernel.coef0));

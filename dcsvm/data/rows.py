@@ -90,6 +90,14 @@ class Rows:
     def is_dense(self) -> bool:
         return self.indptr is None
 
+    def mean_squared_distance(self) -> float:
+        """Of all pairs of rows: twice the sum of the variances of the features."""
+        if self.is_dense:
+            return 2.0 * float(np.var(self.dense, axis=0, dtype=np.float64).sum())
+        values = self.values.astype(np.float64)
+        means = np.bincount(self.indices, values) / self.n_samples
+        return 2.0 * float(values @ values / self.n_samples - means @ means)
+
     @property
     def nbytes(self) -> int:
         arrays = (self.dense, self.indptr, self.indices, self.values, self.columns)
