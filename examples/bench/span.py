@@ -1,7 +1,8 @@
 """What a training run would take on more cores than there are: its work and its span.
 
 The run is done by one thread, with decisions for so many. Every loop of the core that threads share
-is timed chunk by chunk; list scheduling on that many cores says how long it would be
+is timed chunk by chunk; list scheduling on that many cores says how long it would be, see
+ csrc/threads
 (csrc/threads/simulated_cores.h). Python, NumPy and whatever else is outside such loops counts as it
 is. Cores are taken to be as fast together as one alone: caches, memory and clocks are not simulated.
 
