@@ -200,7 +200,11 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     matrix = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
     norms = np.diag(matrix)
     distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
-    median = float(np.median(distances)) if len(distances) else 0.0
+    n = len(distances)
+    if n == 0:
+        return kernel
+    middle = np.partition(distances, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
+    median = 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
     return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
 
 

@@ -20,7 +20,7 @@ import machine
 import numpy as np
 import span
 import tables
-from cases import SUITES, Case, random_cases
+from cases import SUITES, UNIT, Case, random_cases
 from results import Result
 from rows import sample_lines
 from solvers import PEERS, Dcsvm, Job, Run, Setup
@@ -36,7 +36,11 @@ def main() -> int:
     solvers += [PEERS[name] for name in options.peers]
     about = machine.describe(options.dcsvm_train)
     results: list[Result] = []
+    unit = None
     try:
+        if options.suite == "paper":
+            solvers, options.peers = solvers[:1], []
+            unit = bench(UNIT, [PEERS["svm-train"]], options)
         for case in cases_of(options):
             result = bench(case, solvers, options)
             results += [result] if result else []
@@ -44,6 +48,8 @@ def main() -> int:
     except KeyboardInterrupt:
         talk("interrupted: what is finished follows")
     show(results, about, options)
+    if unit:
+        print("\n" + tables.multiples(results, unit.standing("svm-train")))
     return 0
 
 
@@ -147,7 +153,7 @@ def examine(run: Run, solver, job: Job, budget: float, checked: dict) -> dict:
 
 def bound(result: Result, job: Job, threads: int) -> float | None:
     """The verification bound for our first solution."""
-    solution = next((run.solution for run in result.runs["dcsvm"] if run.solution), None)
+    solution = next((run.solution for run in result.runs.get("dcsvm", []) if run.solution), None)
     if solution is None:
         return None
     rows, known = job.distinct_rows(Dcsvm.change)

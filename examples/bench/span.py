@@ -1,12 +1,12 @@
 """What a training run would take on more cores than there are: its work and its span.
 
 The run is done by one thread, with decisions for so many. Every loop of the core that threads share
-is timed chunk by chunk; list scheduling on that many cores says how long it would be, see
- csrc/threads
-(csrc/threads/simulated_cores.h). Python, NumPy and whatever else is outside such loops counts as it
-is. Cores are taken to be as fast together as one alone: caches, memory and clocks are not simulated.
+is timed chunk by chunk; list scheduling on that many cores says how long it would be
+(csrc/threads/simulated_cores.h). Python, NumPy and whatever else is outside such loops counts as
+it is. Cores are taken to be as fast together as one alone: caches, memory and clocks are not
+simulated.
 
-As a program (train.py's options in JSON) this file is the run itself.
+As a program (options of TrainOptions in JSON, a training file) this file is the run itself.
 """
 
 import cProfile
