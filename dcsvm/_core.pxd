@@ -90,6 +90,15 @@ cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
+cdef extern from "rows/row_sums.h" namespace "dcsvm" nogil:
+    cdef struct MatrixView:
+        const float* values
+        size_t n_rows
+        size_t n_columns
+
+    void c_add_rows "dcsvm::add_rows"(const MatrixView&, const int32_t*, int, double*) except +
+
+
 cdef extern from "rows/row_order.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(float*, size_t, const int32_t*, size_t) except +
 

@@ -405,6 +405,24 @@ def reorder_rows(float[:, ::1] rows, const int32_t[::1] order):
         c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0])
 
 
+def row_sums(const float[:, ::1] matrix, const int32_t[::1] sum_of, size_t n_sums, int threads):
+    """Sums of the rows i of a matrix with sum_of[i] == s for all s < n_sums, float64 (n_sums,
+    n_columns); a row with -1 is in none."""
+    cdef MatrixView view
+    view.n_rows, view.n_columns = matrix.shape[0], matrix.shape[1]
+    if sum_of.shape[0] != matrix.shape[0]:
+        raise ValueError("there is not one sum for every row")
+    check_range(np.asarray(sum_of) + 1, n_sums + 1, "sum")
+    sums = np.zeros((n_sums, view.n_columns))
+    if view.n_rows == 0 or view.n_columns == 0 or n_sums == 0:
+        return sums
+    cdef double[:, ::1] out = sums
+    view.values = &matrix[0, 0]
+    with nogil:
+        c_add_rows(view, &sum_of[0], threads, &out[0, 0])
+    return sums
+
+
 def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
                 size_t memory_bytes=NO_LIMIT):
     """(order, start): rows int32 group by group, and where each group starts, int64, with the end.

@@ -15,10 +15,6 @@ namespace dcsvm {
 
 namespace {
 
-// Clusters are solved side by side, one thread each, unless that takes longer by this factor than
-// if all threads had work to the end.
-constexpr double too_long = 1.1;
-
 class LevelSolver {
  public:
   LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
@@ -44,11 +40,11 @@ class LevelSolver {
     int together = 1;
     for (; first < order.size(); ++first) {
       together = n_side_by_side(order, first);
-      if (together > 1 && !leaves_threads_idle(order, first, together)) break;
-      solve_one(order[first], n_threads);
+      if (together > 1) break;
+      solve_one(order[first]);
     }
-    parallel_for({together, order.size() - first},
-                 [&](std::size_t k) { solve_one(order[first + k], 1); });
+    parallel_for({n_threads, order.size() - first, 1, together},
+                 [&](std::size_t k) { solve_one(order[first + k]); });
     return reports_;
   }
 
@@ -58,20 +54,6 @@ class LevelSolver {
   }
   double cost(std::size_t c) const {
     return static_cast<double>(size(c)) * static_cast<double>(size(c));
-  }
-
-  // Whether clusters solved by one thread each, those from `first` on in this order and so many
-  // together, would take too much longer than if all threads had work to the end.
-  bool leaves_threads_idle(const std::vector<std::size_t>& order, std::size_t first,
-                           int together) const {
-    std::vector<double> busy(static_cast<std::size_t>(together), 0.0);
-    double sum = 0;
-    for (std::size_t k = first; k < order.size(); ++k) {
-      *std::min_element(busy.begin(), busy.end()) += cost(order[k]);
-      sum += cost(order[k]);
-    }
-    const double longest = *std::max_element(busy.begin(), busy.end());
-    return longest * options_.solve.n_threads > too_long * sum;
   }
 
   // The memory that the largest cluster leaves is for copies of rows and for caches. Copies may
@@ -107,7 +89,7 @@ class LevelSolver {
     return std::max(n, 1);
   }
 
-  void solve_one(std::size_t c, int n_threads) {
+  void solve_one(std::size_t c) {
     Stop* stop = options_.solve.stop;
     if (failed_ || size(c) == 0 || (stop && stop->is_requested())) return;
     try {
@@ -116,7 +98,6 @@ class LevelSolver {
       if (rows.is_copy()) problem.renumber_rows();
       problem.read(iterate_);
       SolveOptions options = options_.solve;
-      options.n_threads = n_threads;
       options.cache_bytes = cache_bytes(c);
       options.lane_bytes = copy_bytes(c) - rows.bytes();
       int published = n_wanted_;

@@ -37,9 +37,9 @@ struct ClusterOptions {
 };
 
 // Solves every cluster from its part of the iterate, whose gradients are those inside the clusters.
-// Clusters not begun when it is stopped are left as they were. The largest are solved one after the
-// other with all threads, the others side by side with one thread each, as soon as they keep all
-// threads busy and there is memory for them together. No bit of the result depends on that.
+// Clusters not begun when it is stopped are left as they were. As many as there is memory for are
+// solved side by side, the largest first; threads without a cluster help in the others. No bit of
+// the result depends on that.
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
                                         const BoxQp& qp, const Clusters& clusters,
                                         const Iterate& iterate, const ClusterOptions& options);

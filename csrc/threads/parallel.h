@@ -1,7 +1,8 @@
 // The loops that threads share.
 //
 // Threads take the chunks of a loop in order, as they become free. Where chunks begin depends on
-// the loop alone, never on the threads. Without OpenMP one thread does everything.
+// the loop alone, never on the threads. Loops inside a chunk of another are shared with threads
+// that have nothing more to do in that one. Without OpenMP one thread does everything.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +10,10 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "threads/simulated_cores.h"
 
@@ -18,10 +23,50 @@ namespace dcsvm {
 constexpr std::size_t rows_at_once = 256;
 
 struct Loop {
-  int n_threads;            // at most
-  std::size_t n_steps;      // independent of each other
-  std::size_t at_once = 1;  // steps of a chunk: enough work to be worth handing out
+  int n_threads;             // at most
+  std::size_t n_steps;       // independent of each other
+  std::size_t at_once = 1;   // steps of a chunk: enough work to be worth handing out
+  int n_takers = n_threads;  // threads that take chunks; the others only help inside of them
 };
+
+// Threads that could help in a loop inside a chunk.
+inline std::atomic<int>& idle_threads() {
+  static std::atomic<int> n{0};
+  return n;
+}
+
+inline bool is_inside_loop() {
+#ifdef _OPENMP
+  return omp_in_parallel() != 0;
+#else
+  return false;
+#endif
+}
+
+// Calls work() on all threads of a loop, the first n_takers of them.
+template <class Work>
+void on_all_threads(const Loop& loop, Work work) {
+  std::atomic<int> n_begun{0}, n_done{0};
+#pragma omp parallel num_threads(loop.n_threads)
+  {
+    if (n_begun.fetch_add(1) < loop.n_takers) work();
+    ++n_done;
+    ++idle_threads();
+  }
+  idle_threads() -= n_done.load();
+}
+
+// Calls work() on this thread and on idle ones, at most on n_most.
+template <class Work>
+void with_help(std::size_t n_most, Work work) {
+  const auto n_idle = static_cast<std::size_t>(std::max(idle_threads().load(), 0));
+  for (std::size_t k = 0; k < std::min(n_idle, n_most - 1); ++k) {
+#pragma omp task default(shared)
+    work();
+  }
+  work();
+#pragma omp taskwait
+}
 
 // Calls step(state, i) for all i < n_steps. A thread makes its state by make_state() and gives it
 // to finish(state) after its last step; one thread finishes at a time, in any order.
@@ -30,15 +75,15 @@ struct Loop {
 template <class MakeState, class Step, class Finish>
 void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish finish) {
   const std::size_t n_chunks = (loop.n_steps + loop.at_once - 1) / loop.at_once;
-  if (n_chunks == 0) return;
   std::atomic<std::size_t> next{0}, first_bad{n_chunks};
   std::exception_ptr error;
   std::mutex one_at_a_time;
-  const auto work = [&](SimulatedLoop* simulated) {
-    std::size_t chunk = 0;
+  const auto work = [&](SimulatedLoop* simulated = nullptr) {
+    std::size_t chunk = next.fetch_add(1);
+    if (chunk >= first_bad.load()) return;
     try {
       auto state = make_state();
-      while ((chunk = next.fetch_add(1)) < first_bad.load()) {
+      for (; chunk < first_bad.load(); chunk = next.fetch_add(1)) {
         if (simulated) simulated->begin_chunk();
         const std::size_t begin = chunk * loop.at_once;
         const std::size_t end = std::min(begin + loop.at_once, loop.n_steps);
@@ -54,13 +99,14 @@ void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish fini
     }
   };
   if (loop.n_threads <= 1 || n_chunks <= 1) {
-    work(nullptr);
+    work();
   } else if (simulated_cores().are_on()) {
-    SimulatedLoop simulated(loop.n_threads);
+    SimulatedLoop simulated(loop.n_threads, loop.n_takers);
     work(&simulated);
+  } else if (is_inside_loop()) {
+    with_help(std::min(n_chunks, static_cast<std::size_t>(loop.n_threads)), work);
   } else {
-#pragma omp parallel num_threads(loop.n_threads)
-    work(nullptr);
+    on_all_threads(loop, work);
   }
   if (error) std::rethrow_exception(error);
 }

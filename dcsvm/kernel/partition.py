@@ -104,15 +104,16 @@ def two_step_kernel_kmeans(
     sample = rows.take(chosen)
     kernel = clustering_kernel(sample, kernel, threads)
     data = KernelRows(sample, kernel, threads)
-    matrix = data.matrix().astype(np.float64)
-    cluster = _kernel_kmeans(matrix, max(1, round(n_clusters * KMEANS_SHARE)), rng)
+    matrix = data.matrix()
+    cluster = _kernel_kmeans(matrix, max(1, round(n_clusters * KMEANS_SHARE)), rng, threads)
     tried = np.sort(rng.choice(rows.n_samples, min(TRIED_ROWS, rows.n_samples), replace=False))
     kernel_values = np.empty((size, len(tried)), np.float32)
     for some in slices(len(tried), AT_ONCE // rows.row_size):
         targets, sources = two_sides(rows.take(tried[some]), sample, kernel, threads)
-        kernel_values[:, some] = sources.matrix(targets=targets).T
+        kernel_values[:, some] = targets.matrix(targets=sources)
     tried_group = np.zeros(len(tried), np.int64) if group is None else group[tried]
-    cluster = _split_most_expensive(matrix, cluster, kernel_values, tried_group, n_clusters, rng)
+    means = _Means(matrix, kernel_values, threads)
+    cluster = _split_most_expensive(means, cluster, tried_group, n_clusters, rng)
     if not kernel.is_precomputed:
         return Partition(kernel, sample, cluster)
     squared_norms = _Centers(data, cluster, None).squared_norms
@@ -122,22 +123,18 @@ def two_step_kernel_kmeans(
 
 
 def _split_most_expensive(
-    matrix: np.ndarray,
+    means: _Means,
     cluster: np.ndarray,
-    kernel_values: np.ndarray,
     group: np.ndarray,
     n_clusters: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Split clusters of the sample in two until there are n_clusters or none can be split.
-
-    `kernel_values` float32 (m, n) are those with rows that stand for all, `group` their groups.
-    """
+    """Split clusters of the sample in two until there are n_clusters or none can be split; `group`
+    are the groups of the rows that stand for all."""
     count, n_groups = int(cluster.max()) + 1, int(group.max()) + 1
     cluster = cluster.copy()
     distances = np.full((max(n_clusters, count), len(group)), np.inf, np.float32)
-    for c in range(count):
-        distances[c] = _distances(matrix, kernel_values, np.flatnonzero(cluster == c))
+    distances[:count] = means.distances(cluster, np.arange(count))
     nearest = distances.argmin(axis=0)
     final = np.zeros(n_clusters, bool)
     while count < n_clusters:
@@ -146,28 +143,48 @@ def _split_most_expensive(
         cost[final] = 0
         costliest = int(cost.argmax())
         members = np.flatnonzero(cluster == costliest)
-        halves = _kernel_kmeans(matrix[np.ix_(members, members)], 2, rng)
+        halves = _kernel_kmeans(means.matrix[np.ix_(members, members)], 2, rng, means.threads)
         if cost[costliest] == 0:
             break
         if halves.max() == 0:
             final[costliest] = True
             continue
         cluster[members[halves == 1]] = count
-        for c in (costliest, count):
-            distances[c] = _distances(matrix, kernel_values, np.flatnonzero(cluster == c))
+        both = np.array([costliest, count])
+        found = means.distances(cluster, both)
         moved = (nearest == costliest) | (
-            distances[[costliest, count]].min(axis=0)
-            < distances[nearest, np.arange(len(nearest))]
+            found.min(axis=0) < distances[nearest, np.arange(len(nearest))]
         )
+        distances[both] = found
         nearest[moved] = distances[:, moved].argmin(axis=0)
         count += 1
     return _renumber(cluster)
 
 
-def _distances(matrix: np.ndarray, kernel_values: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Squared distances of rows to the mean of some of the sample, less their own norms."""
-    own = matrix[np.ix_(members, members)].mean()
-    return own - 2.0 * kernel_values[members].mean(axis=0)
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """Means of clusters of the sample, by its kernel `matrix` float32 (m, m) and `kernel_values`
+    float32 (m, n) with rows that stand for all."""
+
+    matrix: np.ndarray
+    kernel_values: np.ndarray
+    threads: int
+
+    def distances(self, cluster: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Squared distances of all rows to the means of the chosen clusters, less the rows' own
+        norms, float32 (len(chosen), n)."""
+        place = np.full(cluster.max() + 1, -1, np.int32)
+        place[chosen] = np.arange(len(chosen))
+        sum_of = place[cluster]
+        kept, sizes = sum_of >= 0, np.bincount(sum_of + 1, minlength=len(chosen) + 1)[1:]
+        own = _core.row_sums(self.matrix, sum_of, len(chosen), self.threads)[:, kept]
+        squared_norms = np.bincount(
+            sum_of[kept], weights=own[sum_of[kept], np.arange(own.shape[1])]
+        ) / (sizes * sizes)
+        sums = _core.row_sums(self.kernel_values, sum_of, len(chosen), self.threads)
+        sums *= (-2.0 / sizes)[:, None]
+        sums += squared_norms[:, None]
+        return sums.astype(np.float32)
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
@@ -183,20 +200,26 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     matrix = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
     norms = np.diag(matrix)
     distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
-    median = float(np.median(distances)) if len(distances) else 0.0
+    n = len(distances)
+    if n == 0:
+        return kernel
+    middle = np.partition(distances, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
+    median = 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
     return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
 
 
-def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Cluster numbers int32 (m,), none empty, by kernel k-means on a kernel matrix (m, m)."""
+def _kernel_kmeans(
+    matrix: np.ndarray, n_clusters: int, rng: np.random.Generator, threads: int
+) -> np.ndarray:
+    """Cluster numbers int32 (m,), none empty, by kernel k-means on a kernel matrix float32
+    (m, m)."""
     seeds = _spread_seeds(matrix, n_clusters, rng)
-    cluster = (np.diag(matrix)[seeds] - 2.0 * matrix[:, seeds]).argmin(axis=1)
+    to_seeds = matrix[:, seeds].astype(np.float64)
+    cluster = (np.diag(matrix)[seeds] - 2.0 * to_seeds).argmin(axis=1)
     for _ in range(LARGEST_ITERATIONS):
         cluster = _renumber(cluster)
         sizes = np.bincount(cluster)
-        order = np.argsort(cluster, kind="stable")
-        starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-        means = np.add.reduceat(matrix[order], starts, axis=0) / sizes[:, None]
+        means = _core.row_sums(matrix, cluster, len(sizes), threads) / sizes[:, None]
         own = means[cluster, np.arange(len(cluster))]
         squared_norms = np.bincount(cluster, weights=own) / sizes
         moved = (squared_norms[:, None] - 2.0 * means).argmin(axis=0)
@@ -208,11 +231,11 @@ def _kernel_kmeans(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator
 
 def _spread_seeds(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """k-means++ (Arthur and Vassilvitskii 2007) in kernel space; fewer where points repeat."""
-    diagonal = np.diag(matrix)
+    diagonal = np.diag(matrix).astype(np.float64)
     seeds = [int(rng.integers(len(matrix)))]
     distance = np.full(len(matrix), np.inf)
     while len(seeds) < n_clusters:
-        to_last = diagonal + diagonal[seeds[-1]] - 2.0 * matrix[seeds[-1]]
+        to_last = diagonal + diagonal[seeds[-1]] - 2.0 * matrix[seeds[-1]].astype(np.float64)
         distance = np.minimum(distance, np.maximum(to_last, 0.0))
         distance[distance <= 1e-6 * np.abs(diagonal)] = 0.0
         total = np.cumsum(distance)
@@ -224,4 +247,5 @@ def _spread_seeds(matrix: np.ndarray, n_clusters: int, rng: np.random.Generator)
 
 def _renumber(cluster: np.ndarray) -> np.ndarray:
     """The same clusters numbered without gaps."""
-    return np.unique(cluster, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    is_used = np.bincount(cluster) > 0
+    return (np.cumsum(is_used, dtype=np.int32) - 1)[cluster]

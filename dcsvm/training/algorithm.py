@@ -112,8 +112,9 @@ class Run(Solving):
 
     def rows_to_sample(self) -> np.ndarray:
         """Rows with support vectors, at first all rows."""
-        support = np.unique(self.problem.rows[self.alpha != 0])
-        return support if len(support) else np.arange(self.data.rows.n_samples, dtype=np.int32)
+        has_any = np.zeros(self.data.rows.n_samples, bool)
+        has_any[self.problem.rows[self.alpha != 0]] = True
+        return np.flatnonzero(has_any | ~has_any.any()).astype(np.int32)
 
     def divide(self, level: int) -> None:
         """Cluster the rows for a level and solve its clusters from the current alpha."""

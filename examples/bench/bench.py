@@ -18,8 +18,9 @@ from pathlib import Path
 import certificate
 import machine
 import numpy as np
+import span
 import tables
-from cases import SUITES, Case, random_cases
+from cases import SUITES, UNIT, Case, random_cases
 from results import Result
 from rows import sample_lines
 from solvers import PEERS, Dcsvm, Job, Run, Setup
@@ -28,12 +29,18 @@ from verification import verification_seconds
 
 def main() -> int:
     options = parse_arguments()
+    if options.span:
+        return bench_span(options)
     solvers = [Dcsvm(bias=options.bias)]
     solvers += [Dcsvm("direct", ("-l", "0"), bias=options.bias)] * options.direct
     solvers += [PEERS[name] for name in options.peers]
     about = machine.describe(options.dcsvm_train)
     results: list[Result] = []
+    unit = None
     try:
+        if options.suite == "paper":
+            solvers, options.peers = solvers[:1], []
+            unit = bench(UNIT, [PEERS["svm-train"]], options)
         for case in cases_of(options):
             result = bench(case, solvers, options)
             results += [result] if result else []
@@ -41,6 +48,25 @@ def main() -> int:
     except KeyboardInterrupt:
         talk("interrupted: what is finished follows")
     show(results, about, options)
+    if unit:
+        print("\n" + tables.multiples(results, unit.standing("svm-train")))
+    return 0
+
+
+def bench_span(options: argparse.Namespace) -> int:
+    """Work and span of every case, instead of the comparison."""
+    print("\n".join(f"{key}: {v}" for key, v in machine.describe(options.dcsvm_train).items()))
+    spans, cores = [], list(options.cores)
+    for case in cases_of(options):
+        with tempfile.TemporaryDirectory(prefix="dcsvm-bench-") as work:
+            job = prepare(case, options.data, Path(work))
+            if job is None:
+                talk(f"{case.name}: no file {options.data / case.train}, skipped")
+                continue
+            talk(case.name)
+            spans.append(span.measure(case, job.train, cores, options.cache, options.timeout))
+    for table in (span.lines(spans, cores), *(span.phase_lines(spans, n) for n in (1, *cores))):
+        print("\n" + tables.aligned(table))
     return 0
 
 
@@ -127,7 +153,7 @@ def examine(run: Run, solver, job: Job, budget: float, checked: dict) -> dict:
 
 def bound(result: Result, job: Job, threads: int) -> float | None:
     """The verification bound for our first solution."""
-    solution = next((run.solution for run in result.runs["dcsvm"] if run.solution), None)
+    solution = next((run.solution for run in result.runs.get("dcsvm", []) if run.solution), None)
     if solution is None:
         return None
     rows, known = job.distinct_rows(Dcsvm.change)
@@ -194,6 +220,8 @@ def parse_arguments() -> argparse.Namespace:
     add("--direct", action="store_true", help="run ours with -l 0 too")
     add("--bias", action="store_true", help="train ours with --bias, as its peers are")
     add("--accuracy", action="store_true", help="predict the test files too")
+    add("--span", action="store_true", help="what more cores would allow, instead of a comparison")
+    add("--cores", type=numbers, default="8,32,128", metavar="LIST", help="of --span")
     add("--json", type=Path, metavar="FILE", help="all raw numbers, rewritten after every case")
     add("--count", type=int, default=20, help="how many random cases")
     add("--random-seed", type=int, default=0, help="of the random cases")
@@ -205,6 +233,10 @@ def parse_arguments() -> argparse.Namespace:
     add("--svm-predict", default="svm-predict", help="program")
     add("--python-peers", default=sys.executable, help="a Python that has scikit-learn(-intelex)")
     return parser.parse_args()
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def names(text: str) -> list[str]:

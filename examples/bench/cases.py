@@ -74,7 +74,21 @@ GRID = [
     for c, g in product(GRID_EXPONENTS, GRID_EXPONENTS)
 ]
 
-SUITES = {"small": SMALL, "full": FULL, "grid": GRID}
+FREE_SETTINGS = (("integers", 0.5), ("ternary", 0.5), ("flags", 0.5), ("flags", 0.05))
+FREE = [  # most support vectors are free
+    rbf(f"{name} C={C} g={gamma:g}", f"{name}.tr", f"{name}.te", C, gamma)
+    for name, gamma in FREE_SETTINGS
+    for C in (1, 32)
+]
+
+# the paper's grid on all of covtype, and whose svm-train time its seconds are multiples of
+UNIT = rbf("covtype-20k g=32", "covtype.20000.tr", "covtype.te", 32, 32)
+PAPER = [
+    rbf(f"C=2^{c} g=2^{g}", "covtype.tr", "covtype.te", 2.0**c, 2.0**g)
+    for c, g in product(GRID_EXPONENTS, GRID_EXPONENTS)
+]
+
+SUITES = {"small": SMALL, "full": FULL, "grid": GRID, "free": FREE, "paper": PAPER}
 
 RANDOM_FILES = {  # test file, and the exponent of gamma to draw around: its scale of distances
     "ijcnn1": ("ijcnn1.t", 0),

@@ -6,8 +6,9 @@ DIR of --raw holds them under their published names, plain or packed as .bz2, .x
 ijcnn1.t, a9a, a9a.t, covtype.libsvm.binary.scale, letter.scale, letter.scale.t,
 webspam_wc_normalized_unigram.svm, mnist8m (LIBSVM data page), census-income.data, kddcup.data,
 kddcup.data_10_percent, corrected (UCI), MNIST's train-* and t10k-* IDX files, cifar-10-python.tar.
-A set whose files are absent is skipped with a line on stderr; what is there is not made again;
-files are written beside their names and renamed. Labels are +1 and -1, for letter 1 to 26.
+integers, ternary and flags are made of random numbers. A set whose files are absent is skipped with
+a line on stderr; what is there is not made again; files are written beside their names and renamed.
+Labels are +1 and -1, for letter 1 to 26.
 
 Features are in [0, 1] but for pixels, 0 to 255, and ijcnn1, which stays as LIBSVM publishes it:
 with every feature scaled to [0, 1] the paper's C and gamma give 96.7 %, as published its 98.7 %.
@@ -231,6 +232,44 @@ def encode_category(training: np.ndarray, index: int) -> tuple[Callable[[str], s
     return lambda value: f" {places[value]}:1" if value in places else "", len(places)
 
 
+def make_rows(name: str, n_rows: int, features: Callable[..., np.ndarray]) -> Recipe:
+    """Made data with many free support vectors: the columns are rounded mixtures of five hidden
+    numbers, the label is a smooth function of four of these with a little noise. `features` makes
+    integers of columns (n_rows, any). The last fifth of the rows is for testing."""
+
+    def make(raw: Path) -> Files:
+        rng = np.random.default_rng(0)
+        hidden = rng.normal(size=(n_rows * 5 // 4, 5))
+        rows = features(rng, hidden)
+        value = hidden[:, 0] * hidden[:, 1] + np.sin(2 * hidden[:, 2]) + 0.5 * hidden[:, 3]
+        labels = value + rng.normal(scale=0.1, size=len(value)) > 0
+        for output, part in ((f"{name}.tr", slice(n_rows)), (f"{name}.te", slice(n_rows, None))):
+            yield output, map(sparse_line, labels[part], rows[part])
+
+    return Recipe((f"{name}.tr", f"{name}.te"), make)
+
+
+def mixtures(rng: np.random.Generator, hidden: np.ndarray, n: int, noise: float) -> np.ndarray:
+    """So many columns of mean 0 and variance 1, each of the hidden numbers and noise of its own."""
+    weights = rng.normal(size=(hidden.shape[1], n))
+    weights *= np.sqrt((1 - noise**2) / (weights**2).sum(axis=0))
+    return hidden @ weights + noise * rng.normal(size=(len(hidden), n))
+
+
+def small_integers(rng: np.random.Generator, hidden: np.ndarray) -> np.ndarray:
+    return np.clip(np.round(mixtures(rng, hidden, 42, 0.1)), 0, 4).astype(int)
+
+
+def ternary(rng: np.random.Generator, hidden: np.ndarray) -> np.ndarray:
+    return np.clip(np.round(0.8 * mixtures(rng, hidden, 42, 0.1)), -1, 1).astype(int)
+
+
+def overlapping_flags(rng: np.random.Generator, hidden: np.ndarray) -> np.ndarray:
+    """300 binary columns, 4 % ones; any two are set together somewhere."""
+    columns = mixtures(rng, hidden, 300, 0.5)
+    return (columns > np.quantile(columns, 0.96)).astype(int)
+
+
 RECIPES = {
     "ijcnn1": unpack({"ijcnn1": "ijcnn1", "ijcnn1.t": "ijcnn1.t"}),
     "ijcnn1.10000": unpack({"ijcnn1.10000": "ijcnn1"}, count=10_000),
@@ -244,6 +283,9 @@ RECIPES = {
     "kddcup99": make_kddcup("kddcup99", "kddcup.data"),
     "cifar": Recipe(("cifar.tr", "cifar.te"), make_cifar),
     "webspam": Recipe(("webspam.tr", "webspam.te"), make_webspam),
+    "integers": make_rows("integers", 54_000, small_integers),
+    "ternary": make_rows("ternary", 40_000, ternary),
+    "flags": make_rows("flags", 40_000, overlapping_flags),
     "mnist8m": Recipe(("mnist8m.tr", "mnist8m.te"), make_mnist8m),
 }
 

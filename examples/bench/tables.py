@@ -29,6 +29,18 @@ def times_line(result: Result, peers: list[str], direct: bool) -> list[str]:
     return line
 
 
+def multiples(results: list[Result], unit: Standing) -> str:
+    """One line per case: our seconds as a multiple of one time of svm-train, and their sum."""
+    heading = ["multiples", f"of svm-train's {seconds(unit)} s", "seconds", "violation"]
+    lines, total = [], 0.0
+    for ours in (result.standing("dcsvm") for result in results):
+        multiple = ours.seconds / unit.seconds if ours.seconds and unit.seconds else None
+        total += multiple or 0.0
+        lines.append([number(multiple), seconds(ours), either(ours.violation, ".2e")])
+    named = [[r.case.name, *line] for r, line in zip(results, lines, strict=True)]
+    return aligned([heading, *named, ["together", number(total), "", ""]])
+
+
 def solutions(results: list[Result]) -> str:
     """One line per case and solver: what the check found (the worst violation of all rounds)."""
     heading = ["solutions", "solver", "SVs", "bounded", "violation", "objective", "gap"]
