@@ -35,9 +35,9 @@ class Certificate:
     point. `kernel_error` is the largest difference seen between the gradient it is based on and the
     one from float64 kernel values, on `n_checked` rows; `violation` and `gap` include what it may
     do to the others, `objective_error` says what it may do to the objective, both as estimated from
-    the rows seen. `multipliers` are those of the sums kept; `parts` the certificates of the problems
-    where there are several. Of a run that was stopped nothing is known of the kernel error, and
-    where not all rows are checked of the objective."""
+    the rows seen. `multipliers` are those of the sums kept; `parts` the certificates of the
+    problems where there are several. Of a run that was stopped nothing is known of the kernel
+    error, and where not all rows are checked of the objective."""
 
     objective: float | None
     violation: float
@@ -136,10 +136,7 @@ def check(
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
         for own in parts
     ]
-    wanted = [
-        np.arange(one.size) if scope.every_row else one.first_variables()
-        for one in checks
-    ]
+    wanted = [np.arange(one.size) if scope.every_row else one.first_variables() for one in checks]
     while any(len(some) for some in wanted):
         variables = np.concatenate(
             [own.start + some for own, some in zip(parts, wanted, strict=True)]

@@ -55,7 +55,7 @@ class ProblemReport:
 class TrainReport:
     """What a training run did and what its answer is worth; the manual's page on the report has
     the fields. `missing` lists what was asked for beside the solution and not done when the run
-    was stopped. `values` are the kernel values that each of STEPS computed, the check in float64."""
+    was stopped. `values` are the kernel values of each of STEPS, those of the check in float64."""
 
     objective: float | None = None
     objective_error: float | None = None

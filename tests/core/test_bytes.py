@@ -64,12 +64,42 @@ def test_the_largest_sums_do_not_overflow():
     assert np.isclose(far[0, 1], np.exp(-1e-9 * 8192 * 255**2), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "change", [lambda X: X + 0.5, lambda X: X - 1, lambda X: X + 1, lambda X: X * 1e20]
-)
+CHANGES = [lambda X: X + 0.5, lambda X: X - 1, lambda X: X + 1, lambda X: X * 2.0**20]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_other_values_are_not_bytes(change):
     X = change(byte_rows(50, 80)).astype(np.float32)
+    for kernel in (Kernel("linear"), Kernel("polynomial", 0.5)):
+        assert not KernelRows(Rows.from_array(X), kernel, 1, coded=True).points.has_bytes
+    X[7, 3] = np.pi
     assert not KernelRows(Rows.from_array(X), Kernel(), 1, coded=True).points.has_bytes
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_evenly_spaced_values_meet_as_bytes_by_their_distances(change):
+    X = change(byte_rows(50, 80)).astype(np.float32)
+    step = np.unique(np.diff(np.unique(X))).min()
+    data = KernelRows(Rows.from_array(X), Kernel("rbf", 1e-5 / step**2), 1, coded=True)
+    assert data.points.has_bytes and data.copy_bytes == 50 * 84
+    distance = ((X[:, None].astype(np.float64) - X[None]) ** 2).sum(axis=2)
+    exact = np.exp(-1e-5 / np.float64(step) ** 2 * distance)
+    assert np.allclose(data.matrix(), exact, rtol=3e-7)
+
+
+def test_sparse_rows_of_counts_meet_as_bytes():
+    rng = np.random.default_rng(3)
+    X = (rng.integers(1, 4, (200, 90)) * (rng.random((200, 90)) < 0.04)).astype(np.float32)
+    rows = Rows.from_array(X)
+    assert not rows.is_dense
+    data = KernelRows(rows, Kernel("rbf", 0.1), 1, coded=True)
+    assert data.setup.form == "bytes"
+    distance = ((X[:, None] - X[None]) ** 2).sum(axis=2, dtype=np.float64)
+    assert np.allclose(data.matrix(), np.exp(-0.1 * distance), rtol=3e-7)
+    assert (
+        KernelRows(rows, Kernel("rbf", 0.1), 1, coded=True, memory_bytes=1000).setup.form
+        == "sparse"
+    )
 
 
 def test_one_side_that_is_not_bytes_makes_neither_bytes():
