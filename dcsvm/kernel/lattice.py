@@ -14,7 +14,7 @@ from dcsvm import _core
 from dcsvm.data.rows import AT_ONCE, Rows, slices
 
 LARGEST = 255  # of 8 bits
-TRIED_ROWS = 64  # rows in which most data show that they are not evenly spaced
+TRIED_VALUES = 10_000  # in which most data show that they are not evenly spaced
 # Nanoseconds of a kernel value, as the core's model has them: of bytes, of sparse rows.
 BYTES_COST, SPARSE_COST = (0.26, 0.0019), (0.5, 0.15)
 # Fewer features gain nothing, sums of products of more could exceed 32 bits.
@@ -27,6 +27,12 @@ class Lattice:
 
     origin: float
     step: float
+
+    def holds(self, values: np.ndarray) -> bool:
+        """Whether all values are on the lattice."""
+        exact = values.astype(np.float64)
+        k = np.rint((exact - self.origin) / self.step)
+        return bool(np.all((k >= 0) & (k <= LARGEST) & (self.origin + self.step * k == exact)))
 
     def codes(self, rows: Rows) -> np.ndarray:
         """The integers k of all values, uint8 (n, d) with zeros up to a multiple of 4 columns."""
@@ -45,44 +51,41 @@ class Lattice:
 
 
 def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
-    """The lattice of all values, zeros that are not stored included. None where there is none, where
-    its integers would take more than `memory_bytes`, where floats are as fast, and for dense rows
-    that are such integers themselves, of which the core knows more (Points.encode)."""
+    """The lattice of all values, zeros that are not stored included.
+
+    None where there is none, where its integers would take more than `memory_bytes`, where floats
+    are as fast, and for dense rows that are such integers themselves, of which the core knows more
+    (Points.encode).
+    """
     n_bytes = rows.n_samples * (-(-rows.n_features // 4) * 4 + 4)
     if (
         not _core.multiplies_bytes()
-        or n_bytes > memory_bytes
+        or not 0 < n_bytes <= memory_bytes
         or not FEWEST_FEATURES <= rows.n_features <= MOST_FEATURES
     ):
         return None
-    if rows.is_dense:
-        parts = [rows.dense[some] for some in slices(rows.n_samples, AT_ONCE // rows.row_size)]
-        values = [rows.dense[:TRIED_ROWS], *parts]
-    else:
-        stored = len(rows.values) / max(rows.n_samples, 1)
-        if _cost(BYTES_COST, rows.n_features) >= _cost(SPARSE_COST, stored):
-            return None
-        parts = [rows.values[some] for some in slices(len(rows.values), AT_ONCE // 4)]
-        values = [np.zeros(1, np.float32), rows.values[:TRIED_ROWS], *parts]
-    distinct = np.empty(0, np.float32)
-    for part in values:
-        distinct = np.union1d(distinct, part)
-        if len(distinct) > LARGEST + 1:
-            return None
-    lattice = _lattice_of(distinct.astype(np.float64))
-    return None if rows.is_dense and lattice == Lattice(0.0, 1.0) else lattice
+    values = rows.dense.reshape(-1) if rows.is_dense else rows.values
+    if len(values) == 0 or (not rows.is_dense and not _bytes_pay(rows)):
+        return None
+    tried = values[:: -(-len(values) // TRIED_VALUES)].astype(np.float64)
+    least = float(values.min()) if rows.is_dense else min(float(values.min()), 0.0)
+    lattice = _lattice_of(np.unique(np.append(tried, least)))
+    if lattice is None or (rows.is_dense and lattice == Lattice(0.0, 1.0)):
+        return None
+    parts = slices(len(values), AT_ONCE)
+    return lattice if all(lattice.holds(values[some]) for some in parts) else None
 
 
-def _cost(cost: tuple[float, float], n_values: float) -> float:
-    return cost[0] + cost[1] * n_values
+def _bytes_pay(rows: Rows) -> bool:
+    """Whether sparse rows are slower than bytes of all their features."""
+    stored = len(rows.values) / rows.n_samples
+    sparse = SPARSE_COST[0] + SPARSE_COST[1] * stored
+    return BYTES_COST[0] + BYTES_COST[1] * rows.n_features < sparse
 
 
 def _lattice_of(distinct: np.ndarray) -> Lattice | None:
-    """The lattice of distinct values, ascending."""
-    if len(distinct) < 2:
+    """The lattice of distinct values, ascending, from the first."""
+    if not 2 <= len(distinct) <= LARGEST + 1:
         return None
-    origin, step = float(distinct[0]), float(np.diff(distinct).min())
-    k = np.rint((distinct - origin) / step)
-    if k[-1] > LARGEST or not np.array_equal(origin + step * k, distinct):
-        return None
-    return Lattice(origin, step)
+    lattice = Lattice(float(distinct[0]), float(np.diff(distinct).min()))
+    return lattice if lattice.holds(distinct) else None
