@@ -32,12 +32,13 @@ SAFETY = 4.0  # times the error seen: what is nearer than that to violating is c
 @dataclass(frozen=True)
 class Certificate:
     """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
-    point. `kernel_error` is the largest difference seen between the gradient it is based on and the
-    one from float64 kernel values, on `n_checked` rows; `violation` and `gap` include what it may
-    do to the others, `objective_error` says what it may do to the objective, both as estimated from
-    the rows seen. `multipliers` are those of the sums kept; `parts` the certificates of the problems
-    where there are several. Of a run that was stopped nothing is known of the kernel error, and
-    where not all rows are checked of the objective."""
+    point. `violation` is in the `unit`, that of the problem or its margin. `kernel_error` is the
+    largest difference seen between the gradient it is based on and the one from float64 kernel
+    values, on `n_checked` rows; `violation` and `gap` include what it may do to the others,
+    `objective_error` says what it may do to the objective, both as estimated from the rows seen.
+    `multipliers` are those of the sums kept; `parts` the certificates of the problems where there
+    are several. Of a run that was stopped nothing is known of the kernel error, and where not all
+    rows are checked of the objective."""
 
     objective: float | None
     violation: float
@@ -45,6 +46,7 @@ class Certificate:
     kernel_error: float | None
     n_checked: int
     objective_error: float | None = None
+    unit: float = 1.0
     multipliers: tuple[float, ...] = ()
     parts: tuple[Certificate, ...] = ()
 
@@ -62,6 +64,7 @@ class Certificate:
             kernel_error=over_all(max, [part.kernel_error for part in parts]),
             n_checked=sum(part.n_checked for part in parts),
             objective_error=over_all(sum, [part.objective_error for part in parts]),
+            unit=min(part.unit for part in parts),
             parts=tuple(parts),
         )
 
@@ -297,14 +300,15 @@ def _certificate(
     n_checked: int,
 ) -> Certificate:
     """The certificate of a gradient of which up to `neglected` is left out in every entry."""
-    objective, violation, gap, multipliers = _core.optimality(problem, alpha, gradient)
+    objective, violation, gap, multipliers, unit = _core.optimality(problem, alpha, gradient)
     room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
     return Certificate(
         objective,
-        violation + neglected * (1 if problem.sum_of is None else 2),
+        violation + neglected * (1 if problem.sum_of is None else 2) / unit,
         gap + float(neglected * room) if has_gap else None,
         kernel_error=kernel_error,
         n_checked=n_checked,
+        unit=unit,
         multipliers=tuple(multipliers),
     )
 

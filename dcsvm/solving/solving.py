@@ -200,11 +200,13 @@ class Solving:
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
             if state.checked is None:
-                wanted = max(SOLVER_TOLERANCE * tolerance, attainable)
-                self.solve(members, self.units.sizes(members), wanted)
+                wanted = SOLVER_TOLERANCE * tolerance
+                self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance, attempt)
             folds = [k for k in folds if not self.is_reached(certificates[k])]
-            if not folds or state.iterations_left == 0 or tolerance < attainable:
+            if not folds or state.iterations_left == 0:
+                break
+            if tolerance * min(certificates[k].unit for k in folds) < attainable:
                 break
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
@@ -259,7 +261,9 @@ class Solving:
             for k, own in zip(folds, parts, strict=True)
         }
 
-    def solve(self, members: np.ndarray, sizes: np.ndarray, tolerance: float) -> list[dict]:
+    def solve(
+        self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
+    ) -> list[dict]:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
         state = self.state
@@ -278,6 +282,7 @@ class Solving:
             self.reach,
             state.neglected,
             self.control.stop,
+            attainable,
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)

@@ -803,4 +803,4 @@ def test_arrays_that_do_not_fit_are_refused():
 
 def test_the_optimality_of_nothing_is_zero():
     none = np.empty(0)
-    assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [])
+    assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [], 1.0)
