@@ -103,7 +103,7 @@ class Scope:
     """What is checked and promised: `every_row`, or of `n_rows` a random sample by the `seed`,
     which `n_problems` share, and those that matter. `neglected` bounds what the solver left out of
     any entry of the gradient; kernel values out of the reach `between` are in no entry. The dual
-    may be known to be convex. The violation wanted is at most `tolerance`."""
+    may be known to be convex. The violation wanted is at most `tolerance`, in the unit."""
 
     n_rows: int
     n_problems: int
@@ -224,11 +224,11 @@ class _Check:
         violates, those that show in the objective or in the gap."""
         reduced = np.abs(_reduced(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
-        most = scope.tolerance / (1 if self.problem.sum_of is None else 2)
+        _, violation, gap, _, unit = _core.optimality(self.problem, self.alpha, self.gradient)
+        most = scope.tolerance * unit / (1 if self.problem.sum_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
         needed &= self.remaining
-        _, violation, gap, _ = _core.optimality(self.problem, self.alpha, self.gradient)
         if needed.any() or violation > scope.tolerance:
             return np.flatnonzero(needed)
         if self._gap_error(~self.drawn) > FREE_SHARE * gap:
@@ -276,8 +276,9 @@ class _Check:
         free = self.is_free & self.remaining
         violation, gap = found.violation, found.gap
         if free.any():
-            outer = _reduced(self.problem, self.alpha, self.gradient)
-            outer[free] += np.copysign(SAFETY * self.error, outer[free])
+            reduced = _reduced(self.problem, self.alpha, self.gradient)
+            outer = self.gradient.copy()
+            outer[free] += np.copysign(SAFETY * self.error, reduced[free])
             violation = _certificate(
                 self.problem, self.alpha, outer, neglected, has_gap=False, kernel_error=None,
                 n_checked=0,
@@ -314,8 +315,8 @@ def _certificate(
 
 
 def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The gradient with the multipliers of the sums that are kept, zero at the optimum; a copy."""
+    """The gradient with the multipliers of the sums that are kept, zero at the optimum."""
     if problem.sum_of is None:
-        return gradient.copy()
+        return gradient
     multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
     return gradient + multipliers[problem.sum_of]
