@@ -60,7 +60,7 @@ struct Optimality {
   double objective = 0;
   double violation = 0;
   double unit = 1;  // in which it is told
-  double gap = 0;  // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
+  double gap = 0;   // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
   std::vector<double> multipliers;  // of the sums
 };
 
