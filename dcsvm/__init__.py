@@ -80,7 +80,7 @@ def train(
     Accuracy
 
     - tolerance (float, 0.001): largest violation of the optimality conditions, in units of the
-      decision value.
+      decision value; of nu-SVR in standard deviations of the targets, where these are below 1.
     - gap (float, None): stop at this duality gap relative to the objective, instead.
     - certify (bool, False): check every row with float64 kernel values, not a sample.
 

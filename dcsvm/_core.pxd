@@ -159,11 +159,14 @@ cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
         const double* upper
         const int8_t* sum_of
         int n_sums
+        double unit
+        cbool divides_by_margin
 
     cdef cppclass Optimality:
         double objective
         double violation
         double gap
+        double unit
         vector[double] multipliers
 
     Optimality c_optimality "dcsvm::optimality"(const BoxQp&, const double*, const double*) except +
@@ -177,6 +180,7 @@ cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
 
     cdef cppclass SolveOptions:
         double tolerance
+        double attainable
         int64_t max_iterations
         int n_threads
         double gradient_error

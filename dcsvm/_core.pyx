@@ -457,8 +457,11 @@ def share_apart(Points points, const int32_t[::1] order, double squared_distance
     return share
 
 
-cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const double[::1] upper,
-                  const int8_t[::1] sum_of, int n_sums, const int32_t[::1] row) except *:
+cdef BoxQp box_qp(problem) except *:
+    cdef const double[::1] linear = problem.linear, lower = problem.lower, upper = problem.upper
+    cdef const int8_t[::1] sum_of = problem.sum_of
+    cdef const int32_t[::1] row = problem.row
+    cdef int n_sums = problem.n_sums
     cdef BoxQp qp
     qp.size = linear.shape[0]
     if lower.shape[0] != linear.shape[0] or upper.shape[0] != linear.shape[0]:
@@ -468,6 +471,10 @@ cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const doubl
     qp.upper = &upper[0] if qp.size else NULL
     qp.sum_of = NULL
     qp.n_sums = n_sums
+    qp.unit = problem.unit
+    qp.divides_by_margin = problem.divides_by_margin
+    if qp.divides_by_margin and n_sums != 2:
+        raise ValueError(f"a margin is that of 2 sums, not of {n_sums}")
     qp.row = NULL
     if sum_of is not None:
         if sum_of.shape[0] != linear.shape[0]:
@@ -483,24 +490,26 @@ cdef BoxQp box_qp(const double[::1] linear, const double[::1] lower, const doubl
 
 
 def optimality(problem, const double[::1] alpha, const double[::1] gradient):
-    """(objective, violation, gap, multipliers) of a feasible alpha with its gradient."""
-    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.sum_of,
-                           problem.n_sums, problem.row)
+    """(objective, violation, gap, multipliers, unit) of a feasible alpha with its gradient; the
+    violation is in the unit."""
+    cdef BoxQp qp = box_qp(problem)
     if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and gradient do not have one entry per variable")
     if qp.size == 0:
-        return 0.0, 0.0, 0.0, []
+        return 0.0, 0.0, 0.0, [], problem.unit
     cdef Optimality result = c_optimality(qp, &alpha[0], &gradient[0])
-    return result.objective, result.violation, result.gap, list(result.multipliers)
+    return (result.objective, result.violation / result.unit, result.gap,
+            list(result.multipliers), result.unit)
 
 
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
-                   double gradient_error=0.0, Stop stop=None):
+                   double gradient_error=0.0, Stop stop=None, double attainable=0.0):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
-    Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate` must be
+    `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
+    is asked for. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate` must be
     feasible; its gradients are those inside the clusters. Where something is known of all of a
     cluster on entry it is used, with up to `gradient_error` left out of it. Kernel values of rows
     out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
@@ -510,8 +519,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     matrices, arrays and copies of rows of all threads together; what a cluster needs at least, see
     matrix_bytes() and array_bytes(), it takes anyway.
     """
-    cdef BoxQp qp = box_qp(problem.linear, problem.lower, problem.upper, problem.sum_of,
-                           problem.n_sums, problem.row)
+    cdef BoxQp qp = box_qp(problem)
     cdef Clusters clusters
     cdef ClusterOptions options
     cdef vector[SolveReport] reports
@@ -535,6 +543,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     clusters.start = &start[0]
     clusters.members = &members[0]
     options.solve.tolerance = tolerance
+    options.solve.attainable = attainable
     options.solve.max_iterations = max_iterations
     options.memory_bytes = memory_bytes
     options.solve.n_threads = threads

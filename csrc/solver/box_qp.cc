@@ -5,6 +5,7 @@ namespace dcsvm {
 Optimality optimality(const BoxQp& qp, const double* alpha, const double* gradient) {
   const Violation measured = measure_violation(qp.state(alpha, gradient));
   Optimality result;
+  result.unit = qp.unit_at(measured.multipliers);
   result.violation = measured.largest;
   result.multipliers = measured.multipliers;
   for (std::size_t i = 0; i < qp.size; ++i) {

@@ -7,8 +7,11 @@
 // and no sum; with bias all variables are in sum 0. The gradient is Ka - linear.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -24,11 +27,20 @@ struct BoxQp {
   const double* upper = nullptr;
   const std::int8_t* sum_of = nullptr;  // -1: in no sum; null: there are no sums
   int n_sums = 0;
+  double unit = 1;                 // of violations as they are told and asked for
+  bool divides_by_margin = false;  // the solution of two sums is divided by its margin: nu-SVC
 
   std::size_t row_of(std::size_t i) const { return row ? static_cast<std::size_t>(row[i]) : i; }
   int sum_at(std::size_t i) const { return sum_of ? sum_of[i] : -1; }
   BoxState state(const double* alpha, const double* gradient) const {
     return {size, alpha, gradient, lower, upper, sum_of, n_sums};
+  }
+  // The unit, or the margin where that is smaller: a violation over it is one of the divided
+  // problem.
+  double unit_at(const std::vector<double>& multipliers) const {
+    if (!divides_by_margin || multipliers.empty()) return unit;
+    const double margin = 0.5 * std::fabs(multipliers[0] - multipliers[1]);
+    return std::clamp(margin, std::numeric_limits<double>::min(), unit);
   }
   std::vector<std::int32_t> everything() const {
     std::vector<std::int32_t> variables(size);
@@ -47,7 +59,8 @@ struct BoxQp {
 struct Optimality {
   double objective = 0;
   double violation = 0;
-  double gap = 0;  // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
+  double unit = 1;  // in which it is told
+  double gap = 0;   // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
   std::vector<double> multipliers;  // of the sums
 };
 

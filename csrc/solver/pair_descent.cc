@@ -1,6 +1,7 @@
 #include "solver/pair_descent.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "simd/isa.h"
@@ -45,23 +46,56 @@ void add_row(WorkingSet& set, std::size_t i, double change) {
   for (std::size_t k = 0; k < set.size; ++k) set.gradient[k] += change * row[k];
 }
 
-// The usual case, all variables in one sum, with the fused passes of isa.h.
-DescentRound descend_one_sum(WorkingSet& set, double tolerance, std::int64_t max_updates) {
-  const CoordinateState state{set.stride, set.gradient.data(), set.side.data(), nullptr};
-  DescentRound round;
+// One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
+// others cannot move.
+struct OwnSum {
+  std::vector<double> side;
+  std::size_t first = 0;  // the variable with the largest -gradient of those that may go up
   double up = 0, down = 0;
-  std::size_t i = isa().descend_pair(state, set.kernel, 0.0, set.kernel, 0.0, &up, &down);
-  while (round.updates < max_updates && up - down > tolerance) {
+
+  OwnSum(const WorkingSet& set, int sum)
+      : side(set.stride, std::numeric_limits<double>::quiet_NaN()) {
+    for (std::size_t k = 0; k < set.size; ++k) {
+      if (set.sum_of[k] == sum) side[k] = set.side[k];
+    }
+  }
+  CoordinateState state(WorkingSet& set) const {
+    return {set.stride, set.gradient.data(), side.data(), nullptr};
+  }
+  double violation() const { return up - down; }
+};
+
+// The usual case, every variable in a sum, with the fused passes of isa.h. The gradient is updated
+// by the pass of the first sum.
+DescentRound descend_in_sums(WorkingSet& set, double tolerance, std::int64_t max_updates) {
+  std::vector<OwnSum> sums;
+  for (int sum = 0; sum < set.n_sums; ++sum) sums.emplace_back(set, sum);
+  const auto update = [&](const float* row_up, double up, const float* row_down, double down) {
+    for (OwnSum& sum : sums) {
+      sum.first =
+          isa().descend_pair(sum.state(set), row_up, up, row_down, down, &sum.up, &sum.down);
+      up = down = 0.0;
+    }
+  };
+  DescentRound round;
+  update(set.kernel, 0.0, set.kernel, 0.0);
+  while (round.updates < max_updates) {
+    OwnSum& sum = *std::max_element(sums.begin(), sums.end(), [](const OwnSum& a, const OwnSum& b) {
+      return a.violation() < b.violation();
+    });
+    if (!(sum.violation() > tolerance)) break;
+    const std::size_t i = sum.first;
     double gain = 0;
     const std::size_t j =
-        isa().best_partner(state, set.diagonal.data(), set.kernel_row(i), i, &gain);
+        isa().best_partner(sum.state(set), set.diagonal.data(), set.kernel_row(i), i, &gain);
     if (!(gain > 0)) break;
     const PairStep step = move_pair(set, i, j);
     if (is_nothing(step)) break;
+    sum.side[i] = set.side[i];
+    sum.side[j] = set.side[j];
     round.decrease += step.decrease;
     ++round.updates;
-    i = isa().descend_pair(state, set.kernel_row(i), step.up, set.kernel_row(j), step.down, &up,
-                           &down);
+    update(set.kernel_row(i), step.up, set.kernel_row(j), step.down);
   }
   return round;
 }
@@ -122,7 +156,8 @@ void move_alone(WorkingSet& set, std::size_t i) {
   add_row(set, i, set.alpha[i] - old);
 }
 
-DescentRound descend_sums(WorkingSet& set, double tolerance, std::int64_t max_updates) {
+// Where some variables are in no sum.
+DescentRound descend_mixed(WorkingSet& set, double tolerance, std::int64_t max_updates) {
   DescentRound round;
   while (round.updates < max_updates) {
     const First first = most_violating(set, tolerance);
@@ -146,12 +181,11 @@ DescentRound descend_sums(WorkingSet& set, double tolerance, std::int64_t max_up
 }  // namespace
 
 DescentRound descend_pairs(WorkingSet& set, double tolerance, std::int64_t max_updates) {
-  const std::int8_t* sum_of = set.sum_of.data();
-  const bool has_one_sum =
-      sum_of[0] >= 0 &&
-      std::all_of(sum_of, sum_of + set.size, [sum_of](std::int8_t s) { return s == sum_of[0]; });
-  return has_one_sum ? descend_one_sum(set, tolerance, max_updates)
-                     : descend_sums(set, tolerance, max_updates);
+  const bool all_in_sums =
+      std::all_of(set.sum_of.begin(), set.sum_of.begin() + static_cast<std::ptrdiff_t>(set.size),
+                  [](std::int8_t sum) { return sum >= 0; });
+  return all_in_sums ? descend_in_sums(set, tolerance, max_updates)
+                     : descend_mixed(set, tolerance, max_updates);
 }
 
 }  // namespace dcsvm

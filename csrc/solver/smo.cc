@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernel/kernel_cost.h"
@@ -67,6 +68,9 @@ class Solver {
   void load(const std::vector<std::int32_t>& variables);
   bool is_asked();
   bool may_go_on();
+  double tolerance_in(double unit) const {
+    return std::max(options_.tolerance * unit, options_.attainable);
+  }
   bool is_stopped() const { return options_.stop && options_.stop->is_requested(); }
 
   std::size_t n_active() const { return active_.size(); }
@@ -83,6 +87,9 @@ class Solver {
   ActiveKernel kernel_;
   WorkingStep working_;
   std::int64_t rows_since_rebuild_ = 0;
+  // The tolerance when all variables were last looked at: their margin may be smaller than that of
+  // the active ones.
+  double most_ = std::numeric_limits<double>::infinity();
 };
 
 SolveReport Solver::run() {
@@ -94,10 +101,10 @@ SolveReport Solver::run() {
   report_.rows_reused = count.rows_reused;
   if (!whole_.has(Known::nothing) && !whole_.has(Known::at_base)) {
     const Optimality result = whole_.optimality();
-    report_.violation = result.violation;
+    report_.violation = result.violation / result.unit;
     report_.objective = result.objective;
     report_.gap = result.gap;
-    report_.converged = result.violation <= options_.tolerance;
+    report_.converged = result.violation <= tolerance_in(result.unit);
   }
   return report_;
 }
@@ -105,10 +112,13 @@ SolveReport Solver::run() {
 void Solver::descend() {
   for (;;) {
     const double violation = measure();
-    if (violation <= options_.tolerance) {
+    const double tolerance = std::min(tolerance_in(qp_.unit_at(active_.multipliers)), most_);
+    if (violation <= tolerance) {
       if (!synchronise()) return;
-      if (report_.neglected > largest_neglected * options_.tolerance && !rebuild()) return;
-      if (whole_.optimality().violation <= options_.tolerance || !may_go_on()) return;
+      if (report_.neglected > largest_neglected * tolerance && !rebuild()) return;
+      const Optimality now = whole_.optimality();
+      most_ = tolerance_in(now.unit);
+      if (now.violation <= most_ || !may_go_on()) return;
       if (n_active() < qp_.size) {
         activate();
       } else {
@@ -121,7 +131,7 @@ void Solver::descend() {
       return;
     }
     shrink();
-    const WorkingStep::Change change = working_.take(active_, kernel_);
+    const WorkingStep::Change change = working_.take(active_, kernel_, tolerance);
     if (!change.has_gradient) update_gradient(change);
   }
 }
@@ -199,7 +209,8 @@ bool Solver::add_change(const std::vector<std::int32_t>& variables) {
 // Tells the progress; returns whether the iterate is to be brought up to date and published.
 bool Solver::is_asked() {
   return options_.progress &&
-         options_.progress({active_.largest_violation, n_active(), report_.outer_steps});
+         options_.progress({active_.largest_violation / qp_.unit_at(active_.multipliers),
+                            n_active(), report_.outer_steps});
 }
 
 bool Solver::may_go_on() {

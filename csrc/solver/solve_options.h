@@ -17,7 +17,8 @@ struct SolveProgress {
 };
 
 struct SolveOptions {
-  double tolerance = 1e-3;
+  double tolerance = 1e-3;           // in the unit of the problem
+  double attainable = 0;             // a smaller violation, in no unit, is not asked for
   std::int64_t max_iterations = -1;  // coordinate updates; negative: no limit
   std::size_t cache_bytes = 0;       // of kernel rows
   std::size_t lane_bytes = 0;        // of packed rows of the active variables; changes no bit

@@ -24,19 +24,22 @@ constexpr double selection_cost = 10.0;  // nanoseconds, fixed, for an active va
 constexpr double inner_reduction = 0.1;
 constexpr double inner_share = 0.3;
 constexpr double complete_share = 0.9;
+// The same of a set that is the whole problem where the tolerance depends on the margin, which is
+// not known before the problem is solved: it is looked at after this reduction of the violation.
+constexpr double first_reduction = 0.01;
 // Updates a working set may take for each of its members; more where it is the whole problem.
 constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
 
 }  // namespace
 
-WorkingStep::Change WorkingStep::take(ActiveSet& active, ActiveKernel& kernel) {
+WorkingStep::Change WorkingStep::take(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   const std::vector<std::int32_t> previous = members_;
   {
     Timer timer(report_.seconds_selection);
-    choose(active, kernel);
+    choose(active, kernel, tolerance);
   }
   fill_kernel(active, kernel, previous);
-  Change change = solve(active);
+  Change change = solve(active, tolerance);
   stalls_ = change.positions.empty() ? stalls_ + 1 : 0;
   ++report_.outer_steps;
   const double rows = static_cast<double>(change.positions.size());
@@ -45,7 +48,7 @@ WorkingStep::Change WorkingStep::take(ActiveSet& active, ActiveKernel& kernel) {
   return change;
 }
 
-void WorkingStep::choose(const ActiveSet& active, ActiveKernel& kernel) {
+void WorkingStep::choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   if (active.size() <= complete_set) {
     members_.resize(active.size());
     std::iota(members_.begin(), members_.end(), 0);
@@ -53,8 +56,8 @@ void WorkingStep::choose(const ActiveSet& active, ActiveKernel& kernel) {
   }
   const SelectionView view = active.view();
   if (report_.outer_steps % 2 == 0 && setup_.kernel.type == KernelType::rbf) {
-    select_neighbourhood(view, kernel.kernel_values(most_violating(view)),
-                         inner_share * options_.tolerance, target_size_, members_);
+    select_neighbourhood(view, kernel.kernel_values(most_violating(view)), inner_share * tolerance,
+                         target_size_, members_);
   } else {
     select_working_set(view, target_size_, members_);
   }
@@ -80,16 +83,19 @@ void WorkingStep::fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
 }
 
 // Each step that changed nothing asks ten times more of the next.
-double WorkingStep::inner_tolerance(const ActiveSet& active) const {
-  if (members_.size() == active.size()) return complete_share * options_.tolerance;
+double WorkingStep::inner_tolerance(const ActiveSet& active, double tolerance) const {
+  if (members_.size() == active.size()) {
+    const double wanted = complete_share * tolerance;
+    const double first = first_reduction * active.largest_violation;
+    return qp_.divides_by_margin ? std::max(wanted, first) : wanted;
+  }
   double largest = 0;
   for (const std::int32_t p : members_)
     largest = std::max(largest, active.violation[static_cast<std::size_t>(p)]);
-  return std::max(inner_reduction * largest, inner_share * options_.tolerance) *
-         std::pow(0.1, stalls_);
+  return std::max(inner_reduction * largest, inner_share * tolerance) * std::pow(0.1, stalls_);
 }
 
-WorkingStep::Change WorkingStep::solve(ActiveSet& active) {
+WorkingStep::Change WorkingStep::solve(ActiveSet& active, double tolerance) {
   const bool is_complete = members_.size() == active.size();
   const std::int64_t left = options_.max_iterations < 0
                                 ? std::numeric_limits<std::int64_t>::max()
@@ -100,7 +106,8 @@ WorkingStep::Change WorkingStep::solve(ActiveSet& active) {
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
-    inner = solver_.solve(set, inner_tolerance(active), std::min(left, budget), options_.n_threads);
+    inner = solver_.solve(set, inner_tolerance(active, tolerance), std::min(left, budget),
+                          options_.n_threads);
   }
   report_.iterations += std::max<std::int64_t>(inner.updates, 1);
   report_.newton_steps += inner.newton.steps;

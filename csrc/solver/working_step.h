@@ -38,7 +38,8 @@ class WorkingStep {
     bool has_gradient = false;  // the gradient of all active variables is up to date
   };
 
-  Change take(ActiveSet& active, ActiveKernel& kernel);
+  // `tolerance` is the violation asked for, in no unit.
+  Change take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
   // Whether several steps in a row have changed nothing, each more exact than the one before.
   bool is_stuck() const { return stalls_ >= most_stalls; }
@@ -50,11 +51,11 @@ class WorkingStep {
  private:
   static constexpr int most_stalls = 6;
 
-  void choose(const ActiveSet& active, ActiveKernel& kernel);
+  void choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance);
   void fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
                    const std::vector<std::int32_t>& previous);
-  double inner_tolerance(const ActiveSet& active) const;
-  Change solve(ActiveSet& active);
+  double inner_tolerance(const ActiveSet& active, double tolerance) const;
+  Change solve(ActiveSet& active, double tolerance);
   void balance();
 
   const KernelSetup& setup_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -74,6 +75,7 @@ def nu_svc_pairs(
         sum_of=(signs < 0).astype(np.int8),
         n_sums=2,
         row=rows,
+        divides_by_margin=True,
     )
     return Formulation(problem, start, alpha)
 
@@ -101,11 +103,18 @@ def epsilon_svr(
 
 
 def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
-    """nu-SVR as LIBSVM solves it: alpha and alpha* each keep the sum C nu n / 2."""
+    """nu-SVR as LIBSVM solves it: alpha and alpha* each keep the sum C nu n / 2.
+
+    No size of errors is given, so violations are told in standard deviations of the targets, where
+    these are below 1."""
     _check_C(C)
     bound = sample_weight * float(C)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
-    return _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
+    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
+    mean = np.average(targets, weights=sample_weight)
+    deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
+    unit = min(1.0, deviation) if deviation > 0 else 1.0
+    return replace(formulation, problem=replace(formulation.problem, unit=unit))
 
 
 def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:

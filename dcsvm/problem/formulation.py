@@ -21,7 +21,8 @@ class BoxProblem:
 
     All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `sum_of` int8, the
     sum a variable belongs to (-1 for none), or None; `row` int32, the row of K a variable uses, or
-    None for its own number.
+    None for its own number. A violation is told and asked for in the `unit`, or of what
+    `divides_by_margin` (two sums, as nu-SVC) in the margin where that is smaller.
     """
 
     linear: np.ndarray
@@ -30,6 +31,8 @@ class BoxProblem:
     sum_of: np.ndarray | None = None
     n_sums: int = 0
     row: np.ndarray | None = None
+    unit: float = 1.0
+    divides_by_margin: bool = False
 
     @property
     def size(self) -> int:
@@ -49,6 +52,8 @@ class BoxProblem:
             None if self.sum_of is None else self.sum_of[variables],
             self.n_sums,
             self.rows[variables],
+            self.unit,
+            self.divides_by_margin,
         )
 
 
@@ -140,6 +145,8 @@ def in_folds(
         sum_of=sum_of,
         n_sums=problems[0].n_sums,
         row=np.concatenate([problem.rows for problem in problems]),
+        unit=min(problem.unit for problem in problems),
+        divides_by_margin=problems[0].divides_by_margin,
     )
     return Formulation(
         problem,

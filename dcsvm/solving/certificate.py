@@ -32,12 +32,13 @@ SAFETY = 4.0  # times the error seen: what is nearer than that to violating is c
 @dataclass(frozen=True)
 class Certificate:
     """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
-    point. `kernel_error` is the largest difference seen between the gradient it is based on and the
-    one from float64 kernel values, on `n_checked` rows; `violation` and `gap` include what it may
-    do to the others, `objective_error` says what it may do to the objective, both as estimated from
-    the rows seen. `multipliers` are those of the sums kept; `parts` the certificates of the
-    problems where there are several. Of a run that was stopped nothing is known of the kernel
-    error, and where not all rows are checked of the objective."""
+    point. `violation` is in the `unit`, that of the problem or its margin. `kernel_error` is the
+    largest difference seen between the gradient it is based on and the one from float64 kernel
+    values, on `n_checked` rows; `violation` and `gap` include what it may do to the others,
+    `objective_error` says what it may do to the objective, both as estimated from the rows seen.
+    `multipliers` are those of the sums kept; `parts` the certificates of the problems where there
+    are several. Of a run that was stopped nothing is known of the kernel error, and where not all
+    rows are checked of the objective."""
 
     objective: float | None
     violation: float
@@ -45,6 +46,7 @@ class Certificate:
     kernel_error: float | None
     n_checked: int
     objective_error: float | None = None
+    unit: float = 1.0
     multipliers: tuple[float, ...] = ()
     parts: tuple[Certificate, ...] = ()
 
@@ -62,6 +64,7 @@ class Certificate:
             kernel_error=over_all(max, [part.kernel_error for part in parts]),
             n_checked=sum(part.n_checked for part in parts),
             objective_error=over_all(sum, [part.objective_error for part in parts]),
+            unit=min(part.unit for part in parts),
             parts=tuple(parts),
         )
 
@@ -100,7 +103,7 @@ class Scope:
     """What is checked and promised: `every_row`, or of `n_rows` a random sample by the `seed`,
     which `n_problems` share, and those that matter. `neglected` bounds what the solver left out of
     any entry of the gradient; kernel values out of the reach `between` are in no entry. The dual
-    may be known to be convex. The violation wanted is at most `tolerance`."""
+    may be known to be convex. The violation wanted is at most `tolerance`, in the unit."""
 
     n_rows: int
     n_problems: int
@@ -218,11 +221,11 @@ class _Check:
         violates, those that show in the objective or in the gap."""
         reduced = np.abs(_reduced(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
-        most = scope.tolerance / (1 if self.problem.sum_of is None else 2)
+        _, violation, gap, _, unit = _core.optimality(self.problem, self.alpha, self.gradient)
+        most = scope.tolerance * unit / (1 if self.problem.sum_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
         needed &= self.remaining
-        _, violation, gap, _ = _core.optimality(self.problem, self.alpha, self.gradient)
         if needed.any() or violation > scope.tolerance:
             return np.flatnonzero(needed)
         if self._gap_error(~self.drawn) > FREE_SHARE * gap:
@@ -270,8 +273,9 @@ class _Check:
         free = self.is_free & self.remaining
         violation, gap = found.violation, found.gap
         if free.any():
-            outer = _reduced(self.problem, self.alpha, self.gradient)
-            outer[free] += np.copysign(SAFETY * self.error, outer[free])
+            reduced = _reduced(self.problem, self.alpha, self.gradient)
+            outer = self.gradient.copy()
+            outer[free] += np.copysign(SAFETY * self.error, reduced[free])
             violation = _certificate(
                 self.problem, self.alpha, outer, neglected, has_gap=False, kernel_error=None,
                 n_checked=0,
@@ -294,21 +298,22 @@ def _certificate(
     n_checked: int,
 ) -> Certificate:
     """The certificate of a gradient of which up to `neglected` is left out in every entry."""
-    objective, violation, gap, multipliers = _core.optimality(problem, alpha, gradient)
+    objective, violation, gap, multipliers, unit = _core.optimality(problem, alpha, gradient)
     room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
     return Certificate(
         objective,
-        violation + neglected * (1 if problem.sum_of is None else 2),
+        violation + neglected * (1 if problem.sum_of is None else 2) / unit,
         gap + float(neglected * room) if has_gap else None,
         kernel_error=kernel_error,
         n_checked=n_checked,
+        unit=unit,
         multipliers=tuple(multipliers),
     )
 
 
 def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The gradient with the multipliers of the sums that are kept, zero at the optimum; a copy."""
+    """The gradient with the multipliers of the sums that are kept, zero at the optimum."""
     if problem.sum_of is None:
-        return gradient.copy()
+        return gradient
     multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
     return gradient + multipliers[problem.sum_of]

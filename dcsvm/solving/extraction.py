@@ -16,9 +16,14 @@ from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReport
 
+UNKNOWN_MARGIN = 0.1  # a violation over the margin above which that may as well be none
+
 
 class NoMargin(ValueError):
     """A solution of nu-SVC that has no margin to be divided by."""
+
+    def __init__(self):
+        super().__init__("nu-SVC found no margin between two classes: try another nu, or C-SVC")
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +181,14 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
 def check_margins(margin: np.ndarray) -> None:
     """Raise NoMargin where nu-SVC has no margin to divide its solution by."""
     if not np.all(margin > 0):
-        raise NoMargin("nu-SVC found no margin between two classes: try another nu, or C-SVC")
+        raise NoMargin
+
+
+def check_known(violations: list[float]) -> None:
+    """Raise NoMargin where nu-SVC came no nearer to an optimum, and these are its violations over
+    the margins."""
+    if any(violation > UNKNOWN_MARGIN for violation in violations):
+        raise NoMargin
 
 
 def _divided_gap(certificate: Certificate, margin: np.ndarray) -> float | None:

@@ -25,6 +25,8 @@ from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, make_plan
 
+SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
@@ -101,6 +103,7 @@ def prepare(
     formulation = task.formulate(targets, sample_weight)
     memory = _memory_of(rows, options, formulation, len(targets), threads)
     weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
+    budget *= SMALL_MARGIN if formulation.problem.divides_by_margin else formulation.problem.unit
     formulation = None  # made again for the order that rows will have
     if len(targets) < rows.n_samples:
         rows = _ordered(rows, duplicates.first, consume)

@@ -23,7 +23,7 @@ from dcsvm.solving.certificate import (
     check,
 )
 from dcsvm.solving.control import Control
-from dcsvm.solving.extraction import Solution
+from dcsvm.solving.extraction import Solution, check_known
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import TrainReport
@@ -35,6 +35,7 @@ LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 3 * 10**8  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
+SMALLEST_MARGIN = 2.0**-24  # of the sum of |alpha|: float32 kernel values hide a smaller one
 NANOSECONDS_WHEN_STOPPED = 1e9  # a thread, of kernel values, by the core's cost model
 
 
@@ -186,7 +187,8 @@ class Solving:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
         The check leaves float64 values in the gradient wherever float32 ones could hide a
-        violation; while there is one, the solver goes on from them.
+        violation; while there is one, the solver goes on from them. Raises Stopped, and NoMargin
+        where a margin that solutions are divided by cannot be told from none.
         """
         start, state = time.perf_counter(), self.state
         if not state.is_global:
@@ -198,24 +200,35 @@ class Solving:
         certificates: dict[int, Certificate] = {}
         for attempt in range(LARGEST_REFINEMENTS):
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
-            attainable = ROUNDING * float(np.abs(self.alpha[members]).sum()) / len(folds)
+            attainable = self.attainable(folds, tolerance)
             if state.checked is None:
-                wanted = max(SOLVER_TOLERANCE * tolerance, attainable)
-                self.solve(members, self.units.sizes(members), wanted)
+                wanted = SOLVER_TOLERANCE * tolerance
+                self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance, attempt)
             folds = [k for k in folds if not self.is_reached(certificates[k])]
-            if not folds or state.iterations_left == 0 or tolerance < attainable:
+            if not folds or state.iterations_left == 0:
+                break
+            if tolerance * min(certificates[k].unit for k in folds) < attainable:
                 break
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
                 tolerance *= min(max(wanted, 0.01), 0.5)
         found = [certificates[k] for k in sorted(certificates)]
+        if self.problem.divides_by_margin and state.iterations_left != 0:
+            check_known([certificates[k].violation for k in folds])
         self.converged = np.array([self.is_reached(one) for one in found])
         self.settle(Certificate.of_all([part for one in found for part in one.parts]))
         self.report.converged = bool(self.converged.all())
         self.report.conquer_seconds = time.perf_counter() - start
         n_sv = int(np.count_nonzero(self.alpha))
         self.control.progress.end("conquer", self.report.conquer_seconds, n_sv)
+
+    def attainable(self, folds: list[int], tolerance: float) -> float:
+        """The least violation, in no unit, that is worth asking for."""
+        parts = [part for k in folds for part in self.formulation.parts_of_fold(k)]
+        weight = max(float(np.abs(self.alpha[part]).sum()) for part in parts)
+        margin = SMALLEST_MARGIN if self.problem.divides_by_margin else 0.0
+        return max(ROUNDING, tolerance * margin) * weight
 
     def is_reached(self, certificate: Certificate) -> bool:
         """Whether the answer is as good as was asked for."""
@@ -259,7 +272,9 @@ class Solving:
             for k, own in zip(folds, parts, strict=True)
         }
 
-    def solve(self, members: np.ndarray, sizes: np.ndarray, tolerance: float) -> list[dict]:
+    def solve(
+        self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
+    ) -> list[dict]:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
         state = self.state
@@ -278,6 +293,7 @@ class Solving:
             self.reach,
             state.neglected,
             self.control.stop,
+            attainable,
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)

@@ -339,6 +339,24 @@ def test_two_sums_are_kept_and_their_optimum_found(others):
     assert f - at_best <= 1e-5 * (1 + abs(at_best))
 
 
+@pytest.mark.parametrize("n", [120, 1500], ids=["one-working-set", "several"])
+def test_a_tolerance_relative_to_the_margin_is_kept(n):
+    X, y = labelled_rows(n, 4, seed=12, noise=0.0)
+    positive = y > 0
+    problem = BoxProblem(np.zeros(n), np.where(positive, 0.0, -1.0), np.where(positive, 1.0, 0.0),
+                         (~positive).astype(np.int8), 2, divides_by_margin=True)  # fmt: skip
+    start = np.where(positive, 0.1 * n / positive.sum(), -0.1 * n / (~positive).sum()) / 2
+    kernel = ("rbf", 0.05, 0.0, 0)
+    alpha, _, (report,) = solve(X, kernel, problem, start, tolerance=1e-3)
+    K = core_kernel(X, kernel)
+    gradient, free = K @ alpha, (alpha != 0) & (np.abs(alpha) < 1)
+    margin = (gradient[free & positive].mean() - gradient[free & ~positive].mean()) / 2
+    assert report["converged"] and margin < 0.2
+    violation = certificate(K, problem, alpha)[0]
+    assert violation <= 1e-3 * margin * 1.01
+    assert report["violation"] == pytest.approx(violation / margin, rel=1e-2)
+
+
 def test_a_group_of_one_variable_cannot_move():
     X, y = labelled_rows(30, 4, seed=13)
     problem = c_svc(y, 1.0)
@@ -803,4 +821,4 @@ def test_arrays_that_do_not_fit_are_refused():
 
 def test_the_optimality_of_nothing_is_zero():
     none = np.empty(0)
-    assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [])
+    assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [], 1.0)

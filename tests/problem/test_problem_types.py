@@ -157,6 +157,64 @@ def test_probabilities_fit_rows_that_were_not_seen(name):
     assert -np.log(chosen).mean() < 0.75
 
 
+def narrow(n=600):
+    """Two classes that are close to each other and hardly overlap: the margin is small."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-0.1, 0.1, (n, 4)).astype(np.float32)
+    y = np.where(X[:, 0] + X[:, 1] > rng.normal(0, 0.005, n), 1.0, 2.0)
+    return X, y
+
+
+def test_the_tolerance_of_nu_svc_is_that_of_the_c_svc_its_answer_solves():
+    """What a user gets is the solution of a C-SVC with a bias and C = 1 / margin: its conditions
+    hold to the tolerance, though the margin of the problem solved is far below 1."""
+    X, y = narrow()
+    _, model, report = solved(X, y, svm_type="nu_svc", nu=0.1, tolerance=1e-3)
+    C = report.problems[0].parameter[1]
+    assert report.converged and C > 50
+    support, rows = model.exact.row_numbers, model.exact.rows.dense
+    sign = np.where(y == model.labels[0], 1, -1)
+    K = kernel_values(("rbf", GAMMA, 0, 0), X, rows)
+    alpha = np.zeros(len(y))
+    alpha[support] = model.exact.dual_coef[0]
+    gradient = K @ model.exact.dual_coef[0] - sign
+    bound = C * (1 + 1e-9)
+    can_rise = alpha < np.where(sign > 0, bound, 0.0) - 1e-6 * C
+    can_fall = alpha > np.where(sign > 0, 0.0, -bound) + 1e-6 * C
+    violation = np.max(-gradient[can_rise]) - np.min(-gradient[can_fall])
+    assert violation <= 2.5e-3  # each class to the tolerance, and the margin that divides them
+    best = solved(X, y, svm_type="nu_svc", nu=0.1, tolerance=1e-7)[2]
+    assert report.objective == pytest.approx(best.objective, rel=1e-3)  # the margin squared
+
+
+def test_the_tolerance_of_nu_svr_goes_with_the_scale_of_the_targets():
+    """Targets and C a thousand times smaller are the same problem."""
+    X, y = problem_for("nu_svr")
+    options = {"svm_type": "nu_svr", "nu": 0.4}
+    best = solved(X, y, tolerance=1e-8, **options)[2]
+    small = solved(X, y / 1000, C=4.0 / 1000, tolerance=1e-3, **options)[2]
+    assert small.converged
+    assert 1e6 * small.objective == pytest.approx(best.objective, rel=1e-4)
+
+
+def test_an_accuracy_that_rounding_hides_is_not_claimed():
+    X, y = narrow(300)
+    with pytest.warns(UserWarning, match="not converged"):
+        model = dcsvm.train(X, y, svm_type="nu_svc", nu=0.1, tolerance=1e-13, threads=1)
+    assert not model.report.converged
+    assert 1e-13 < model.report.violation < 1e-2
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_margin_that_is_none_is_refused(kernel):
+    """Labels without any relation to the rows: hulls that overlap."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3)).astype(np.float32)
+    with pytest.raises(ValueError, match="no margin between two classes"):
+        dcsvm.train(X, np.arange(400) % 2, svm_type="nu_svc", nu=0.9, kernel=kernel, gamma=1e-3,
+                    threads=1)  # fmt: skip
+
+
 def test_an_infeasible_nu_is_refused():
     X, y = classes(100, 2)
     y[:] = 1
