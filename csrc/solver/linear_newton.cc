@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace dcsvm {
 
@@ -18,6 +20,7 @@ LinearNewton::LinearNewton(LinearState& state)
     : state_(state),
       system_(state),
       sigma_(first_sigma / state.mean_diagonal),
+      growth_(sigma_growth),
       dimension_(state.rows.dimension()),
       gradient_(state.qp.size),
       along_(state.qp.size),
@@ -90,7 +93,7 @@ double LinearNewton::search() const {
   return low > 0 ? low : t;
 }
 
-void LinearNewton::step(double accuracy, const Stop* stop) {
+bool LinearNewton::step(double accuracy, const Stop* stop) {
   const BoxQp& qp = state_.qp;
   center_ = state_.alpha;
   std::copy(state_.w.begin(), state_.w.end(), point_.begin());
@@ -102,15 +105,12 @@ void LinearNewton::step(double accuracy, const Stop* stop) {
   double missing = residual();
   for (int k = 0; k < most_steps && missing > accuracy; ++k) {
     if (stop && stop->is_requested()) break;
-    double n_free = 0;
-    for (std::size_t i = 0; i < qp.size; ++i) {
+    for (std::size_t i = 0; i < qp.size; ++i)
       is_free[i] = state_.alpha[i] > qp.lower[i] && state_.alpha[i] < qp.upper[i];
-      n_free += is_free[i];
-    }
     system_.set_free(is_free);
     direction_ = residual_;
     system_.solve(sigma_, direction_);
-    values_ += system_.cost(n_free) + state_.n_values;
+    values_ += state_.n_values;
     multiply_rows(state_.rows, state_.row_list(), direction_.data(), state_.n_threads,
                   along_.data());
     for (std::size_t i = 0; i < qp.size; ++i) {
@@ -124,9 +124,18 @@ void LinearNewton::step(double accuracy, const Stop* stop) {
     for (std::size_t i = 0; i < qp.size; ++i) gradient_[i] += length * along_[i];
     missing = residual();
   }
+  if (getenv("DBG")) fprintf(stderr, "sigma %g steps %lld missing %g acc %g values %g\n", sigma_, (long long)steps_, missing, accuracy, values_/state_.n_values);
+  if (missing > accuracy) {
+    state_.alpha = center_;
+    state_.recompute();
+    sigma_ /= growth_;
+    growth_ = std::sqrt(growth_);
+    return false;
+  }
   std::copy(point_.begin() + static_cast<std::ptrdiff_t>(dimension_), point_.end(),
             state_.multipliers.begin());
-  sigma_ *= sigma_growth;
+  sigma_ *= growth_;
+  return true;
 }
 
 }  // namespace dcsvm

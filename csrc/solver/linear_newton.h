@@ -22,12 +22,15 @@ class LinearNewton {
  public:
   explicit LinearNewton(LinearState& state);
 
-  // One proximal step from the state, to residuals of the gradient of at most `accuracy` where
-  // rounding allows. Alpha stays in the box; sums are kept up to the residual.
-  void step(double accuracy, const Stop* stop);
+  // One proximal step from the state, to residuals of the gradient of at most `accuracy`. Alpha
+  // stays in the box; sums are kept up to the residual. False: that took too many steps, the state
+  // stays, and the next step is shorter.
+  bool step(double accuracy, const Stop* stop);
 
   std::int64_t steps() const { return steps_; }  // of Newton's method
-  double values() const { return values_; }      // of rows that were touched, or as much work
+  // Work in values of rows that are touched: of all steps, and what one of Newton's usually is.
+  double values() const { return values_ + system_.values(); }
+  double usual_cost(double n_free) const { return system_.usual_cost(n_free) + 2 * state_.n_values; }
 
  private:
   void place();
@@ -37,7 +40,7 @@ class LinearNewton {
 
   LinearState& state_;
   LinearSystem system_;
-  double sigma_;
+  double sigma_, growth_;  // growth: factor from one step to the next
   std::size_t dimension_;
   std::vector<double> center_, gradient_, along_;  // of variables; `along_` of the direction
   std::vector<double> point_, residual_, direction_;  // w, and the multipliers of the sums

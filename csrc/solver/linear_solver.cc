@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -17,6 +19,8 @@ namespace {
 // Descent begins, with as much work as so many Newton steps take; a method then has its turn until
 // it has done so many times the work of the other.
 constexpr double first_newton_steps = 10, turn = 2;
+// A proximal step that leaves no more than this part of the violation is followed by another.
+constexpr double fast = 0.5;
 // Of the violation: what a Newton step may leave.
 constexpr double newton_accuracy = 0.01;
 // Of the tolerance: what the last one may leave.
@@ -60,10 +64,17 @@ class LinearSolver {
 
 SolveReport LinearSolver::run() {
   bool descends = true;
-  LinearSystem system(state_);
   const double n_free = usual_free * static_cast<double>(qp_.size);
-  double turn_ends = first_newton_steps * (system.cost(n_free) + 2 * state_.n_values);
+  double turn_ends = first_newton_steps * newton_.usual_cost(n_free);
+  double before = std::numeric_limits<double>::infinity();
   while (!measure() && may_go_on()) {
+    const double now = descends ? descent_.values() : newton_.values();
+    const bool is_fast = !descends && violation_ <= fast * before;
+    if (now >= turn_ends && !is_fast) {
+      descends = !descends;
+      turn_ends = turn * now;
+    }
+    before = violation_;
     if (descends) {
       do {
         descend();
@@ -72,11 +83,6 @@ SolveReport LinearSolver::run() {
       if (violation_ <= options_.tolerance) descent_.activate();
     } else {
       take_newton_step();
-    }
-    const double now = descends ? descent_.values() : newton_.values();
-    if (now >= turn_ends) {
-      descends = !descends;
-      turn_ends = turn * now;
       descent_.activate();
     }
   }
@@ -100,6 +106,7 @@ bool LinearSolver::measure() {
     state_.multipliers = now.multipliers;
   violation_ = now.violation;
   const bool is_optimal = violation_ <= options_.tolerance;
+  if (getenv("DBG")) fprintf(stderr, "measure %g obj %.10g passes %lld cd %g newton %g\n", violation_, now.objective, (long long)report_.outer_steps, descent_.values()/state_.n_values, newton_.values()/state_.n_values);
   if (is_optimal || now.objective < best_objective_) {
     best_ = state_.alpha;
     best_objective_ = now.objective;

@@ -13,7 +13,7 @@ constexpr std::size_t block = 32;            // of the matrix
 constexpr std::size_t rows_at_once = 128;    // whose outer products are added together
 constexpr double sparse_part = 0.1;          // of entries stored: below, they are added one by one
 constexpr double products_per_value = 8;     // multiplications that cost as much as a value of a row
-constexpr double usual_gradients = 30;       // iterations of conjugate gradients, to foresee costs
+constexpr double usual_gradients = 100;      // iterations of conjugate gradients, to foresee costs
 constexpr int most_gradients = 200;
 constexpr double gradients_accuracy = 1e-2;  // of the residual, relative
 constexpr double border = 1e-12;             // added to the diagonal of a sum, relative
@@ -27,11 +27,20 @@ LinearSystem::LinearSystem(const LinearState& state)
       stride_((size_ + block - 1) / block * block),
       is_free_(state.qp.size) {}
 
-double LinearSystem::cost(double n_free) const {
+double LinearSystem::cost_of_products(double n_rows) const {
   const double n = static_cast<double>(size_), stored = state_.rows.mean_stored();
-  if (!is_direct()) return usual_gradients * 2 * n_free * stored;
-  const double outer = stored < sparse_part * n ? stored * stored : n * n / products_per_value;
-  return 0.5 * n_free * outer + n * n * n / (6 * products_per_value);
+  const bool is_sparse = stored < sparse_part * n;
+  return 0.5 * n_rows * (is_sparse ? stored * stored : n * n / products_per_value);
+}
+
+double LinearSystem::cost_of_factor() const {
+  const double n = static_cast<double>(size_);
+  return n * n * n / (6 * products_per_value);
+}
+
+double LinearSystem::usual_cost(double n_free) const {
+  return is_direct() ? cost_of_products(n_free) + cost_of_factor()
+                     : usual_gradients * 2 * n_free * state_.rows.mean_stored();
 }
 
 void LinearSystem::set_free(const std::vector<std::uint8_t>& is_free) {
@@ -59,6 +68,7 @@ void LinearSystem::set_free(const std::vector<std::uint8_t>& is_free) {
 }
 
 void LinearSystem::add_outer_products(const std::vector<std::int32_t>& variables, double sign) {
+  values_ += cost_of_products(static_cast<double>(variables.size()));
   if (state_.rows.mean_stored() < sparse_part * static_cast<double>(size_)) {
     add_sparse(variables, sign);
   } else {
@@ -124,6 +134,7 @@ void LinearSystem::solve(double sigma, std::vector<double>& b) {
 void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
   double added = border;
   do {
+    values_ += cost_of_factor();
     cholesky_.reset(size_);
     for (std::size_t i = 0; i < size_; ++i) {
       for (std::size_t j = 0; j <= i; ++j) cholesky_.at(i, j) = sigma * matrix_[i * stride_ + j];
@@ -183,6 +194,7 @@ void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b) {
   const double wanted = gradients_accuracy * gradients_accuracy * size;
   for (int k = 0; k < most_gradients && size > wanted; ++k) {
     multiply(sigma, step, product);
+    values_ += 2 * static_cast<double>(free_.size()) * state_.rows.mean_stored();
     const double curvature = dot(step, product);
     if (!(curvature > 0)) break;
     const double length = size / curvature;

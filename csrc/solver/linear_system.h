@@ -22,11 +22,15 @@ class LinearSystem {
   // Solves in place; b has an entry for each of w and then of the sums.
   void solve(double sigma, std::vector<double>& b);
 
-  // Work of a solve with so many free variables, in values of rows that are touched.
-  double cost(double n_free) const;
+  // Work that a solve with so many free variables usually is, in values of rows that are touched.
+  double usual_cost(double n_free) const;
+  // Work of all solves so far.
+  double values() const { return values_; }
 
  private:
   bool is_direct() const { return size_ <= most_direct; }
+  double cost_of_products(double n_rows) const;
+  double cost_of_factor() const;
   void add_outer_products(const std::vector<std::int32_t>& variables, double sign);
   void add_sparse(const std::vector<std::int32_t>& variables, double sign);
   void add_dense(const std::vector<std::int32_t>& variables, double sign);
@@ -43,6 +47,7 @@ class LinearSystem {
   std::vector<std::int32_t> free_, free_rows_;
   std::vector<double> matrix_;  // X_F' X_F with the sums, the lower triangle; only where direct
   Cholesky cholesky_;
+  double values_ = 0;
 };
 
 }  // namespace dcsvm
