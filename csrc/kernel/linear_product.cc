@@ -5,6 +5,7 @@
 
 #include "kernel/kernel_cost.h"
 #include "kernel/linear_rows.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -27,7 +28,6 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
   const std::size_t dimension = from.dimension();
   const std::size_t at_once = std::clamp<std::size_t>(
       most_entries / std::max<std::size_t>(dimension, 1), 1, weights.n_columns);
-  const auto n = static_cast<std::int64_t>(targets.size);
   ProductCount count;
   std::vector<double> w(at_once * dimension);
   for (std::size_t begin = 0; begin < weights.n_columns; begin += at_once) {
@@ -38,13 +38,11 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
     const std::size_t end = std::min(begin + at_once, weights.n_columns);
     std::fill(w.begin(), w.end(), 0.0);
     add_rows(from, sources, by_row, begin, end, n_threads, w.data());
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (threads_pay( \
-        n_threads, targets.size * (end - begin)))
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto k = static_cast<std::size_t>(i);
+    const bool is_shared = threads_pay(n_threads, targets.size * (end - begin));
+    parallel_for({is_shared ? n_threads : 1, targets.size, rows_at_once}, [&](std::size_t k) {
       for (std::size_t c = begin; c < end; ++c)
         out[k * weights.n_columns + c] = to.dot(targets[k], w.data() + (c - begin) * dimension);
-    }
+    });
   }
   return count;
 }

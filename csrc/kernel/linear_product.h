@@ -6,8 +6,8 @@
 
 namespace dcsvm {
 
-// Whether a product takes this way. It does not depend on how many targets there are, so that the sums of a row
-// are the same bits with whatever other rows they are asked for.
+// Whether a product takes this way. It does not depend on how many targets there are, so that the
+// sums of a row are the same bits with whatever other rows they are asked for.
 bool is_linear_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                        const SourceWeights& weights);
 

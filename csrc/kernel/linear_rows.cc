@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/kernel_cost.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -26,6 +27,12 @@ void add_some(const LinearRows& rows, const RowList& list, const RowWeights& wei
         rows.add(list[k], weights.values[at], w + (column - begin) * rows.dimension());
     }
   }
+}
+
+// A value of a row takes about as long as a kernel value.
+int threads_for(const LinearRows& rows, std::size_t n_rows, int n_threads) {
+  const double values = static_cast<double>(n_rows) * rows.mean_stored();
+  return threads_pay(n_threads, static_cast<std::size_t>(values)) ? n_threads : 1;
 }
 
 }  // namespace
@@ -79,13 +86,10 @@ void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& wei
     return;
   }
   std::vector<double> parts(n_blocks * size);
-#pragma omp parallel for num_threads(n_threads) schedule(dynamic) if (threads_pay( \
-        n_threads, static_cast<std::size_t>(values)))
-  for (std::int64_t b = 0; b < static_cast<std::int64_t>(n_blocks); ++b) {
-    const auto block = static_cast<std::size_t>(b);
-    add_some(rows, list, weights, list.size * block / n_blocks, list.size * (block + 1) / n_blocks,
-             begin, end, parts.data() + block * size);
-  }
+  parallel_for({threads_for(rows, list.size, n_threads), n_blocks}, [&](std::size_t b) {
+    add_some(rows, list, weights, list.size * b / n_blocks, list.size * (b + 1) / n_blocks, begin,
+             end, parts.data() + b * size);
+  });
   for (std::size_t b = 0; b < n_blocks; ++b) {
     for (std::size_t j = 0; j < size; ++j) w[j] += parts[b * size + j];
   }
@@ -93,12 +97,8 @@ void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& wei
 
 void multiply_rows(const LinearRows& rows, const RowList& list, const double* w, int n_threads,
                    double* out) {
-  const auto n = static_cast<std::int64_t>(list.size);
-  const double values = static_cast<double>(list.size) * rows.mean_stored();
-#pragma omp parallel for num_threads(n_threads) schedule(static) if (threads_pay( \
-        n_threads, static_cast<std::size_t>(values)))
-  for (std::int64_t k = 0; k < n; ++k)
-    out[k] = rows.dot(list[static_cast<std::size_t>(k)], w);
+  parallel_for({threads_for(rows, list.size, n_threads), list.size, rows_at_once},
+               [&](std::size_t k) { out[k] = rows.dot(list[k], w); });
 }
 
 }  // namespace dcsvm

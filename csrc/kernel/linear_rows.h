@@ -24,9 +24,9 @@ class LinearRows {
   double mean_stored() const;
   // Values of a row, by which work is counted.
   std::size_t stored(std::size_t row) const {
-    return points_.is_dense() ? points_.n_features + points_.n_codes
-                              : static_cast<std::size_t>(points_.indptr[row + 1] -
-                                                         points_.indptr[row]);
+    return points_.is_dense()
+               ? points_.n_features + points_.n_codes
+               : static_cast<std::size_t>(points_.indptr[row + 1] - points_.indptr[row]);
   }
 
   // Calls visit(entry, value) for the entries of x that are stored.

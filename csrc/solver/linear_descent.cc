@@ -76,8 +76,7 @@ double LinearDescent::pass(std::int64_t most_steps) {
   }
   active_.resize(kept);
   steps_ += done;
-  for (std::size_t at = 0; at < s.sums.size(); ++at)
-    s.multipliers[at] += penalty * s.excess[at];
+  for (std::size_t at = 0; at < s.sums.size(); ++at) s.multipliers[at] += penalty * s.excess[at];
   // nothing violated: no other variable may be shrunk by it
   high_ = high > 0 ? high : std::numeric_limits<double>::infinity();
   low_ = low < 0 ? low : -std::numeric_limits<double>::infinity();

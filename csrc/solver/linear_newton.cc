@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 namespace dcsvm {
 
@@ -31,8 +29,7 @@ LinearNewton::LinearNewton(LinearState& state)
 void LinearNewton::place() {
   const BoxQp& qp = state_.qp;
   for (std::size_t i = 0; i < qp.size; ++i)
-    state_.alpha[i] =
-        std::clamp(center_[i] - sigma_ * gradient_[i], qp.lower[i], qp.upper[i]);
+    state_.alpha[i] = std::clamp(center_[i] - sigma_ * gradient_[i], qp.lower[i], qp.upper[i]);
 }
 
 // What is missing in w = X' alpha(w, b) and in the sums, into `residual_`; and how much of a
@@ -124,7 +121,6 @@ bool LinearNewton::step(double accuracy, const Stop* stop) {
     for (std::size_t i = 0; i < qp.size; ++i) gradient_[i] += length * along_[i];
     missing = residual();
   }
-  if (getenv("DBG")) fprintf(stderr, "sigma %g steps %lld missing %g acc %g values %g\n", sigma_, (long long)steps_, missing, accuracy, values_/state_.n_values);
   if (missing > accuracy) {
     state_.alpha = center_;
     state_.recompute();

@@ -30,7 +30,9 @@ class LinearNewton {
   std::int64_t steps() const { return steps_; }  // of Newton's method
   // Work in values of rows that are touched: of all steps, and what one of Newton's usually is.
   double values() const { return values_ + system_.values(); }
-  double usual_cost(double n_free) const { return system_.usual_cost(n_free) + 2 * state_.n_values; }
+  double usual_cost(double n_free) const {
+    return system_.usual_cost(n_free) + 2 * state_.n_values;
+  }
 
  private:
   void place();
@@ -42,7 +44,7 @@ class LinearNewton {
   LinearSystem system_;
   double sigma_, growth_;  // growth: factor from one step to the next
   std::size_t dimension_;
-  std::vector<double> center_, gradient_, along_;  // of variables; `along_` of the direction
+  std::vector<double> center_, gradient_, along_;     // of variables; `along_` of the direction
   std::vector<double> point_, residual_, direction_;  // w, and the multipliers of the sums
   std::int64_t steps_ = 0;
   double values_ = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -106,7 +104,6 @@ bool LinearSolver::measure() {
     state_.multipliers = now.multipliers;
   violation_ = now.violation;
   const bool is_optimal = violation_ <= options_.tolerance;
-  if (getenv("DBG")) fprintf(stderr, "measure %g obj %.10g passes %lld cd %g newton %g\n", violation_, now.objective, (long long)report_.outer_steps, descent_.values()/state_.n_values, newton_.values()/state_.n_values);
   if (is_optimal || now.objective < best_objective_) {
     best_ = state_.alpha;
     best_objective_ = now.objective;

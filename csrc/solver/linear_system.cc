@@ -4,16 +4,18 @@
 #include <cmath>
 
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t block = 32;            // of the matrix
-constexpr std::size_t rows_at_once = 128;    // whose outer products are added together
-constexpr double sparse_part = 0.1;          // of entries stored: below, they are added one by one
-constexpr double products_per_value = 8;     // multiplications that cost as much as a value of a row
-constexpr double usual_gradients = 100;      // iterations of conjugate gradients, to foresee costs
+constexpr std::size_t block = 32;              // of the matrix
+constexpr std::size_t products_at_once = 128;  // rows whose outer products are added together
+constexpr std::size_t fewest_blocks = 4;       // a side, from which on threads share them
+constexpr double sparse_part = 0.1;       // of entries stored: below, they are added one by one
+constexpr double products_per_value = 8;  // multiplications that cost as much as a value of a row
+constexpr double usual_gradients = 100;   // iterations of conjugate gradients, to foresee costs
 constexpr int most_gradients = 200;
 constexpr double gradients_accuracy = 1e-2;  // of the residual, relative
 constexpr double border = 1e-12;             // added to the diagonal of a sum, relative
@@ -96,10 +98,10 @@ void LinearSystem::add_sparse(const std::vector<std::int32_t>& variables, double
 
 // By blocks of the matrix and of rows, each block by one thread.
 void LinearSystem::add_dense(const std::vector<std::int32_t>& variables, double sign) {
-  const auto n_blocks = static_cast<std::int64_t>(stride_ / block);
-  std::vector<double> left(stride_ * rows_at_once), right(stride_ * rows_at_once);
-  for (std::size_t first = 0; first < variables.size(); first += rows_at_once) {
-    const std::size_t depth = std::min(rows_at_once, variables.size() - first);
+  const std::size_t n_blocks = stride_ / block;
+  std::vector<double> left(stride_ * products_at_once), right(stride_ * products_at_once);
+  for (std::size_t first = 0; first < variables.size(); first += products_at_once) {
+    const std::size_t depth = std::min(products_at_once, variables.size() - first);
     std::fill(left.begin(), left.end(), 0.0);
     std::fill(right.begin(), right.end(), 0.0);
     for (std::size_t k = 0; k < depth; ++k) {
@@ -112,14 +114,13 @@ void LinearSystem::add_dense(const std::vector<std::int32_t>& variables, double 
       if (state_.qp.sum_at(variable) >= 0)
         place(dimension_ + static_cast<std::size_t>(state_.qp.sum_at(variable)), 1.0);
     }
-#pragma omp parallel for num_threads(state_.n_threads) schedule(dynamic) if ( \
-        state_.n_threads > 1 && n_blocks > 2)
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      const std::size_t i = static_cast<std::size_t>(n_blocks - 1 - b) * block;
+    const int threads = n_blocks > fewest_blocks ? state_.n_threads : 1;
+    parallel_for({threads, n_blocks}, [&](std::size_t b) {
+      const std::size_t i = (n_blocks - 1 - b) * block;  // long rows of blocks first
       for (std::size_t j = 0; j <= i; j += block)
         isa().subtract_product(left.data() + i * depth, right.data() + j * depth, depth, block,
                                block, matrix_.data() + i * stride_ + j, stride_);
-    }
+    });
   }
 }
 
