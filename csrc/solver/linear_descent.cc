@@ -51,7 +51,7 @@ double LinearDescent::pass(std::int64_t most_steps) {
     const auto row = static_cast<std::size_t>(s.row[i]);
     const int sum = s.qp.sum_at(i);
     double g = s.rows.dot(row, s.w.data()) - s.qp.linear[i], curvature = s.diagonal[i];
-    values_ += static_cast<double>(s.rows.stored(row));
+    values_ += 1 + static_cast<double>(s.rows.stored(row));
     if (sum >= 0) {
       const auto at = static_cast<std::size_t>(sum);
       g += s.multipliers[at] + penalty * s.excess[at];

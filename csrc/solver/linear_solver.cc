@@ -26,6 +26,10 @@ constexpr double final_accuracy = 0.05;
 // Free variables foreseen for a Newton step, of all.
 constexpr double usual_free = 0.1;
 
+// So often in a row neither violation nor objective got better: rounding allows no more.
+constexpr int most_stalls = 12;
+constexpr double better_violation = 0.99, better_objective = 1e-13;  // factor; relative
+
 class LinearSolver {
  public:
   LinearSolver(const Points& points, const BoxQp& qp, const Iterate& iterate,
@@ -44,6 +48,7 @@ class LinearSolver {
   bool measure();
   void descend();
   void take_newton_step();
+  bool is_stuck();
   bool may_go_on();
   void write();
 
@@ -58,6 +63,11 @@ class LinearSolver {
   std::vector<double> best_;
   double best_objective_ = std::numeric_limits<double>::infinity();
   double violation_ = std::numeric_limits<double>::infinity();  // of the state
+  double objective_ = 0;
+  // the least of the turns so far, and how many since
+  double least_violation_ = std::numeric_limits<double>::infinity();
+  double least_objective_ = std::numeric_limits<double>::infinity();
+  int n_stalls_ = 0;
 };
 
 SolveReport LinearSolver::run() {
@@ -65,7 +75,7 @@ SolveReport LinearSolver::run() {
   const double n_free = usual_free * static_cast<double>(qp_.size);
   double turn_ends = first_newton_steps * newton_.usual_cost(n_free);
   double before = std::numeric_limits<double>::infinity();
-  while (!measure() && may_go_on()) {
+  while (!measure() && !is_stuck() && may_go_on()) {
     const double now = descends ? descent_.values() : newton_.values();
     const bool is_fast = !descends && violation_ <= fast * before;
     if (now >= turn_ends && !is_fast) {
@@ -104,6 +114,7 @@ bool LinearSolver::measure() {
     state_.multipliers = now.multipliers;
   violation_ = now.violation;
   const bool is_optimal = violation_ <= options_.tolerance;
+  objective_ = now.objective;
   if (is_optimal || now.objective < best_objective_) {
     best_ = state_.alpha;
     best_objective_ = now.objective;
@@ -127,6 +138,15 @@ void LinearSolver::take_newton_step() {
                options_.stop);
   report_.iterations = descent_.steps() + newton_.steps();
   ++report_.outer_steps;
+}
+
+bool LinearSolver::is_stuck() {
+  const bool is_better = violation_ < better_violation * least_violation_ ||
+                         objective_ < least_objective_ - better_objective * std::fabs(objective_);
+  n_stalls_ = is_better ? 0 : n_stalls_ + 1;
+  least_violation_ = std::min(least_violation_, violation_);
+  least_objective_ = std::min(least_objective_, objective_);
+  return n_stalls_ >= most_stalls;
 }
 
 bool LinearSolver::may_go_on() {

@@ -133,8 +133,8 @@ void LinearSystem::solve(double sigma, std::vector<double>& b) {
 }
 
 void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
-  double added = border;
-  do {
+  // more where rounding made it indefinite
+  for (double added = border; added < 1; added *= 100) {
     values_ += cost_of_factor();
     cholesky_.reset(size_);
     for (std::size_t i = 0; i < size_; ++i) {
@@ -147,9 +147,11 @@ void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
       }
       cholesky_.at(i, i) += added * own;
     }
-    added *= 100;  // rounding made it indefinite
-  } while (!cholesky_.factor(state_.n_threads));
-  cholesky_.solve(b.data());
+    if (!cholesky_.factor(state_.n_threads)) continue;
+    cholesky_.solve(b.data());
+    return;
+  }
+  std::fill(b.begin(), b.end(), 0.0);
 }
 
 // out = (I + sigma X_F' X_F) x with the sums

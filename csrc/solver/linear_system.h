@@ -19,7 +19,8 @@ class LinearSystem {
 
   // Says which variables are free, one entry each.
   void set_free(const std::vector<std::uint8_t>& is_free);
-  // Solves in place; b has an entry for each of w and then of the sums.
+  // Solves in place; b has an entry for each of w and then of the sums. Zero where rounding leaves
+  // no solution.
   void solve(double sigma, std::vector<double>& b);
 
   // Work that a solve with so many free variables usually is, in values of rows that are touched.
