@@ -110,10 +110,9 @@ class LevelSolver {
         published = n_wanted_;
         write(problem);
       };
-      reports_[c] =
-          setup_.kernel.type == KernelType::linear
-              ? solve_linear(rows.points(), problem.qp(), problem.iterate(), options)
-              : solve(setup_, rows.points(), problem.qp(), problem.iterate(), options);
+      reports_[c] = setup_.kernel.type == KernelType::linear
+                        ? solve_linear(rows.points(), problem.qp(), problem.iterate(), options)
+                        : solve(setup_, rows.points(), problem.qp(), problem.iterate(), options);
       write(problem);
       tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
     } catch (...) {
