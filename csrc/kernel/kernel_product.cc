@@ -6,6 +6,7 @@
 
 #include "kernel/kernel_cost.h"
 #include "kernel/kernel_tile.h"
+#include "kernel/linear_product.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
 
@@ -230,6 +231,8 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
                             Precision precision, const Reach& reach, int n_threads, double* out,
                             const Stop* stop) {
+  if (is_linear_product(setup, targets, sources, weights))
+    return linear_product(targets, sources, weights, n_threads, out, stop);
   return precision == Precision::single_tiles
              ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
              : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);

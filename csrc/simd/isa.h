@@ -108,6 +108,9 @@ struct Isa {
   // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
                            std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
+  // <x, w>, and w += weight x, of a dense row of n features
+  double (*dot)(const float* x, const double* w, std::size_t n);
+  void (*add_multiple)(const float* x, double weight, std::size_t n, double* w);
 };
 
 const Isa& isa();

@@ -43,6 +43,36 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
+// <x, w>; four sums hide the latency of additions.
+static double dot(const float* x, const double* w, std::size_t n) {
+  constexpr std::size_t step = 4 * width<double>;
+  DoubleVector sum[4] = {};
+  std::size_t j = 0;
+  for (; j + step <= n; j += step) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < 4; ++v) {
+      const std::size_t at = j + v * width<double>;
+      sum[v] += load_lanes<double>(x + at) * load<DoubleVector>(w + at);
+    }
+  }
+  for (; j + width<double> <= n; j += width<double>)
+    sum[0] += load_lanes<double>(x + j) * load<DoubleVector>(w + j);
+  const DoubleVector all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  double total = 0;
+  for (std::size_t v = 0; v < width<double>; ++v) total += all[v];
+  for (; j < n; ++j) total += static_cast<double>(x[j]) * w[j];
+  return total;
+}
+
+// w += weight x
+static void add_multiple(const float* x, double weight, std::size_t n, double* w) {
+  const DoubleVector factor = broadcast<DoubleVector>(weight);
+  std::size_t j = 0;
+  for (; j + width<double> <= n; j += width<double>)
+    store(w + j, load<DoubleVector>(w + j) + factor * load_lanes<double>(x + j));
+  for (; j < n; ++j) w[j] += weight * static_cast<double>(x[j]);
+}
+
 // C -= A B'. Rows of A are `depth` long and contiguous; B' is stored depth x columns. `rows` and
 // `columns` are multiples of the tile.
 static void subtract_product(const double* a, const double* b_transposed, std::size_t depth,

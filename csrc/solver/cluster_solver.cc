@@ -8,6 +8,7 @@
 #include "kernel/kernel_cost.h"
 #include "kernel/row_panels.h"
 #include "kernel/varying_rows.h"
+#include "solver/linear_solver.h"
 #include "solver/sub_problem.h"
 #include "threads/parallel.h"
 
@@ -109,7 +110,9 @@ class LevelSolver {
         published = n_wanted_;
         write(problem);
       };
-      reports_[c] = solve(setup_, rows.points(), problem.qp(), problem.iterate(), options);
+      reports_[c] = setup_.kernel.type == KernelType::linear
+                        ? solve_linear(rows.points(), problem.qp(), problem.iterate(), options)
+                        : solve(setup_, rows.points(), problem.qp(), problem.iterate(), options);
       write(problem);
       tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
     } catch (...) {

@@ -163,13 +163,22 @@ def _memory_of(
     )
 
 
+def _levels_asked(options: TrainOptions) -> int | None:
+    """None: those that pay. Of a linear kernel none do, since its solver needs no kernel values;
+    there are some where early prediction asks for them."""
+    is_early = options.early or options.early_level is not None
+    if options.levels is None and options.kernel == "linear" and not is_early:
+        return 0
+    return options.levels if options.has_levels else 0
+
+
 def _plan_of(
     options: TrainOptions, formulation: Formulation, n_rows: int, *, expensive_rows: bool = False
 ) -> Plan:
     largest = int(np.diff(formulation.start).max())
     plan = make_plan(
         min(largest, n_rows),
-        options.levels if options.has_levels else 0,
+        _levels_asked(options),
         options.branching,
         options.early_level,
         expensive_rows=expensive_rows,

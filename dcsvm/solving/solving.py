@@ -247,7 +247,7 @@ class Solving:
             n_rows=self.data.rows.n_samples,
             n_problems=self.formulation.n_problems,
             is_convex=self.data.kernel.is_positive_semidefinite,
-            every_row=self.options.certify,
+            every_row=self.options.certify or self.data.kernel.name == "linear",
             neglected=self.state.neglected,
             between=self.locality.between,
             tolerance=tolerance,

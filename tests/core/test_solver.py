@@ -67,7 +67,10 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
 
 
 def core_kernel(X, kernel, form=None):
-    """The float32 kernel values that the core computes with, in float64."""
+    """The kernel values that the core computes with, in float64: float32 ones, but of the linear
+    kernel products of float64 vectors."""
+    if kernel[0] == "linear":
+        return kernel_values(kernel, X, X)
     points = points_of(X, form or "product")
     return _core.kernel_matrix(
         setup_of(kernel, points, form), points, None, points, None, 1

@@ -1,0 +1,104 @@
+#include "kernel/linear_rows.h"
+
+#include <algorithm>
+
+#include "kernel/kernel_cost.h"
+#include "threads/parallel.h"
+
+namespace dcsvm {
+
+namespace {
+
+// A block of rows has so many values for each entry of w: adding up the blocks is then a small part
+// of the work. More blocks than these help no number of threads that sums of rows can feed.
+constexpr double values_per_entry = 8;
+constexpr std::size_t most_blocks = 32;
+
+void add_some(const LinearRows& rows, const RowList& list, const RowWeights& weights,
+              std::size_t first, std::size_t last, std::size_t begin, std::size_t end, double* w) {
+  for (std::size_t k = first; k < last; ++k) {
+    if (!weights.indptr) {
+      if (weights.values[k] != 0.0) rows.add(list[k], weights.values[k], w);
+      continue;
+    }
+    for (auto at = weights.indptr[k]; at < weights.indptr[k + 1]; ++at) {
+      const auto column = static_cast<std::size_t>(weights.columns[at]);
+      if (column >= begin && column < end)
+        rows.add(list[k], weights.values[at], w + (column - begin) * rows.dimension());
+    }
+  }
+}
+
+// A value of a row takes about as long as a kernel value.
+int threads_for(const LinearRows& rows, std::size_t n_rows, int n_threads) {
+  const double values = static_cast<double>(n_rows) * rows.mean_stored();
+  return threads_pay(n_threads, static_cast<std::size_t>(values)) ? n_threads : 1;
+}
+
+}  // namespace
+
+LinearRows::LinearRows(const Points& points) : points_(points), dimension_(points.n_features) {
+  std::vector<std::size_t> n_values(points.n_codes);
+  for (std::size_t i = 0; i < points.n_samples; ++i) {
+    for (std::size_t k = 0; k < points.n_codes; ++k) {
+      const std::size_t code = points.codes[i * points.n_codes + k];
+      if (code != no_code) n_values[k] = std::max(n_values[k], code + 1);
+    }
+  }
+  for (const std::size_t n : n_values) {
+    first_of_code_.push_back(dimension_);
+    dimension_ += n;
+  }
+}
+
+double LinearRows::mean_stored() const {
+  const double n = static_cast<double>(std::max<std::size_t>(points_.n_samples, 1));
+  const double all = points_.is_dense()
+                         ? n * static_cast<double>(points_.n_features + points_.n_codes)
+                         : static_cast<double>(points_.indptr[points_.n_samples]);
+  return std::max(all / n, 1.0);
+}
+
+void LinearRows::prefetch(std::size_t row) const {
+  constexpr std::size_t line = 64, most_lines = 8;
+  const auto fetch = [](const void* begin, std::size_t n_bytes) {
+    const auto* at = static_cast<const char*>(begin);
+    for (std::size_t k = 0; k <= n_bytes / line && k < most_lines; ++k)
+      __builtin_prefetch(at + k * line);
+  };
+  if (points_.is_dense()) {
+    fetch(points_.dense + row * points_.n_features, points_.n_features * sizeof(float));
+  } else {
+    fetch(points_.indices + points_.indptr[row], stored(row) * sizeof(std::int32_t));
+    fetch(points_.values + points_.indptr[row], stored(row) * sizeof(float));
+  }
+}
+
+void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& weights,
+              std::size_t begin, std::size_t end, int n_threads, double* w) {
+  const std::size_t size = (end - begin) * rows.dimension();
+  const double values = static_cast<double>(list.size) * rows.mean_stored();
+  const auto wanted =
+      static_cast<std::size_t>(values / (values_per_entry * static_cast<double>(size + 1)));
+  const std::size_t n_blocks = std::clamp<std::size_t>(wanted, 1, most_blocks);
+  if (n_blocks == 1) {
+    add_some(rows, list, weights, 0, list.size, begin, end, w);
+    return;
+  }
+  std::vector<double> parts(n_blocks * size);
+  parallel_for({threads_for(rows, list.size, n_threads), n_blocks}, [&](std::size_t b) {
+    add_some(rows, list, weights, list.size * b / n_blocks, list.size * (b + 1) / n_blocks, begin,
+             end, parts.data() + b * size);
+  });
+  for (std::size_t b = 0; b < n_blocks; ++b) {
+    for (std::size_t j = 0; j < size; ++j) w[j] += parts[b * size + j];
+  }
+}
+
+void multiply_rows(const LinearRows& rows, const RowList& list, const double* w, int n_threads,
+                   double* out) {
+  parallel_for({threads_for(rows, list.size, n_threads), list.size, rows_at_once},
+               [&](std::size_t k) { out[k] = rows.dot(list[k], w); });
+}
+
+}  // namespace dcsvm

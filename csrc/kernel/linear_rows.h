@@ -1,0 +1,117 @@
+// Rows as vectors x of float64 arithmetic: all that the linear kernel <x, z> needs.
+//
+// Sums over rows, X' weights, turn n |S| kernel values into X (X' weights), 2 n d operations. They
+// are taken in fixed blocks of rows, added in order, so no bit depends on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rows/codes.h"
+#include "rows/points.h"
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+class LinearRows {
+ public:
+  explicit LinearRows(const Points& points);
+
+  // Entries of x: the features, then those of each code, of which one is 1.
+  std::size_t dimension() const { return dimension_; }
+  // Values a row has in the mean, at least 1.
+  double mean_stored() const;
+  // Values of a row, by which work is counted.
+  std::size_t stored(std::size_t row) const {
+    return points_.is_dense()
+               ? points_.n_features + points_.n_codes
+               : static_cast<std::size_t>(points_.indptr[row + 1] - points_.indptr[row]);
+  }
+
+  // Calls visit(entry, value) for the entries of x that are stored.
+  template <class Visit>
+  void for_each(std::size_t row, const Visit& visit) const {
+    if (!points_.is_dense()) {
+      for (auto k = points_.indptr[row]; k < points_.indptr[row + 1]; ++k)
+        visit(static_cast<std::size_t>(points_.indices[k]), static_cast<double>(points_.values[k]));
+      return;
+    }
+    const float* x = points_.dense + row * points_.n_features;
+    for (std::size_t j = 0; j < points_.n_features; ++j) visit(j, static_cast<double>(x[j]));
+    for_each_code(row, [&](std::size_t entry) { visit(entry, 1.0); });
+  }
+
+  double dot(std::size_t row, const double* w) const {
+    if (!points_.is_dense()) return sparse_dot(row, w);
+    double sum = isa().dot(points_.dense + row * points_.n_features, w, points_.n_features);
+    for_each_code(row, [&](std::size_t entry) { sum += w[entry]; });
+    return sum;
+  }
+
+  // w += weight x
+  void add(std::size_t row, double weight, double* w) const {
+    if (!points_.is_dense()) {
+      for (auto k = points_.indptr[row]; k < points_.indptr[row + 1]; ++k)
+        w[points_.indices[k]] += weight * static_cast<double>(points_.values[k]);
+      return;
+    }
+    isa().add_multiple(points_.dense + row * points_.n_features, weight, points_.n_features, w);
+    for_each_code(row, [&](std::size_t entry) { w[entry] += weight; });
+  }
+
+  double squared_norm(std::size_t row) const {
+    double sum = 0;
+    for_each(row, [&](std::size_t, double value) { sum += value * value; });
+    return sum;
+  }
+
+  const Points& points() const { return points_; }
+  // Starts to fetch a row from memory.
+  void prefetch(std::size_t row) const;
+
+ private:
+  template <class Visit>
+  void for_each_code(std::size_t row, const Visit& visit) const {
+    for (std::size_t k = 0; k < points_.n_codes; ++k) {
+      const std::uint8_t code = points_.codes[row * points_.n_codes + k];
+      if (code != no_code) visit(first_of_code_[k] + code);
+    }
+  }
+
+  // Two sums hide the latency of additions.
+  double sparse_dot(std::size_t row, const double* w) const {
+    double even = 0, odd = 0;
+    auto k = points_.indptr[row];
+    const auto end = points_.indptr[row + 1];
+    for (; k + 1 < end; k += 2) {
+      even += static_cast<double>(points_.values[k]) * w[points_.indices[k]];
+      odd += static_cast<double>(points_.values[k + 1]) * w[points_.indices[k + 1]];
+    }
+    if (k < end) even += static_cast<double>(points_.values[k]) * w[points_.indices[k]];
+    return even + odd;
+  }
+
+  const Points& points_;
+  std::size_t dimension_;
+  std::vector<std::size_t> first_of_code_;
+};
+
+// Columns of w that belong to a list of rows: weight k of row k is added to column columns[k].
+struct RowWeights {
+  std::size_t n_columns = 1;
+  const std::int64_t* indptr = nullptr;  // null: exactly one weight per row, in column 0
+  const std::int32_t* columns = nullptr;
+  const double* values = nullptr;
+};
+
+// w[column * dimension + entry] += X' weights, for the columns from `begin` to before `end`, which
+// are columns 0 and on of w.
+void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& weights,
+              std::size_t begin, std::size_t end, int n_threads, double* w);
+
+// out[k] = x_k w for the rows of a list.
+void multiply_rows(const LinearRows& rows, const RowList& list, const double* w, int n_threads,
+                   double* out);
+
+}  // namespace dcsvm

@@ -1,0 +1,54 @@
+// The Newton system of linear_newton.h: (I + sigma X_F' X_F) x = b, bordered by the sums.
+//
+// Few dimensions: by a Cholesky factor, of X_F' X_F that is kept and brought up to date by the rows
+// that came and went. Many: by conjugate gradients with a diagonal preconditioner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "solver/cholesky.h"
+#include "solver/linear_state.h"
+
+namespace dcsvm {
+
+class LinearSystem {
+ public:
+  explicit LinearSystem(const LinearState& state);
+
+  // Says which variables are free, one entry each.
+  void set_free(const std::vector<std::uint8_t>& is_free);
+  // Solves in place; b has an entry for each of w and then of the sums. Zero where rounding leaves
+  // no solution.
+  void solve(double sigma, std::vector<double>& b);
+
+  // Work that a solve with so many free variables usually is, in values of rows that are touched.
+  double usual_cost(double n_free) const;
+  // Work of all solves so far.
+  double values() const { return values_; }
+
+ private:
+  bool is_direct() const { return size_ <= most_direct; }
+  double cost_of_products(double n_rows) const;
+  double cost_of_factor() const;
+  void add_outer_products(const std::vector<std::int32_t>& variables, double sign);
+  void add_sparse(const std::vector<std::int32_t>& variables, double sign);
+  void add_dense(const std::vector<std::int32_t>& variables, double sign);
+  void solve_by_factor(double sigma, std::vector<double>& b);
+  void solve_by_gradients(double sigma, std::vector<double>& b);
+  void multiply(double sigma, const std::vector<double>& x, std::vector<double>& out);
+
+  // A matrix takes 8 MB, as much as the one of a working set.
+  static constexpr std::size_t most_direct = 1024;
+
+  const LinearState& state_;
+  std::size_t dimension_, size_, stride_;
+  std::vector<std::uint8_t> is_free_;
+  std::vector<std::int32_t> free_, free_rows_;
+  std::vector<double> matrix_;  // X_F' X_F with the sums, the lower triangle; only where direct
+  Cholesky cholesky_;
+  double values_ = 0;
+};
+
+}  // namespace dcsvm
