@@ -198,13 +198,13 @@ class Solving:
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
-        for attempt in range(LARGEST_REFINEMENTS):
+        for _ in range(LARGEST_REFINEMENTS):
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = self.attainable(folds, tolerance)
             if state.checked is None:
                 wanted = SOLVER_TOLERANCE * tolerance
                 self.solve(members, self.units.sizes(members), wanted, attainable)
-            certificates |= self.verify(folds, tolerance, attempt)
+            certificates |= self.verify(folds, tolerance)
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0:
                 break
@@ -236,9 +236,9 @@ class Solving:
             return certificate.violation <= self.options.tolerance
         return certificate.relative_gap <= self.options.gap
 
-    def verify(self, folds: list[int], tolerance: float, attempt: int) -> dict[int, Certificate]:
-        """The certificates of some folds, solved to a tolerance; every attempt draws other random
-        rows."""
+    def verify(self, folds: list[int], tolerance: float) -> dict[int, Certificate]:
+        """The certificates of some folds, solved to a tolerance; every solve has other random
+        rows checked."""
         start = time.perf_counter()
         if self.state.checked is None:
             self.state.checked = Checked.nothing(self.problem.size)
@@ -251,7 +251,7 @@ class Solving:
             neglected=self.state.neglected,
             between=self.locality.between,
             tolerance=tolerance,
-            seed=self.options.seed + attempt,
+            seed=self.options.seed + self.report.counts["outer_steps"],
         )
         try:
             found = iter(
