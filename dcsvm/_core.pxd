@@ -34,6 +34,7 @@ cdef extern from "rows/points.h" namespace "dcsvm" nogil:
         const float* dense
         size_t n_codes
         const uint8_t* codes
+        const double* other_squares
         const int64_t* indptr
         const int32_t* indices
         const float* values
@@ -77,6 +78,8 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         double cost() const
 
     CodedColumns find_codes(const CPoints&, int) except +
+    void c_find_fitting "dcsvm::find_fitting"(
+        const CPoints&, const CodedColumns&, int, uint8_t*, double*) except +
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*, uint8_t*) except +
 
 
@@ -87,6 +90,7 @@ cdef extern from "simd/byte_dots.h" namespace "dcsvm" nogil:
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)
+    void c_find_bytes "dcsvm::find_bytes"(const CPoints&, int, uint8_t*) except +
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
@@ -109,6 +113,7 @@ cdef extern from "rows/locality.h" namespace "dcsvm" nogil:
         vector[int64_t] start
 
     Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, size_t, int) except +
+    vector[int32_t] c_neighbour_order "dcsvm::neighbour_order"(const CPoints&, int) except +
 
 
 cdef extern from "rows/reach.h" namespace "dcsvm" nogil:

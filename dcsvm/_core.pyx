@@ -108,7 +108,10 @@ cdef class Points:
     Keeps the arrays alive."""
 
     cdef CPoints points
-    cdef object arrays, half_norms, byte_arrays, columns
+    cdef CodedColumns coded_columns
+    cdef size_t n_columns  # features, codes included
+    cdef object arrays, half_norms, byte_arrays, columns, other_squares
+    cdef object coding  # the same object where rows have the same codes
 
     def __init__(self, rows, int threads):
         check_threads(threads)
@@ -119,7 +122,7 @@ cdef class Points:
         cdef const int32_t[::1] columns
         cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
         self.points.n_samples = rows.n_samples
-        self.points.n_features = rows.n_features
+        self.points.n_features = self.n_columns = rows.n_features
         if rows.dense is not None:
             dense = rows.dense
             if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
@@ -167,11 +170,9 @@ cdef class Points:
         """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
         rows then costs less than 1/worth of the operations; or small integers into bytes where
         that costs less still. The copy may take `memory_bytes`. Both sides of a tile must be these
-        points. Returns the bytes of the copy, 0 where there is none."""
+        points, or others that were encoded as them. Returns the bytes of the copy, 0 where there
+        is none."""
         cdef CodedColumns columns
-        cdef float[:, ::1] numeric
-        cdef uint8_t[:, ::1] codes
-        cdef double[::1] half_norms = self.half_norms
         if self.points.dense == NULL or self.points.n_samples == 0:
             return 0
         with nogil:
@@ -186,18 +187,52 @@ cdef class Points:
         if (columns.cost() * worth > 2.0 * self.points.n_features or columns.codes.size() == 0
                 or size > memory_bytes):
             return 0
+        self.coded_columns, self.coding = columns, object()
+        self.encode_columns(threads)
+        return size
+
+    def encode_as(self, Points other, int threads):
+        """Encode dense rows as `other` was, by its codes or as bytes, in place. Returns bool (n,):
+        which rows are the same then; no others must be used. None where other is not encoded."""
+        if other.coding is None and other.points.bytes == NULL:
+            return None
+        if self.points.n_features != other.n_columns or self.points.dense == NULL:
+            raise ValueError("rows are not of the same columns")
+        fitting = np.empty(self.points.n_samples, dtype=np.uint8)
+        cdef uint8_t[::1] fits = fitting
+        cdef double[::1] squares
+        if self.points.n_samples == 0:
+            return fitting.astype(bool)
+        if other.points.bytes != NULL:
+            with nogil:
+                c_find_bytes(self.points, threads, &fits[0])
+            self.encode_bytes(threads)
+        else:
+            squares = np.empty(self.points.n_samples)
+            with nogil:
+                c_find_fitting(self.points, other.coded_columns, threads, &fits[0], &squares[0])
+            self.coded_columns, self.coding = other.coded_columns, other.coding
+            self.encode_columns(threads)
+            self.points.other_squares = &squares[0]
+            self.other_squares = squares
+        return fitting.view(bool)
+
+    cdef encode_columns(self, int threads):
+        """Replace the rows by their numeric columns and codes."""
+        cdef float[:, ::1] numeric
+        cdef uint8_t[:, ::1] codes
+        cdef size_t n_numeric = self.coded_columns.numeric.size()
         # a column even where there is none, for an address
-        rows = np.empty((self.points.n_samples, max(columns.numeric.size(), 1)), dtype=np.float32)
-        row_codes = np.empty((self.points.n_samples, columns.codes.size()), dtype=np.uint8)
+        rows = np.empty((self.points.n_samples, max(n_numeric, 1)), dtype=np.float32)
+        row_codes = np.empty((self.points.n_samples, self.coded_columns.codes.size()), dtype=np.uint8)
         numeric, codes = rows, row_codes
         with nogil:
-            c_encode(self.points, columns, threads, &numeric[0, 0], &codes[0, 0])
+            c_encode(self.points, self.coded_columns, threads, &numeric[0, 0], &codes[0, 0])
         self.points.dense = &numeric[0, 0]
-        self.points.n_features = columns.numeric.size()
-        self.points.n_codes = columns.codes.size()
+        self.points.n_features = n_numeric
+        self.points.n_codes = self.coded_columns.codes.size()
         self.points.codes = &codes[0, 0]
         self.arrays = rows, row_codes
-        return size
 
     @property
     def has_bytes(self):
@@ -305,8 +340,8 @@ def check_sides(Setup setup, Points a, Points b, int threads):
                 raise ValueError("rows are not encoded as bytes")
         elif not (has_csr(points) if setup.setup.form == Form.sparse else has_dense(points)):
             raise ValueError(f"rows do not have the form {setup.form}")
-    if a.points.n_codes != b.points.n_codes or (a.points.n_codes and a is not b):
-        raise ValueError("coded rows meet only themselves")
+    if a.coding is not b.coding:
+        raise ValueError("coded rows meet only rows of the same codes")
     if a.points.n_features != b.points.n_features:
         raise ValueError(f"rows have {a.points.n_features} and {b.points.n_features} features")
 
@@ -442,6 +477,19 @@ def find_groups(Points points, double squared_distance, size_t smallest_group, i
     for k in range(groups.order.size()):
         out[k] = groups.order[k]
     return order, np.array(groups.start, dtype=np.int64)
+
+
+def neighbour_order(Points points, int threads):
+    """All dense rows, int32 (n,), such that rows that follow each other are near."""
+    cdef vector[int32_t] found
+    if points.points.dense == NULL or points.points.n_codes > 0 or points.points.n_samples == 0:
+        raise ValueError("rows are ordered as they are, dense")
+    with nogil:
+        found = c_neighbour_order(points.points, threads)
+    cdef int32_t[::1] order = np.empty(found.size(), np.int32)
+    for k in range(found.size()):
+        order[k] = found[k]
+    return np.asarray(order)
 
 
 def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,

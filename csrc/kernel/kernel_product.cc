@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <vector>
 
 #include "kernel/kernel_cost.h"
@@ -17,7 +18,7 @@ namespace {
 // Sources whose kernel values with a block of lanes are computed before they are summed: their tile
 // (64 x 128 floats, 32 KiB) stays in the first-level cache, and boxes around as many rows are
 // small.
-constexpr std::size_t source_block = 64;
+constexpr std::size_t source_block = blocked_rows;
 // Of lanes that are packed, which a thread takes at a time.
 constexpr std::size_t blocks_at_once = 4;
 
@@ -66,7 +67,10 @@ struct Sources {
         rows(indexed(list, numbers)),
         weights(w),
         reach(r) {
-    if (can_skip(setup, reach)) boxes = Boxes(points, rows.index, rows.size, source_block);
+    if (can_skip(setup, reach)) {
+      boxes = Boxes(points, rows.index, rows.size, source_block);
+      blocked = BlockedRows(points, rows.index, rows.size);
+    }
     if (w.indptr) placed = by_column(w, rows.size);
     if (setup.kernel.less_one) taken_off = sums_of_weights(w, rows.size);
   }
@@ -81,6 +85,7 @@ struct Sources {
   std::vector<double> taken_off;     // of the sum of each column; empty: nothing
   Reach reach;
   Boxes boxes;  // empty: nothing is left out
+  BlockedRows blocked;
 };
 
 // Per-thread state of a product: blocks of lanes, one at a time, against all sources.
@@ -127,22 +132,22 @@ class LaneProduct {
  private:
   // Collects the sources of a block that are not provably out of reach of a box of lanes.
   void find_near(const Boxes& boxes, std::size_t box, std::size_t first, std::size_t n) {
-    near_.clear();
-    queries_.clear();
-    bool all = sources_.boxes.empty() || boxes.empty();
-    if (!all) {
+    std::uint32_t places[source_block];
+    std::iota(places, places + n, 0u);
+    if (!sources_.boxes.empty() && !boxes.empty()) {
       const std::size_t block = first / source_block;
       const double distance = sources_.reach.squared_distance;
-      if (boxes.are_apart(box, sources_.boxes, block, distance)) return;
-      all = boxes.are_near(box, sources_.boxes, block, distance);
+      if (boxes.are_apart(box, sources_.boxes, block, distance)) {
+        n = 0;
+      } else if (!boxes.are_near(box, sources_.boxes, block, distance)) {
+        n = boxes.find_near(box, sources_.blocked, block, distance, places);
+      }
     }
-    for (std::size_t j = first; j < first + n; ++j) {
-      const std::int32_t row = sources_.rows.index[j];
-      if (!all && boxes.is_apart(box, sources_.points, static_cast<std::size_t>(row),
-                                 sources_.reach.squared_distance))
-        continue;
-      near_.push_back(j);
-      queries_.push_back(row);
+    near_.resize(n);
+    queries_.resize(n);
+    for (std::size_t k = 0; k < n; ++k) {
+      near_[k] = first + places[k];
+      queries_[k] = sources_.rows.index[near_[k]];
     }
   }
 

@@ -77,6 +77,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
     }
     for (std::size_t k = 0; k < points.n_codes; ++k)
       sum += points.codes[row * points.n_codes + k] != no_code;
+    if (points.other_squares) sum += points.other_squares[row];
     half_norms[row] = 0.5 * sum;
   });
 }

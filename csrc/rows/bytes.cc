@@ -33,6 +33,14 @@ bool are_bytes(const Points& points, int n_threads) {
   return all;
 }
 
+void find_bytes(const Points& points, int n_threads, std::uint8_t* fits) {
+  const std::size_t d = points.n_features;
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    const float* row = points.dense + i * d;
+    fits[i] = std::all_of(row, row + d, is_byte);
+  });
+}
+
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
   const std::size_t d = points.n_features, stride = points.byte_row_size();
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
@@ -40,7 +48,7 @@ void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::i
     std::uint8_t* to = out + i * stride;
     std::int32_t sum = 0;
     for (std::size_t k = 0; k < d; ++k) {
-      to[k] = static_cast<std::uint8_t>(row[k]);
+      to[k] = is_byte(row[k]) ? static_cast<std::uint8_t>(row[k]) : std::uint8_t{0};
       sum += to[k];
     }
     std::fill(to + d, to + stride, std::uint8_t{0});

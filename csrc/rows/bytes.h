@@ -20,7 +20,11 @@ bool are_bytes(const Points& points, int n_threads);
 
 double squared_norm_of_bytes(const Points& points, std::size_t row);
 
-// Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row.
+// fits[i]: whether all features of row i are integers from 0 to 255.
+void find_bytes(const Points& points, int n_threads, std::uint8_t* fits);
+
+// Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row. What is no
+// such integer becomes 0.
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);
 
 }  // namespace dcsvm

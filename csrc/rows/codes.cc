@@ -130,6 +130,35 @@ CodedColumns find_codes(const Points& points, int n_threads) {
   return result;
 }
 
+void find_fitting(const Points& points, const CodedColumns& columns, int n_threads,
+                  std::uint8_t* fits, double* squares) {
+  std::vector<bool> is_listed(points.n_features, false);
+  for (const std::int32_t k : columns.numeric) is_listed[static_cast<std::size_t>(k)] = true;
+  for (const std::vector<std::int32_t>& members : columns.codes) {
+    for (const std::int32_t k : members) is_listed[static_cast<std::size_t>(k)] = true;
+  }
+  std::vector<std::size_t> others;
+  for (std::size_t k = 0; k < points.n_features; ++k) {
+    if (!is_listed[k]) others.push_back(k);
+  }
+  const auto fits_code = [](const float* row, const std::vector<std::int32_t>& members) {
+    int ones = 0;
+    bool are_binary = true;
+    for (const std::int32_t k : members) {
+      ones += row[k] == 1.0f;
+      are_binary &= row[k] == 0.0f || row[k] == 1.0f;
+    }
+    return are_binary && ones <= 1;
+  };
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    const float* row = points.dense + i * points.n_features;
+    fits[i] = std::all_of(columns.codes.begin(), columns.codes.end(),
+                          [&](const auto& members) { return fits_code(row, members); });
+    squares[i] = 0;
+    for (const std::size_t k : others) squares[i] += static_cast<double>(row[k]) * row[k];
+  });
+}
+
 void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
             std::uint8_t* codes) {
   const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();

@@ -31,6 +31,12 @@ CodedColumns find_codes(const Points& points, int n_threads);
 // The code of a row with none of the columns set; it equals nothing.
 constexpr std::uint8_t no_code = 255;
 
+// Of rows that need not be among those in which the codes were found. fits[i]: whether row i has at
+// most one of a code's columns set, to 1. squares[i]: the sum of squares of its columns in neither
+// list, which encode() does not keep.
+void find_fitting(const Points& points, const CodedColumns& columns, int n_threads,
+                  std::uint8_t* fits, double* squares);
+
 // Writes the numeric columns, n_samples x numeric, and the codes, n_samples x codes.
 void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
             std::uint8_t* codes);

@@ -1,6 +1,7 @@
 #include "rows/locality.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -116,6 +117,12 @@ Groups find_groups(const Points& points, double squared_distance, std::size_t sm
   }
   groups.start.push_back(static_cast<std::int64_t>(groups.order.size()));
   return groups;
+}
+
+std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads) {
+  BoxTree tree(points, std::numeric_limits<std::size_t>::max(), n_threads);
+  tree.grow(std::numeric_limits<double>::infinity());
+  return tree.order();
 }
 
 }  // namespace dcsvm

@@ -25,4 +25,8 @@ struct Groups {
 Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
                    std::size_t memory_bytes, int n_threads);
 
+// All rows of dense points, in the order of the leaves of their box tree: rows that follow each
+// other are near.
+std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads);
+
 }  // namespace dcsvm

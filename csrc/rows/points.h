@@ -24,6 +24,8 @@ struct Points {
   // dense rows only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes
   std::size_t n_codes = 0;
   const std::uint8_t* codes = nullptr;
+  // the sum of squares of each row's columns that are in neither, and zero in the rows it meets
+  const double* other_squares = nullptr;
   // dense rows whose features are all integers from 0 to 255, a second time as bytes (bytes.h):
   // n_samples x byte_row_size(), zeros after the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;

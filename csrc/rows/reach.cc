@@ -12,6 +12,8 @@ namespace {
 
 // Keeps a computed distance below (above) the true one: far more than the rounding of its sum.
 constexpr double outward = 1e-9;
+// The same for sums of up to some 10^4 squares in float32.
+constexpr double float_outward = 1e-3;
 constexpr std::int16_t mixed = -1;
 
 // Squared distance that two values of one code add.
@@ -44,22 +46,69 @@ Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std:
   }
 }
 
+BlockedRows::BlockedRows(const Points& points, const std::int32_t* rows, std::size_t n) : n_(n) {
+  const std::size_t d = points.n_features, n_codes = points.n_codes;
+  const std::size_t padded = (n + blocked_rows - 1) / blocked_rows * blocked_rows;
+  features_.resize(padded * d);
+  codes_.resize(padded * n_codes);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t first = i / blocked_rows * blocked_rows, place = i - first;
+    const float* x = points.dense + static_cast<std::size_t>(rows[i]) * d;
+    const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[i]) * n_codes;
+    for (std::size_t k = 0; k < d; ++k) features_[first * d + k * blocked_rows + place] = x[k];
+    for (std::size_t k = 0; k < n_codes; ++k)
+      codes_[first * n_codes + k * blocked_rows + place] = code[k];
+  }
+}
+
+std::size_t Boxes::find_near(std::size_t block, const BlockedRows& others, std::size_t other_block,
+                             double squared_distance, std::uint32_t* near) const {
+  const float* x = others.features_.data() + other_block * blocked_rows * d_;
+  const std::uint8_t* code = others.codes_.data() + other_block * blocked_rows * n_codes_;
+  float sum[blocked_rows] = {};
+  for (std::size_t k = 0; k < d_; ++k, x += blocked_rows) {
+    const float lowest = low(block)[k], highest = high(block)[k];
+    for (std::size_t j = 0; j < blocked_rows; ++j) {
+      const float below = lowest - x[j], above = x[j] - highest;
+      const float gap = below > above ? below : above;
+      sum[j] += gap > 0 ? gap * gap : 0.0f;
+    }
+  }
+  for (std::size_t k = 0; k < n_codes_; ++k, code += blocked_rows) {
+    const std::int16_t common = codes_[block * n_codes_ + k];
+    if (common == mixed) continue;
+    const float to_none = common == no_code ? 0.0f : 1.0f, to_other = to_none + 1.0f;
+    for (std::size_t j = 0; j < blocked_rows; ++j)
+      sum[j] += code[j] == common ? 0.0f : code[j] == no_code ? to_none : to_other;
+  }
+  const std::size_t n = std::min(blocked_rows, others.n_ - other_block * blocked_rows);
+  const double limit = squared_distance * (1 + float_outward);
+  std::size_t n_near = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    near[n_near] = static_cast<std::uint32_t>(j);
+    n_near += !(static_cast<double>(sum[j]) >= limit);
+  }
+  return n_near;
+}
+
 bool Boxes::are_apart(std::size_t block, const Boxes& other, std::size_t other_block,
                       double squared_distance) const {
-  const float *low_a = low(block), *high_a = high(block);
-  const float *low_b = other.low(other_block), *high_b = other.high(other_block);
+  const double limit = squared_distance * (1 + outward);
   double sum = 0;
-  for (std::size_t k = 0; k < d_; ++k) {
-    const double gap = std::max({static_cast<double>(low_a[k]) - high_b[k],
-                                 static_cast<double>(low_b[k]) - high_a[k], 0.0});
-    sum += gap * gap;
-  }
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t a = codes_[block * n_codes_ + k],
                        b = other.codes_[other_block * n_codes_ + k];
     if (a != mixed && b != mixed) sum += code_distance(a, b);
   }
-  return sum * (1 - outward) >= squared_distance;
+  if (sum >= limit) return true;
+  const float *low_a = low(block), *high_a = high(block);
+  const float *low_b = other.low(other_block), *high_b = other.high(other_block);
+  for (std::size_t k = 0; k < d_; ++k) {
+    const double gap = std::max({static_cast<double>(low_a[k]) - high_b[k],
+                                 static_cast<double>(low_b[k]) - high_a[k], 0.0});
+    sum += gap * gap;
+  }
+  return sum >= limit;
 }
 
 bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,

@@ -23,6 +23,22 @@ struct Reach {
   bool is_finite() const { return squared_distance < std::numeric_limits<double>::infinity(); }
 };
 
+// Rows of a list in blocks of at most this many, feature by feature, to be compared with a box at
+// once.
+constexpr std::size_t blocked_rows = 64;
+
+class BlockedRows {
+ public:
+  BlockedRows() = default;
+  BlockedRows(const Points& points, const std::int32_t* rows, std::size_t n);
+
+ private:
+  friend class Boxes;
+  std::size_t n_ = 0;
+  std::vector<float> features_;      // blocked_rows of each feature of each block
+  std::vector<std::uint8_t> codes_;  // the same of codes
+};
+
 // Boxes around blocks of `block_rows` consecutive rows of a list of dense points. A code counts
 // where all rows of a block have the same value.
 class Boxes {
@@ -36,6 +52,10 @@ class Boxes {
                  double squared_distance) const;
   bool is_apart(std::size_t block, const Points& points, std::size_t row,
                 double squared_distance) const;
+  // Which rows of a block of others are not provably that far from this block: their places in it,
+  // ascending, to `near`. Returns how many they are.
+  std::size_t find_near(std::size_t block, const BlockedRows& others, std::size_t other_block,
+                        double squared_distance, std::uint32_t* near) const;
   // Whether no row of one block is as far as that from a row of the other.
   bool are_near(std::size_t block, const Boxes& other, std::size_t other_block,
                 double squared_distance) const;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,8 +54,9 @@ class KernelRows:
     """Rows with a kernel on them: what `_core` computes with.
 
     `setup` is the form of another side these rows meet, see two_sides(). `coded` is for rows that
-    meet only themselves: exclusive 0/1 columns may become codes, and evenly spaced values bytes,
-    where the copy takes at most `memory_bytes`; it takes `copy_bytes`.
+    meet only themselves, or others that are encoded as them: exclusive 0/1 columns may become
+    codes, and evenly spaced values bytes, where the copy takes at most `memory_bytes`; it takes
+    `copy_bytes`.
     """
 
     def __init__(
@@ -72,10 +74,11 @@ class KernelRows:
         (narrow,) = without_empty_columns(rows)
         self.points = points or _core.Points(narrow, threads)
         self.copy_bytes, gamma = 0, kernel.gamma
-        lattice = find_lattice(narrow, memory_bytes) if coded and kernel.name == "rbf" else None
-        if lattice is not None:
-            self.copy_bytes = self.points.take_bytes(lattice.codes(narrow))
-            gamma *= lattice.step**2
+        is_rbf = coded and kernel.name == "rbf"
+        self.lattice = find_lattice(narrow, memory_bytes) if is_rbf else None
+        if self.lattice is not None:
+            self.copy_bytes = self.points.take_bytes(self.lattice.codes(narrow))
+            gamma *= self.lattice.step**2
         elif coded and not kernel.is_precomputed:
             self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads)
         self.setup = setup or _core.Setup(
@@ -123,15 +126,19 @@ class KernelRows:
             self.setup, targets.points, target_rows, self.points, rows, self.threads
         )
 
-    def meets(self, others: _core.Points, threads: int) -> bool:
-        """Whether other rows can meet these as they are; makes bytes of them if these are bytes."""
-        if self.points.n_features != others.n_features:
-            return False
-        if self.points.has_bytes:
-            if not others.are_bytes(threads):
-                return False
-            others.encode_bytes(threads)
-        return True
+    def encode(self, points: _core.Points, rows: Rows, threads: int) -> np.ndarray | None:
+        """Encode the points of rows that meet these as these are. Returns which rows are the same
+        then, bool (n,), None where nothing is encoded."""
+        if self.lattice is None:
+            return points.encode_as(self.points, threads)
+        points.take_bytes(self.lattice.codes(rows))
+        return self.lattice.rows_on(rows)
+
+    def with_threads(self, threads: int) -> KernelRows:
+        """The same, computed with so many threads."""
+        other = copy(self)
+        other.threads = threads
+        return other
 
     @property
     def has_expensive_rows(self) -> bool:
@@ -140,18 +147,13 @@ class KernelRows:
 
 
 def two_sides(
-    targets: Rows, sources: Rows, kernel: Kernel, threads: int, before: KernelRows | None = None
+    targets: Rows, sources: Rows, kernel: Kernel, threads: int
 ) -> tuple[KernelRows, KernelRows]:
     """Rows that meet others, evaluated in the form that is right for the sources: test rows meet
-    support vectors in the arithmetic chosen for the support vectors. `before` is the second side of
-    an earlier call with these sources, which may serve again."""
-    first, second = without_empty_columns(targets, sources)
-    first = _core.Points(first, threads)
-    if before is not None and second is sources and before.meets(first, threads):
-        return KernelRows(targets, kernel, threads, points=first, setup=before.setup), before
-    sides = first, _core.Points(second, threads)
+    support vectors in the arithmetic chosen for the support vectors."""
+    sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
     if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
         for points in sides:
             points.encode_bytes(threads)
     second = KernelRows(sources, kernel, threads, points=sides[1])
-    return KernelRows(targets, kernel, threads, points=first, setup=second.setup), second
+    return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second

@@ -30,9 +30,7 @@ class Lattice:
 
     def holds(self, values: np.ndarray) -> bool:
         """Whether all values are on the lattice."""
-        exact = values.astype(np.float64)
-        k = np.rint((exact - self.origin) / self.step)
-        return bool(np.all((k >= 0) & (k <= LARGEST) & (self.origin + self.step * k == exact)))
+        return bool(self._has(values).all())
 
     def codes(self, rows: Rows) -> np.ndarray:
         """The integers k of all values, uint8 (n, d) with zeros up to a multiple of 4 columns."""
@@ -46,8 +44,23 @@ class Lattice:
             result[some, : rows.n_features] = self._of(rows.dense[some])
         return result
 
+    def rows_on(self, rows: Rows) -> np.ndarray:
+        """Which rows have no other values, bool (n,). The codes of the rest mean nothing."""
+        if not rows.is_dense:
+            owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
+            return np.bincount(owner, ~self._has(rows.values), rows.n_samples) == 0
+        result = np.empty(rows.n_samples, bool)
+        for some in slices(rows.n_samples, AT_ONCE // rows.row_size):
+            result[some] = self._has(rows.dense[some]).all(axis=1)
+        return result
+
+    def _has(self, values: np.ndarray) -> np.ndarray:
+        k = np.rint((values.astype(np.float64) - self.origin) / self.step)
+        return (k >= 0) & (k <= LARGEST) & (self.origin + self.step * k == values)
+
     def _of(self, values: np.ndarray) -> np.ndarray:
-        return ((values.astype(np.float64) - self.origin) / self.step).astype(np.uint8)
+        k = (values.astype(np.float64) - self.origin) / self.step
+        return np.clip(k, 0, LARGEST).astype(np.uint8)
 
 
 def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:

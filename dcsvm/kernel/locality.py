@@ -88,7 +88,7 @@ def find_locality(
     some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
     points = _core.Points(some, threads)
     start = _core.find_groups(points, between.squared_distance, 1, threads)[1]
-    if len(start) == 2 and _share_apart(some, within, threads) < WORTH_ORDERING:
+    if len(start) == 2 and not is_worth_ordering(some, within):
         return whole
     points = _core.Points(rows, threads)
     order, start = _core.find_groups(
@@ -98,15 +98,26 @@ def find_locality(
         threads,
         TREE_BYTES + n_rows * TREE_BYTES_OF_ROW,
     )
-    if _share_skipped(points, order, start, within, threads) < WORTH_SKIPPING:
+    if not is_worth_skipping(points, order, start, within, threads):
         within = Reach()
         if len(start) == 2:
             return whole
     return Locality(order, start, between, within)
 
 
-def _share_skipped(points, order, start, reach: Reach, threads: int) -> float:
-    """Part of the pairs of rows and blocks inside groups that are provably out of reach."""
+def is_worth_ordering(rows: Rows, reach: Reach) -> bool:
+    """Whether enough pairs of some of the dense rows are out of reach."""
+    step = -(-rows.n_samples // SAMPLE)
+    dense = rows.dense[::step].astype(np.float64)
+    norms = np.einsum("ij,ij->i", dense, dense)
+    few = dense[:: max(1, len(dense) // 256)]
+    distances = norms + np.einsum("ij,ij->i", few, few)[:, None] - 2.0 * few @ dense.T
+    return float(np.mean(distances >= reach.squared_distance)) >= WORTH_ORDERING
+
+
+def is_worth_skipping(points, order, start, reach: Reach, threads: int) -> bool:
+    """Whether enough pairs of rows and blocks of them, in an order and inside groups that begin at
+    `start`, are provably out of reach."""
     sizes = np.diff(start).astype(np.float64)
     groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]
     shares = [
@@ -115,13 +126,4 @@ def _share_skipped(points, order, start, reach: Reach, threads: int) -> float:
         )
         for g in groups
     ]
-    return float(np.average(shares, weights=sizes[groups] ** 2))
-
-
-def _share_apart(rows: Rows, reach: Reach, threads: int) -> float:
-    """Part of all pairs of rows that are out of reach."""
-    dense = rows.dense.astype(np.float64)
-    norms = np.einsum("ij,ij->i", dense, dense)
-    few = dense[:: max(1, len(dense) // 256)]
-    distances = norms + np.einsum("ij,ij->i", few, few)[:, None] - 2.0 * few @ dense.T
-    return float(np.mean(distances >= reach.squared_distance))
+    return float(np.average(shares, weights=sizes[groups] ** 2)) >= WORTH_SKIPPING

@@ -18,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.sources import Meeting
 from dcsvm.model.pair_weights import PairWeights, local_offsets
 from dcsvm.model.parts import EarlyModel
 
@@ -44,26 +45,24 @@ def check_committee(kernel: Kernel) -> None:
 def committee_values(
     part: EarlyModel,
     weights: PairWeights,
-    rows: Rows,
-    targets: KernelRows,
-    support: KernelRows,
+    meeting: Meeting,
 ) -> np.ndarray:
-    """Mean of the committee float64 (n, n_pairs) for `rows`, which `targets` hold; 0 or the average
-    offset where no cluster says anything."""
+    """Mean of the committee float64 (n, n_pairs) for the targets; 0 or the average offset where no
+    cluster says anything."""
     offset = local_offsets(part, weights)
     n_models = np.count_nonzero(~np.isnan(part.rho), axis=0)
-    prior = prior_variances(support.kernel, rows)
-    total = np.tile(offset.sum(axis=0) / np.maximum(n_models, 1), (rows.n_samples, 1))
+    prior = prior_variances(meeting.sources.kernel, meeting.rows)
+    total = np.tile(offset.sum(axis=0) / np.maximum(n_models, 1), (len(prior), 1))
     precision = np.ones_like(total)  # times the prior variance
     owner, pair, _ = weights.entries()
     first = np.searchsorted(part.cluster, np.arange(len(offset) + 1))
     for c, (begin, end) in enumerate(zip(first[:-1], first[1:], strict=True)):
         sources = np.arange(begin, end, dtype=np.int32)
-        sums = support.product(weights.of(begin, end), sources, targets=targets)
+        sums = meeting.product(weights.of(begin, end), sources)
         local = slice(*np.searchsorted(owner, [begin, end]))
         for p in np.unique(pair[local]):
             chosen = some_of(owner[local][pair[local] == p])
-            gained = gained_precision(support, targets, prior, chosen)
+            gained = gained_precision(meeting, prior, chosen)
             total[:, p] += (1.0 + gained) * sums[:, p] + gained * offset[c, p]
             precision[:, p] += gained
     return total / precision
@@ -91,13 +90,12 @@ def prior_variances(kernel: Kernel, rows: Rows) -> np.ndarray:
     return (kernel.gamma * squared + kernel.coef0) ** kernel.degree
 
 
-def gained_precision(
-    support: KernelRows, targets: KernelRows, prior: np.ndarray, chosen: np.ndarray
-) -> np.ndarray:
+def gained_precision(meeting: Meeting, prior: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """K(x, x) / v(x) - 1 of the targets (n,): what observing f at the `chosen` support vectors adds
     to the precision, in units of the prior's. At most 1/RIDGE - 1."""
     from scipy.linalg import solve_triangular  # slow to import, and used here alone
 
+    support = meeting.sources
     matrix = support.matrix(chosen, target_rows=chosen)
     scale = float(np.mean(np.diagonal(matrix), dtype=np.float64))
     if scale == 0:
@@ -108,7 +106,7 @@ def gained_precision(
     explained = np.empty(len(prior))
     for begin in range(0, len(prior), ROWS_AT_ONCE):
         some = np.arange(begin, min(begin + ROWS_AT_ONCE, len(prior)), dtype=np.int32)
-        near = support.matrix(chosen, targets=targets, target_rows=some)
+        near = meeting.matrix(chosen, some)
         # |L^-1 k|^2 is a sum of kernel values (l'k)^2 over the rows l of L^-1
         a, b = two_sides(dense_rows(near / scale), whitening, SQUARE, support.threads)
         ones = np.ones(len(chosen))

@@ -30,6 +30,9 @@ class Model(ModelParts):
     of the early level) or "bcm" (their Bayesian committee machine, not for precomputed and
     indefinite kernels), None is exact where the model has it, else early; `threads` None is the
     default of the commands. They raise ValueError for what the model does not have.
+
+    Of many rows, rbf kernel values of support vectors that are provably far may be left out. That
+    changes no decision value by more than 2^-24 of the largest coefficient, and no label.
     """
 
     report: object | None = None

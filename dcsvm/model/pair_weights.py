@@ -41,6 +41,20 @@ class PairWeights:
         own = slice(indptr[0], indptr[-1])
         return indptr - indptr[0], self.pair[own], self.coefficients[own], self.n_pairs
 
+    def ordered(self, order: np.ndarray):
+        """Those of the support vectors in another order."""
+        if self.n_pairs == 1:
+            return self.coefficients[order]
+        lengths = np.diff(self.indptr)[order]
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        places = np.arange(indptr[-1]) + np.repeat(self.indptr[order] - indptr[:-1], lengths)
+        return indptr, self.pair[places], self.coefficients[places], self.n_pairs
+
+    def totals(self) -> np.ndarray:
+        """Sum of |coefficients| of every pair, float64 (n_pairs,)."""
+        _, pair, coefficients = self.entries()
+        return np.bincount(pair, np.abs(coefficients), self.n_pairs)
+
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(support vector, pair, coefficient) of all coefficients that are not 0, support vectors
         ascending."""

@@ -48,6 +48,8 @@ class ExactModel:
         return None if self.n_sv is None else np.repeat(np.arange(len(self.n_sv)), self.n_sv)
 
     def with_features(self, n_features: int) -> ExactModel:
+        if n_features == self.rows.n_features:
+            return self
         return replace(self, rows=self.rows.with_features(n_features))
 
 
@@ -72,6 +74,8 @@ class EarlyModel:
     row_numbers: np.ndarray
 
     def with_features(self, n_features: int) -> EarlyModel:
+        if n_features == self.rows.n_features:
+            return self
         sample = self.partition.sample.with_features(n_features)
         return replace(
             self,

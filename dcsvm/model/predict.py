@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm.data.rows import Rows, slices
-from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel.sources import Meeting, Sources
 from dcsvm.model.bcm import check_committee, committee_values
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.model.pair_weights import PairWeights, local_offsets
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.support_sums import SupportSums
 
 METHODS = ("exact", "early", "naive", "bcm")
-PREDICTED_AT_ONCE = 65536  # rows
-VALUES_AT_ONCE = 2**21  # values of rows and of pairs of classes in a block
+PREDICTED_AT_ONCE = 2**17  # rows; of more, neighbours are nearer and more can be left out
+VALUES_AT_ONCE = 2**23  # values of rows and of pairs of classes in a block
 
 
 def decision_values(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
@@ -93,29 +94,29 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
 def _blocks(
     model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, method: str, threads: int
 ):
-    weights, support = PairWeights(part, model.n_pairs), None
-    row_size = max(rows.row_size, part.rows.row_size) + 4 * model.n_pairs
+    weights, sources = PairWeights(part, model.n_pairs), Sources.kept(part.rows, model.kernel)
+    if method in ("exact", "naive"):
+        offset = -part.rho if method == "exact" else local_offsets(part, weights).sum(axis=0)
+        by_sign = model.is_classifier or model.svm_type == "one_class"
+        whole = SupportSums(sources, weights, offset, rows.n_samples, threads, by_sign=by_sign)
+    row_size = max(rows.row_size, sources.row_size(threads)) + 4 * model.n_pairs
     for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
         block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
-        targets, support = two_sides(block, part.rows, model.kernel, threads, support)
+        values = np.empty((block.n_samples, model.n_pairs))
         if method == "early":
             cluster = part.partition.assign(block, threads)
-            yield some, _local(part, weights, cluster, targets, support)
-        elif method == "bcm":
-            yield some, committee_values(part, weights, block, targets, support)
-        else:
-            exact = method == "exact"
-            offset = -part.rho if exact else local_offsets(part, weights).sum(axis=0)
-            sums = support.product(weights.all(), targets=targets)
-            yield some, sums + offset
+        for meeting in sources.meetings(block, threads):
+            if method == "early":
+                values[meeting.place] = _local(part, weights, cluster[meeting.place], meeting)
+            elif method == "bcm":
+                values[meeting.place] = committee_values(part, weights, meeting)
+            else:
+                values[meeting.place] = whole.values(meeting)
+        yield some, values
 
 
 def _local(
-    part: EarlyModel,
-    weights: PairWeights,
-    cluster: np.ndarray,
-    targets: KernelRows,
-    support: KernelRows,
+    part: EarlyModel, weights: PairWeights, cluster: np.ndarray, meeting: Meeting
 ) -> np.ndarray:
     """Equation (11) of the paper: only the support vectors of the nearest center count."""
     n_clusters = part.partition.n_clusters
@@ -128,7 +129,6 @@ def _local(
         begin, end = first_support[c], first_support[c + 1]
         if len(own) == 0 or begin == end:
             continue
-        sources = np.arange(begin, end, dtype=np.int32)
-        local = weights.of(begin, end)
-        values[own] += support.product(local, sources, targets=targets, target_rows=own)
+        local = np.arange(begin, end, dtype=np.int32)
+        values[own] += meeting.product(weights.of(begin, end), local, some=own)
     return values

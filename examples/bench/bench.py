@@ -18,6 +18,7 @@ from pathlib import Path
 import certificate
 import machine
 import numpy as np
+import predict
 import span
 import tables
 from cases import SUITES, UNIT, Case, random_cases
@@ -31,6 +32,8 @@ def main() -> int:
     options = parse_arguments()
     if options.span:
         return bench_span(options)
+    if options.predict:
+        return bench_predicting(options)
     solvers = [Dcsvm(bias=options.bias)]
     solvers += [Dcsvm("direct", ("-l", "0"), bias=options.bias)] * options.direct
     solvers += [PEERS[name] for name in options.peers]
@@ -67,6 +70,22 @@ def bench_span(options: argparse.Namespace) -> int:
             spans.append(span.measure(case, job.train, cores, options.cache, options.timeout))
     for table in (span.lines(spans, cores), *(span.phase_lines(spans, n) for n in (1, *cores))):
         print("\n" + tables.aligned(table))
+    return 0
+
+
+def bench_predicting(options: argparse.Namespace) -> int:
+    """Time predictions instead of training."""
+    results: list[predict.Predicted] = []
+    for case in cases_of(options):
+        with tempfile.TemporaryDirectory(prefix="dcsvm-bench-") as work:
+            job = prepare(case, options.data, Path(work))
+            if job is None or job.test is None:
+                talk(f"{case.name}: no training or test file, skipped")
+                continue
+            results.append(predict.predict_case(job, options.rounds, options.threads))
+        talk(predict.table(results[-1:]))
+    print(f"suite: {options.suite}, rounds: {options.rounds} (medians), threads: {options.threads}")
+    print("\n" + predict.table(results) + "\n\n" + predict.LEGEND)
     return 0
 
 
@@ -219,6 +238,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--peers", type=names, default=",".join(PEERS), metavar="LIST", help="of these")
     add("--direct", action="store_true", help="run ours with -l 0 too")
     add("--bias", action="store_true", help="train ours with --bias, as its peers are")
+    add("--predict", action="store_true", help="time predicting the test files, not training")
     add("--accuracy", action="store_true", help="predict the test files too")
     add("--span", action="store_true", help="what more cores would allow, instead of a comparison")
     add("--cores", type=numbers, default="8,32,128", metavar="LIST", help="of --span")

@@ -95,7 +95,7 @@ def test_coded_rows_meet_only_themselves():
     X = one_hot(np.random.default_rng(0), 50, (10,), 2)
     coded = KernelRows(Rows.from_array(X), Kernel(), 1, coded=True)
     plain = KernelRows(Rows.from_array(X), Kernel(), 1)
-    with pytest.raises(ValueError, match="coded rows meet only themselves"):
+    with pytest.raises(ValueError, match="coded rows meet only rows of the same codes"):
         _core.kernel_matrix(coded.setup, coded.points, None, plain.points, None, 1)
 
 

@@ -1,0 +1,148 @@
+"""Sources of kernel sums that many targets meet, a block at a time: support vectors and the rows
+they predict.
+
+Sources are prepared once: exclusive 0/1 columns as codes, evenly spaced values as bytes. Targets
+are encoded in the same way. Those that do not fit, with two ones in a code or with other values,
+meet the sources as they are: how a target is computed does not depend on what it comes with.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import LARGE_N_FEATURES, Rows
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach, two_sides
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping
+
+SAMPLE = 512  # rows, whose distances say whether an order could pay
+COPY_BYTES = 100_000_000  # that a copy may take more than the rows: sparse ones as bytes
+WORTH_THREADS = 2**16  # values; to encode fewer takes less than to start threads
+
+_kept: weakref.WeakKeyDictionary[Rows, Sources] = weakref.WeakKeyDictionary()
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Targets and sources in the same form. The targets are the rows `numbers` int32 of a block,
+    None for all of it; `targets` has the whole block."""
+
+    numbers: np.ndarray | None
+    targets: KernelRows
+    sources: KernelRows
+
+    @property
+    def rows(self) -> Rows:
+        """The targets alone."""
+        return self.targets.rows if self.numbers is None else self.targets.rows.take(self.numbers)
+
+    @property
+    def place(self):
+        """Where the targets are in the block."""
+        return slice(None) if self.numbers is None else self.numbers
+
+    def product(
+        self,
+        weights,
+        rows: np.ndarray | None = None,
+        *,
+        some: np.ndarray | None = None,
+        how: Evaluation | None = None,
+    ) -> np.ndarray:
+        """As `KernelRows.product` with these sources; `some` int32 chooses targets."""
+        return self.sources.product(
+            weights, rows, targets=self.targets, target_rows=self._numbers(some), how=how
+        )
+
+    def matrix(self, rows: np.ndarray | None = None, some: np.ndarray | None = None) -> np.ndarray:
+        """As `KernelRows.matrix` with these sources; `some` int32 chooses targets."""
+        return self.sources.matrix(rows, targets=self.targets, target_rows=self._numbers(some))
+
+    def near_product(self, weights, rows: np.ndarray, reach: Reach) -> np.ndarray:
+        """The product where what is out of reach may be left out, for sources in an order in which
+        neighbours are near."""
+        threads = self.sources.threads
+        order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
+        sums = self.product(weights, rows, some=order, how=Evaluation(reach=reach))
+        result = np.empty_like(sums)
+        result[order] = sums
+        return result
+
+    def _numbers(self, some: np.ndarray | None) -> np.ndarray | None:
+        if self.numbers is None or some is None:
+            return self.numbers if some is None else some
+        return self.numbers[some]
+
+
+class Sources:
+    """Sources with a kernel on them. What is prepared of them takes no more memory than the rows,
+    20 bytes a row and COPY_BYTES."""
+
+    def __init__(self, rows: Rows, kernel: Kernel):
+        self.rows, self.kernel = rows, kernel
+        self._forms: dict[bool, KernelRows] = {}
+        self._order: np.ndarray | None = None
+
+    @staticmethod
+    def kept(rows: Rows, kernel: Kernel) -> Sources:
+        """Those of an earlier call with these very Rows and kernel, which are kept for as long as
+        the rows are, or new ones."""
+        with _lock:
+            sources = _kept.get(rows)
+            if sources is None or sources.kernel != kernel:
+                # of a copy, since the rows live as long as anything here refers to them
+                sources = _kept[rows] = Sources(replace(rows), kernel)
+        return sources
+
+    def row_size(self, threads: int) -> int:
+        """Values of 4 bytes that a target takes in the forms of these."""
+        has_bytes = not self.rows.is_dense and self._form(True, threads).points.has_bytes
+        return self.rows.n_features // 4 if has_bytes else self.rows.row_size
+
+    def meetings(self, block: Rows, threads: int) -> list[Meeting]:
+        """All rows of a block, by the form in which they meet these."""
+        is_narrow = self.rows.is_dense or self.rows.n_features <= LARGE_N_FEATURES
+        if not is_narrow or self.kernel.is_precomputed:
+            return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
+        few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
+        sources, points = self._form(True, threads), _core.Points(block, few)
+        fits = sources.encode(points, block, few)
+        targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
+        if fits is None or fits.all():
+            return [Meeting(None, targets, sources)]
+        plain = self._form(False, threads)
+        others = KernelRows(block, self.kernel, few, setup=plain.setup)
+        fitting, other = (np.flatnonzero(own).astype(np.int32) for own in (fits, ~fits))
+        return [Meeting(fitting, targets, sources), Meeting(other, others, plain)]
+
+    def order(self, reach: Reach, threads: int) -> np.ndarray | None:
+        """All sources, int32, such that neighbours are near; None where too few kernel values are
+        provably out of reach."""
+        n_rows = self.rows.n_samples
+        if self.kernel.name != "rbf" or not self.rows.is_dense or n_rows < FEWEST_ROWS:
+            return None
+        sources = self._form(True, threads)
+        some = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+        if sources.setup.form != "difference" or not is_worth_ordering(some, reach):
+            return None
+        with _lock:
+            if self._order is None:
+                self._order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
+        whole = np.array([0, n_rows])
+        worth = is_worth_skipping(sources.points, self._order, whole, reach, threads)
+        return self._order if worth else None
+
+    def _form(self, coded: bool, threads: int) -> KernelRows:
+        with _lock:
+            if coded not in self._forms:
+                most = self.rows.nbytes + COPY_BYTES
+                self._forms[coded] = KernelRows(
+                    self.rows, self.kernel, threads, coded=coded, memory_bytes=most
+                )
+        return self._forms[coded].with_threads(threads)

@@ -1,0 +1,108 @@
+"""Sources that other rows meet: encoded where these fit, as they are where not."""
+
+import numpy as np
+import pytest
+from reference import csr_rows, dense_rows, kernel_values
+
+from dcsvm import _core
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.sources import Sources
+
+KERNELS = [("rbf", 0.7, 0.0, 3), ("linear", 1.0, 0.0, 3), ("polynomial", 0.3, 1.0, 3),
+           ("sigmoid", 0.05, 0.1, 3)]  # fmt: skip
+
+
+def one_hot(n, seed, n_numeric=2):
+    """Numeric columns, groups of 6, 5, 30 and 30, and a column that is never set."""
+    rng = np.random.default_rng(seed)
+    groups = [np.eye(size)[rng.integers(size, size=n)] for size in (6, 5, 30, 30)]
+    numeric = rng.normal(size=(n, n_numeric))
+    return np.hstack([numeric, *groups, np.zeros((n, 1))]).astype(np.float32)
+
+
+def matrix(sources, X, threads=1):
+    """Kernel values of all rows of X with the sources, and how many are encoded."""
+    values, n_coded = np.full((len(X), sources.rows.n_samples), np.nan), 0
+    for meeting in sources.meetings(dense_rows(X), threads):
+        values[meeting.place] = meeting.matrix()
+        is_coded = meeting.sources.points.n_codes > 0 or meeting.sources.points.has_bytes
+        n_coded += is_coded * len(meeting.rows.dense)
+        assert np.array_equal(meeting.rows.dense, X[meeting.place])
+    return values, n_coded
+
+
+@pytest.mark.parametrize("n_numeric", [2, 70])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_meet_codes_where_they_fit(kernel, n_numeric):
+    X, T = one_hot(80, 1, n_numeric), one_hot(60, 2, n_numeric)
+    k = n_numeric
+    T[:5, k : k + 2] = 1  # two of a code
+    T[5, k] = 0.5
+    T[6, k] = -1
+    T[7, k] = np.float32(np.nextafter(np.float32(1), np.float32(2)))
+    T[10:20, -1] = np.linspace(-2, 1, 10)  # what no source has, with any value
+    T[20:30, k : k + 6] = 0
+    values, n_coded = matrix(Sources(dense_rows(X), Kernel(*kernel)), T)
+    assert n_coded == 60 - 8
+    expected = kernel_values(kernel, T, X)
+    np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6 * np.abs(expected).max())
+
+
+def test_rows_meet_bytes_where_they_are_bytes():
+    rng = np.random.default_rng(3)
+    X, T = (rng.integers(0, 256, (n, 40)).astype(np.float32) for n in (50, 30))
+    T[3, 7], T[4, 0], T[5, 39] = 0.5, 256, -1
+    sources = Sources(dense_rows(X), Kernel("rbf", 1e-6))
+    values, n_coded = matrix(sources, T)
+    has_bytes = KernelRows(dense_rows(X), Kernel(), 1, coded=True).points.has_bytes
+    assert n_coded == (27 if has_bytes else 0)
+    np.testing.assert_allclose(values, kernel_values(("rbf", 1e-6, 0, 3), T, X), rtol=1e-5)
+
+
+@pytest.mark.skipif(not _core.multiplies_bytes(), reason="no tiles for bytes")
+@pytest.mark.parametrize("form", [dense_rows, csr_rows])
+def test_rows_meet_evenly_spaced_values_where_they_have_no_others(form):
+    rng = np.random.default_rng(10)
+    X, T = (rng.choice([-1, -0.5, 0, 0.5], (n, 40), p=[0.2, 0.1, 0.6, 0.1]) for n in (60, 30))
+    T[2, 3], T[4, 5], T[5], T[7, 39], T[8, 0] = 0.25, -1.5, 0, 1e30, 200
+    X, T = X.astype(np.float32), T.astype(np.float32)
+    sources = Sources(form(X), Kernel("rbf", 0.1))
+    meetings = sources.meetings(form(T), 1)
+    assert [len(m.numbers) for m in meetings] == [26, 4]
+    assert meetings[0].sources.points.has_bytes
+    expected = kernel_values(("rbf", 0.1, 0, 3), T, X)
+    for meeting in meetings:
+        np.testing.assert_allclose(meeting.matrix(), expected[meeting.place], rtol=1e-5, atol=1e-37)
+
+
+def test_rows_that_all_break_the_codes_are_computed_as_they_are():
+    X, T = one_hot(40, 4), one_hot(9, 5)
+    T[:, 2:4] = 1
+    values, n_coded = matrix(Sources(dense_rows(X), Kernel("rbf", 0.5)), T)
+    assert n_coded == 0
+    np.testing.assert_allclose(values, kernel_values(("rbf", 0.5, 0, 3), T, X), rtol=1e-5)
+
+
+def test_sparse_rows_meet_as_they_are():
+    X, T = one_hot(40, 6), one_hot(9, 7)
+    sources = Sources(csr_rows(X), Kernel("rbf", 0.5))
+    (meeting,) = sources.meetings(csr_rows(T), 1)
+    expected = kernel_values(("rbf", 0.5, 0, 3), T, X)
+    np.testing.assert_allclose(meeting.matrix(), expected, rtol=1e-5)
+
+
+def test_rows_of_other_columns_are_refused():
+    points = _core.Points(dense_rows(one_hot(30, 8)), 1)
+    points.encode(1.0, _core.NO_LIMIT, 1)
+    with pytest.raises(ValueError, match="not of the same columns"):
+        _core.Points(dense_rows(np.ones((3, 5))), 1).encode_as(points, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_order_of_neighbours_names_every_row_once(threads):
+    X = one_hot(500, 9)
+    order = _core.neighbour_order(_core.Points(dense_rows(X), threads), threads)
+    assert np.array_equal(np.sort(order), np.arange(500))
+    steps = np.linalg.norm(np.diff(X[order], axis=0), axis=1)
+    assert steps.mean() < 0.9 * np.linalg.norm(np.diff(X, axis=0), axis=1).mean()
