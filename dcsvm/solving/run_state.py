@@ -29,8 +29,9 @@ class RunState:
     sampled from, with `rng` as it was then; the variables of refine); None between steps.
     `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
     the model of the early level, or of the last level before it. `checked`: how far the float64
-    check of alpha is, where that goes on. `neglected` bounds what the solver
-    left out of any entry of the gradient, `seconds_before` are those of earlier processes."""
+    check of alpha is, where that goes on, after `checks` that found a violation. `neglected` bounds
+    what the solver left out of any entry of the gradient, `seconds_before` are those of earlier
+    processes."""
 
     iterate: Iterate
     whole_tolerance: np.ndarray
@@ -44,6 +45,7 @@ class RunState:
     seconds_before: float = 0.0
     early: EarlyModel | None = None
     checked: Checked | None = None
+    checks: int = 0
     levels: list[LevelState | None] = field(default_factory=list)
 
     def to_plain(self) -> tuple[dict, dict[str, np.ndarray]]:
@@ -52,6 +54,7 @@ class RunState:
         values = {
             "steps_done": self.steps_done,
             "neglected": self.neglected,
+            "checks": self.checks,
             "is_global": self.is_global,
             "iterations_left": self.iterations_left,
             "rng": self.rng.bit_generator.state,
@@ -98,6 +101,7 @@ class RunState:
         self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
         self.steps_done = int(values["steps_done"])
         self.neglected = _number(values["neglected"])
+        self.checks = int(values.get("checks", 0))
         self.is_global = bool(values["is_global"])
         self.iterations_left = int(values["iterations_left"])
         self.rng.bit_generator.state = values["rng"]

@@ -205,6 +205,7 @@ class Solving:
                 wanted = SOLVER_TOLERANCE * tolerance
                 self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance)
+            state.checks += 1
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0:
                 break
@@ -237,8 +238,8 @@ class Solving:
         return certificate.relative_gap <= self.options.gap
 
     def verify(self, folds: list[int], tolerance: float) -> dict[int, Certificate]:
-        """The certificates of some folds, solved to a tolerance; every solve has other random
-        rows checked."""
+        """The certificates of some folds, solved to a tolerance; every check draws other random
+        rows."""
         start = time.perf_counter()
         if self.state.checked is None:
             self.state.checked = Checked.nothing(self.problem.size)
@@ -251,7 +252,7 @@ class Solving:
             neglected=self.state.neglected,
             between=self.locality.between,
             tolerance=tolerance,
-            seed=self.options.seed + self.report.counts["outer_steps"],
+            seed=self.options.seed + self.state.checks,
         )
         try:
             found = iter(
