@@ -22,9 +22,8 @@ RANDOM_ROWS = 10_000  # of all problems together
 RANDOM_SHARE = 0.05  # of the variables, where that is fewer
 NEAREST_ROWS = 1_000
 FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
-# What rounding may do to the objective, relative to it: all support vectors are checked where it is
-# more than the second, or more than the first and than the gap.
-SMALL_ERROR, LARGEST_ERROR = 2e-7, 2e-6
+# What rounding may do to the objective, relative to it; above it all support vectors are checked.
+OBJECTIVE_ERROR = 2e-6
 FREE_SHARE = 0.1  # of the gap: where rounding adds more than that to it all free ones are checked
 SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
 
@@ -231,8 +230,7 @@ class _Check:
         if self._gap_error(~self.drawn) > FREE_SHARE * gap:
             needed |= free
         objective, error = self._objective(~self.drawn)
-        small, largest = SMALL_ERROR * abs(objective), LARGEST_ERROR * abs(objective)
-        if error > max(small, min(gap, largest)):
+        if error > OBJECTIVE_ERROR * abs(objective):
             needed |= self.alpha != 0
         return np.flatnonzero(needed & self.remaining)
 
