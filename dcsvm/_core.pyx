@@ -223,7 +223,7 @@ cdef class Points:
         cdef uint8_t[:, ::1] codes
         cdef size_t n_numeric = self.coded_columns.numeric.size()
         # a column even where there is none, for an address
-        rows = np.empty((self.points.n_samples, max(n_numeric, 1)), dtype=np.float32)
+        rows = np.zeros((self.points.n_samples, max(n_numeric, 1)), dtype=np.float32)
         row_codes = np.empty((self.points.n_samples, self.coded_columns.codes.size()), dtype=np.uint8)
         numeric, codes = rows, row_codes
         with nogil:

@@ -43,7 +43,8 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
   std::vector<std::size_t> features = varying(points.dense, points.n_features, rows);
   const std::vector<std::size_t> codes = varying(points.codes, points.n_codes, rows);
   if (features.size() == points.n_features && codes.size() == points.n_codes) return;
-  if (features.empty()) features.push_back(0);
+  const bool has_features = points.n_features > 0;
+  if (features.empty()) features.push_back(0);  // for an address
   const std::size_t row_bytes = features.size() * sizeof(float) + codes.size() + sizeof(double);
   if (rows.size * row_bytes > most_bytes) return;
   dense_.resize(rows.size * features.size());
@@ -53,7 +54,7 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
   for (std::size_t i = 0; i < rows.size; ++i) {
     const float* x = points.dense + rows[i] * points.n_features;
     const std::uint8_t* code = points.codes + rows[i] * points.n_codes;
-    for (const std::size_t k : features) *to++ = x[k];
+    for (const std::size_t k : features) *to++ = has_features ? x[k] : 0.0f;
     for (const std::size_t k : codes) *code_to++ = code[k];
   }
   half_norms_.resize(rows.size);

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
@@ -110,3 +111,22 @@ def test_training_on_one_hot_rows_predicts_what_plain_rows_predict():
     shifted, plain = train_rows(Rows.from_array(X + np.float32(0.5)), y, options)
     assert report.objective == pytest.approx(plain.objective, rel=1e-6)
     assert np.array_equal(model.predict(X), shifted.predict(X + np.float32(0.5)))
+
+
+def test_rows_of_codes_alone_have_no_feature_that_could_be_anything(monkeypatch):
+    """The column that is there for an address used to be whatever the memory held."""
+    rng = np.random.default_rng(5)
+    X = np.zeros((4000, 80), np.float32)
+    X[np.arange(4000), rng.integers(0, 40, 4000)] = 1
+    X[np.arange(4000), 40 + rng.integers(0, 40, 4000)] = 1
+    y = np.where(rng.random(4000) < 0.5, 1.0, -1.0)
+    empty = np.empty
+    monkeypatch.setattr(np, "empty", lambda *a, **k: _filled(empty(*a, **k)))
+    report = dcsvm.train(X, y, C=64.0, gamma=1024.0, threads=2).report
+    assert report.converged and np.isfinite(report.kernel_error)
+
+
+def _filled(array):
+    if array.dtype.kind == "f":
+        array.fill(np.nan)
+    return array
