@@ -20,12 +20,13 @@ def filled(bound: np.ndarray, left: np.ndarray, rounding: np.ndarray | float) ->
 
 def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, wanted: float) -> np.ndarray:
     """alpha changed to the sum `wanted` as far as its bounds allow, all in proportion to their
-    room: the support vectors alone where they have enough."""
+    room: the free ones alone where they have enough, else the support vectors."""
     missing = wanted - alpha.sum()
     room = (upper if missing > 0 else lower) - alpha
-    support = np.where(alpha != 0, room, 0.0)
-    if abs(support.sum()) >= abs(missing):
-        room = support
+    for some in ((alpha > lower) & (alpha < upper), alpha != 0):
+        if abs(room[some].sum()) >= abs(missing):
+            room = np.where(some, room, 0.0)
+            break
     if room.sum() == 0:
         return alpha
     return alpha + room * min(missing / room.sum(), 1.0)

@@ -103,6 +103,14 @@ class Formulation:
                 alpha[own] = with_sum(alpha[own], problem.lower[own], problem.upper[own], wanted)
         return alpha
 
+    def relaxed(self, multiplier: float) -> Formulation:
+        """Without the sum, its multiplier in the linear term: where the solution has the sum, it is
+        that of this formulation, and the multiplier its rho."""
+        problem = replace(
+            self.problem, linear=self.problem.linear + multiplier, sum_of=None, n_sums=0
+        )
+        return replace(self, problem=problem)
+
     @property
     def n_problems_of_fold(self) -> int:
         return self.n_problems // self.n_folds

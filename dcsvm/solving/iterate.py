@@ -40,3 +40,10 @@ class Iterate:
         self.gradient[variables] = gradient
         self.base[variables] = self.alpha[variables]
         self.known[variables] = AT_ALPHA
+
+    def move(self, alpha: np.ndarray) -> None:
+        """Go to another alpha; the gradient stays known as that of the one before, where all of it
+        is."""
+        is_known = bool(self.is_known.all())
+        self.base[:], self.alpha[:] = self.alpha, alpha
+        self.known[:] = AT_BASE if is_known else NOTHING

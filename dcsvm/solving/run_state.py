@@ -29,9 +29,9 @@ class RunState:
     sampled from, with `rng` as it was then; the variables of refine); None between steps.
     `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
     the model of the early level, or of the last level before it. `checked`: how far the float64
-    check of alpha is, where that goes on, after `checks` that found a violation. `neglected` bounds
-    what the solver left out of any entry of the gradient, `seconds_before` are those of earlier
-    processes."""
+    check of alpha is, where that goes on, after `checks` that found a violation. `multiplier` is
+    that of the sum while it is relaxed (relaxation.py), or None. `neglected` bounds what the solver
+    left out of any entry of the gradient, `seconds_before` are those of earlier processes."""
 
     iterate: Iterate
     whole_tolerance: np.ndarray
@@ -46,6 +46,7 @@ class RunState:
     early: EarlyModel | None = None
     checked: Checked | None = None
     checks: int = 0
+    multiplier: float | None = None
     levels: list[LevelState | None] = field(default_factory=list)
 
     def to_plain(self) -> tuple[dict, dict[str, np.ndarray]]:
@@ -55,6 +56,7 @@ class RunState:
             "steps_done": self.steps_done,
             "neglected": self.neglected,
             "checks": self.checks,
+            "multiplier": self.multiplier,
             "is_global": self.is_global,
             "iterations_left": self.iterations_left,
             "rng": self.rng.bit_generator.state,
@@ -97,7 +99,13 @@ class RunState:
         if "is_exact" in arrays:
             self.checked = Checked(arrays["is_exact"], arrays["difference"])
             _check_checked(self.checked, problem)
-        _check_floats(arrays["whole_tolerance"], len(self.whole_tolerance), infinite=True)
+        self.multiplier = _number(values.get("multiplier"), unknown=True)
+        n_units = len(self.whole_tolerance)
+        if self.multiplier is not None:
+            if problem.n_sums != 1 or n_units != 1:
+                raise ValueError("multiplier")
+            n_units = self.report.n_groups
+        _check_floats(arrays["whole_tolerance"], n_units, infinite=True)
         self.iterate, self.whole_tolerance = iterate, arrays["whole_tolerance"]
         self.steps_done = int(values["steps_done"])
         self.neglected = _number(values["neglected"])

@@ -23,6 +23,7 @@ from dcsvm.solving.certificate import (
     check,
 )
 from dcsvm.solving.control import Control
+from dcsvm.solving.core_progress import CoreProgress
 from dcsvm.solving.extraction import Solution, check_known
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.preparation import Prepared
@@ -39,31 +40,12 @@ SMALLEST_MARGIN = 2.0**-24  # of the sum of |alpha|: float32 kernel values hide 
 NANOSECONDS_WHEN_STOPPED = 1e9  # a thread, of kernel values, by the core's cost model
 
 
-class _CoreProgress:
-    """Passes the core's calls on, and stores checkpoints: the iterate is brought up to date when
-    one is due, and stored at the call after that."""
-
-    def __init__(self, run: Solving):
-        self.run, self.stop = run, run.control.stop
-        self.is_up_to_date = False
-        self.error: BaseException | None = None
-
-    def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
-        self.run.control.progress.advance(rows_done, violation, n_active)
-        if not self.run.control.is_checkpoint_due:
-            return False
-        if self.is_up_to_date:
-            self.run.save()
-        self.is_up_to_date = not self.is_up_to_date
-        return self.is_up_to_date
-
-
 class Solving:
     """Fixed inputs, and the state that changes.
 
-    `prepared`, `formulation` and `control` do not change; `state` does. `converged` says of each
-    fold whether its answer is as good as was asked for, `certificate` what is known of the
-    solution, once something is.
+    `prepared` and `control` do not change; `state` does. `formulation` is what is solved, with its
+    `problem`, `units` and `reach`. `converged` says of each fold whether its answer is as good as
+    was asked for, `certificate` what is known of the solution, once something is.
     """
 
     def __init__(
@@ -73,11 +55,8 @@ class Solving:
         self.prepared, self.control = prepared, control or Control()
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
         self.locality, self.threads = prepared.locality, prepared.threads
-        self.formulation = formulation or prepared.formulation
-        self.problem = self.formulation.problem
-        self.units = Units(self.formulation, self.locality)
+        self.take(formulation or prepared.formulation)
         self.solver_bytes = prepared.solver_bytes(self.formulation)
-        self.reach = self.locality.reach(coupled=self.formulation.has_sums)
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
         self.is_warm = False
@@ -92,6 +71,12 @@ class Solving:
                 n_groups=self.locality.n_groups,
             ),
         )
+
+    def take(self, formulation: Formulation) -> None:
+        """Solve this formulation from now on."""
+        self.formulation, self.problem = formulation, formulation.problem
+        self.units = Units(formulation, self.locality)
+        self.reach = self.locality.reach(coupled=formulation.has_sums)
 
     def begin_with(self, alpha: np.ndarray) -> None:
         """Begin with a feasible alpha instead of where solvers begin."""
@@ -196,6 +181,7 @@ class Solving:
             state.is_global = True
         self.control.progress.begin("conquer", self.problem.size)
         tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
+        self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
         for _ in range(LARGEST_REFINEMENTS):
@@ -223,6 +209,9 @@ class Solving:
         self.report.conquer_seconds = time.perf_counter() - start
         n_sv = int(np.count_nonzero(self.alpha))
         self.control.progress.end("conquer", self.report.conquer_seconds, n_sv)
+
+    def approach(self, tolerance: float) -> None:
+        """What comes before the whole problem is solved to a tolerance: nothing."""
 
     def attainable(self, folds: list[int], tolerance: float) -> float:
         """The least violation, in no unit, that is worth asking for."""
@@ -290,7 +279,7 @@ class Solving:
             state.iterations_left,
             self.solver_bytes,
             self.threads,
-            _CoreProgress(self),
+            CoreProgress(self),
             self.reach,
             state.neglected,
             self.control.stop,

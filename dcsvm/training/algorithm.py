@@ -19,8 +19,8 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition, two_step_kernel_kmeans
 from dcsvm.solving.extraction import Coefficients, Division, early_model
 from dcsvm.solving.level_measure import LevelState
+from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import LevelReport
-from dcsvm.solving.solving import Solving
 
 # a level that only starts the next one is not solved further than this; half and double cost the
 # same (docs/benchmark.md, Constants)
@@ -28,7 +28,7 @@ LEVEL_TOLERANCE = 1e-1
 EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
 
 
-class Run(Solving):
+class Run(Relaxation):
     """A run through the steps of its plan. `division` is the level in progress, with its number."""
 
     def __init__(self, *what, **how):
@@ -45,6 +45,8 @@ class Run(Solving):
         variables, rows = self.problem.size, self.data.rows.n_samples
         ends = [rows if name.startswith("level") else variables for name in names]
         checkpoint.load(self.state, self.problem, rows, ends)
+        if self.state.multiplier is not None:
+            self.take_relaxed()
         self.control.progress.resume(names[self.state.steps_done])
 
     def steps(self) -> list[tuple[str, Callable[[], None]]]:
@@ -159,6 +161,8 @@ class Run(Solving):
         self.report.converged = bool(self.converged.all())
         if self.plan.early_level is not None and level >= self.plan.early_level:
             self.keep_early(level, division)
+        if level == self.plan.early_level and self.can_relax:
+            self.relax(float(np.nanmean(state.early.rho)))
         state.rng, state.begun_with, self.division = rng, None, None
 
     def parts_of_level(self, level: int, division: Division) -> tuple[np.ndarray, int]:

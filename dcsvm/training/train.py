@@ -130,6 +130,7 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
     run.set_seconds()
     if state.early is None and run.division is not None and np.any(run.alpha):
         run.keep_early(*run.division)
+    run.keep_sum()
     if not state.is_global:
         run.iterate.forget(np.flatnonzero(~run.is_whole))
     if not np.any(run.alpha) and state.early is None:

@@ -1,0 +1,183 @@
+"""One sum over many groups: relaxed on the way, kept in the end, wherever a run ends."""
+
+import numpy as np
+import pytest
+from reference import certificate, kernel_values, objective
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel import locality
+from dcsvm.problem.dual_problems import c_svc_pairs
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving import checkpoint
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.control import Control
+from dcsvm.solving.preparation import prepare
+from dcsvm.solving.relaxation import Relaxation
+from dcsvm.solving.report import Progress
+from dcsvm.training.algorithm import Run
+from dcsvm.training.train import train_rows
+
+TOLERANCE, GAMMA, N_ROWS = 1e-4, 8.0, 2100
+WEIGHTED = {"class_weight": {1.0: 3.0, -1.0: 0.5}}
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Blobs far apart, more of the rows positive in some than in others."""
+    rng = np.random.default_rng(3)
+    blob = rng.integers(6, size=N_ROWS)
+    X = rng.normal(0, 0.3, (N_ROWS, 3)).astype(np.float32)
+    X[:, 0] += 9 * blob
+    y = np.where(np.sin(9 * X[:, 1]) + rng.normal(0, 0.7, N_ROWS) > 0.3 * blob - 1, 1.0, -1.0)
+    return X, y
+
+
+def options(**chosen):
+    usual = {"C": 10.0, "gamma": GAMMA, "bias": True, "levels": 2, "branching": 3}
+    return TrainOptions(**(usual | {"tolerance": TOLERANCE, "threads": 2} | chosen))
+
+
+def train(data, progress=None, kept=None, **chosen):
+    X, y = data
+    progress = progress or Progress()
+    stop = getattr(progress, "stop", None) or _core.Stop()
+    return train_rows(Rows.from_array(X), y, options(**chosen), Control(progress, stop, kept))
+
+
+def full_alpha(model):
+    alpha = np.zeros(N_ROWS)
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
+    return alpha
+
+
+def formulation_of(y, class_weight):
+    classes = (y < 0).astype(np.int64)
+    C = 10.0 * np.array([class_weight.get(1.0, 1.0), class_weight.get(-1.0, 1.0)])
+    return c_svc_pairs(classes, np.ones(N_ROWS), C, bias=True)
+
+
+class Counted(Progress):
+    """Requests a stop at one of all calls of `advance`."""
+
+    def __init__(self, last=None):
+        self.stop, self.last, self.n_calls = _core.Stop(), last, 0
+
+    def advance(self, *_where):
+        self.n_calls += 1
+        if self.n_calls == self.last:
+            self.stop.request()
+
+
+@pytest.fixture
+def relaxed(monkeypatch):
+    """The multipliers that the sum was relaxed with at last."""
+    seen, keep_sum = [], Relaxation.keep_sum
+
+    def noted(self):
+        if self.state.multiplier is not None:
+            seen.append(self.state.multiplier)
+        keep_sum(self)
+
+    monkeypatch.setattr(Relaxation, "keep_sum", noted)
+    return seen
+
+
+@pytest.mark.parametrize("chosen", [{}, WEIGHTED, {"levels": 1}], ids=str)
+def test_the_answer_is_the_optimum_that_keeps_the_sum(data, relaxed, chosen):
+    X, y = data
+    model, report = train(data, **chosen)
+    problem = formulation_of(y, chosen.get("class_weight", {})).problem
+    K, alpha = kernel_values(("rbf", GAMMA, 0, 0), X, X), full_alpha(model)
+    assert report.n_groups > 3 and len(relaxed) == 1
+    assert report.converged
+    assert abs(alpha.sum()) <= 1e-9 * np.abs(alpha).sum()
+    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
+    violation, gap = certificate(K, problem, alpha)
+    assert violation <= TOLERANCE
+    assert report.duality_gap >= gap * (1 - 1e-6) - 1e-9
+    assert report.objective == pytest.approx(objective(K, problem.linear, alpha), rel=1e-6)
+    assert model.exact.rho[0] == pytest.approx(relaxed[0], abs=5 * TOLERANCE)
+    assert abs(relaxed[0]) > 100 * TOLERANCE
+    direct = train(data, **(chosen | {"levels": 0}))[1]
+    assert len(relaxed) == 1
+    assert report.objective == pytest.approx(direct.objective, rel=1e-6)
+
+
+def test_a_regression_keeps_its_sum(data, relaxed):
+    X, y = data
+    chosen = {"svm_type": "epsilon_svr", "bias": False, "C": 1.0}
+    model, report = train((X, y + 0.5 * X[:, 2]), **chosen)
+    direct = train((X, y + 0.5 * X[:, 2]), levels=0, **chosen)[1]
+    assert report.n_groups > 3 and len(relaxed) == 1
+    assert report.converged
+    assert abs(model.exact.dual_coef.sum()) <= 1e-9 * np.abs(model.exact.dual_coef).sum()
+    assert report.objective == pytest.approx(direct.objective, rel=1e-6)
+
+
+def test_threads_do_not_change_a_bit(data):
+    one, two = (train(data, threads=threads)[0].exact for threads in (1, 2))
+    assert one.dual_coef.tobytes() == two.dual_coef.tobytes()
+    assert one.rho.tobytes() == two.rho.tobytes()
+
+
+def test_a_stop_anywhere_keeps_the_sum_and_a_checkpoint_goes_on(data, relaxed, tmp_path):
+    counted = Counted()
+    whole = train(data, counted, **WEIGHTED)[1]
+    relaxed.clear()
+    problem = formulation_of(data[1], WEIGHTED["class_weight"]).problem
+    for number in np.linspace(2, counted.n_calls - 1, 9).astype(int):
+        folder = tmp_path / str(number)
+        try:
+            model, report = train(data, Counted(number), Checkpoint(folder), **WEIGHTED)
+        except _core.Stopped:
+            continue
+        alpha = full_alpha(model)
+        assert report.stopped and not report.converged
+        assert abs(alpha.sum()) <= 1e-9 * np.abs(alpha).sum()
+        assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
+        report = train(data, kept=Checkpoint(folder, resume=True), **WEIGHTED)[1]
+        assert report.converged
+        assert report.objective == pytest.approx(whole.objective, rel=1e-6)
+    assert len(relaxed) > 9
+
+
+def test_every_checkpoint_of_a_relaxed_run_is_one_to_go_on_from(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    saved, save = [], Checkpoint.save
+
+    def save_and_read(self, state, model_of_early):
+        save(self, state, model_of_early)
+        with open(self.path, "rb") as file:
+            saved.append((state.multiplier, file.read()))
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_read)
+    whole = train(data, kept=Checkpoint(tmp_path / "c"))[1]
+    monkeypatch.undo()
+    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    stored = [text for multiplier, text in saved if multiplier is not None]
+    assert len({multiplier for multiplier, _ in saved}) > 3
+    for text in stored[:: max(1, len(stored) // 6)]:
+        (tmp_path / "c" / "state").write_bytes(text)
+        report = train(data, kept=Checkpoint(tmp_path / "c", resume=True))[1]
+        assert report.converged
+        assert report.objective == pytest.approx(whole.objective, rel=1e-6)
+
+
+def test_a_multiplier_without_a_sum_is_refused(data):
+    X, y = data
+    run = Run(prepare(Rows.from_array(X), y, options(bias=False)))
+    values, arrays = run.state.to_plain()
+    ends = [N_ROWS] * len(run.steps())
+    run.state.take_plain(values, arrays, run.problem, N_ROWS, ends)
+    del values["multiplier"]
+    run.state.take_plain(values, arrays, run.problem, N_ROWS, ends)
+    assert run.state.multiplier is None
+    with pytest.raises(ValueError, match="multiplier"):
+        run.state.take_plain(values | {"multiplier": 0.5}, arrays, run.problem, N_ROWS, ends)
