@@ -235,10 +235,12 @@ class _Check:
         return np.flatnonzero(needed & self.remaining)
 
     def _gap_error(self, unchecked: np.ndarray) -> float:
-        """What the rounding of free variables among the unchecked ones may add to the gap."""
+        """What the rounding of free variables among the unchecked ones may add to the gap: the mean
+        seen for each, and the largest for what chance makes of a few."""
         width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
+        width = width[self.is_free & unchecked]
         seen = np.mean(np.abs(self.checked.difference[self.drawn]))
-        return float(seen * width[self.is_free & unchecked].sum())
+        return float(seen * width.sum() + self.error * np.sqrt(np.sum(width**2)))
 
     def _objective(self, unchecked: np.ndarray) -> tuple[float, float]:
         """The objective and how far it may be off where the terms of unchecked variables are of
