@@ -55,12 +55,14 @@ class Lattice:
         return result
 
     def _has(self, values: np.ndarray) -> np.ndarray:
-        k = np.rint((values.astype(np.float64) - self.origin) / self.step)
+        k = self._places(values)
         return (k >= 0) & (k <= LARGEST) & (self.origin + self.step * k == values)
 
     def _of(self, values: np.ndarray) -> np.ndarray:
-        k = (values.astype(np.float64) - self.origin) / self.step
-        return np.clip(k, 0, LARGEST).astype(np.uint8)
+        return np.clip(self._places(values), 0, LARGEST).astype(np.uint8)
+
+    def _places(self, values: np.ndarray) -> np.ndarray:
+        return np.rint((values.astype(np.float64) - self.origin) / self.step)
 
 
 def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
@@ -81,8 +83,8 @@ def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
     if len(values) == 0 or (not rows.is_dense and not _bytes_pay(rows)):
         return None
     tried = values[:: -(-len(values) // TRIED_VALUES)].astype(np.float64)
-    least = float(values.min()) if rows.is_dense else min(float(values.min()), 0.0)
-    lattice = _lattice_of(np.unique(np.append(tried, least)))
+    always = [values.min()] if rows.is_dense else [values.min(), 0.0]
+    lattice = _lattice_of(np.unique(np.append(tried, always)))
     if lattice is None or (rows.is_dense and lattice == Lattice(0.0, 1.0)):
         return None
     parts = slices(len(values), AT_ONCE)

@@ -87,9 +87,10 @@ def test_evenly_spaced_values_meet_as_bytes_by_their_distances(change):
     assert np.allclose(data.matrix(), exact, rtol=3e-7)
 
 
-def test_sparse_rows_of_counts_meet_as_bytes():
+@pytest.mark.parametrize("stored", [(1, 2, 3), (-1, 1), (-3, -1), (-1.5, 1.5, 3)])
+def test_zeros_that_are_not_stored_meet_as_bytes_too(stored):
     rng = np.random.default_rng(3)
-    X = (rng.integers(1, 4, (200, 90)) * (rng.random((200, 90)) < 0.04)).astype(np.float32)
+    X = (rng.choice(stored, (200, 90)) * (rng.random((200, 90)) < 0.04)).astype(np.float32)
     rows = Rows.from_array(X)
     assert not rows.is_dense
     data = KernelRows(rows, Kernel("rbf", 0.1), 1, coded=True)
