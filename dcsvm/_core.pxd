@@ -68,6 +68,7 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
 
 cdef extern from "kernel/kernel_cost.h" namespace "dcsvm" nogil:
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
+    cbool bytes_beat_sparse(const CPoints&)
     cbool c_has_expensive_rows "dcsvm::has_expensive_rows"(const KernelSetup&, const CPoints&)
 
 
@@ -83,11 +84,8 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*, uint8_t*) except +
 
 
-cdef extern from "simd/byte_dots.h" namespace "dcsvm" nogil:
-    ctypedef void (*ByteDots)()
-    ByteDots byte_dots()
-
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
+    cbool may_be_bytes(const CPoints&)
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)
     void c_find_bytes "dcsvm::find_bytes"(const CPoints&, int, uint8_t*) except +

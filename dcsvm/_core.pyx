@@ -56,11 +56,6 @@ cdef extern from "threads/simulated_cores.h" namespace "dcsvm" nogil:
     SimulatedCores& simulated_cores()
 
 
-def multiplies_bytes():
-    """Whether this machine has tiles of 8-bit integers."""
-    return byte_dots() != NULL
-
-
 NO_LIMIT = 2**62  # bytes of memory
 
 
@@ -237,6 +232,13 @@ cdef class Points:
     @property
     def has_bytes(self):
         return self.points.bytes != NULL
+
+    @property
+    def may_be_bytes(self):
+        """Whether bytes of all features are possible on this machine, and cheaper than sparse rows
+        where these are such."""
+        return may_be_bytes(self.points) and (
+            self.points.indptr == NULL or bytes_beat_sparse(self.points))
 
     def are_bytes(self, int threads):
         """Whether the rows are 8-bit integers and this machine has tiles for them."""

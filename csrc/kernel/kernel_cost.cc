@@ -29,6 +29,12 @@ double of(const TileCost& cost, double n_features) {
   return cost.value + cost.feature * n_features;
 }
 
+double sparse_tile_cost(const Points& points) {
+  const double stored = static_cast<double>(points.indptr[points.n_samples]) /
+                        static_cast<double>(std::max<std::size_t>(points.n_samples, 1));
+  return of(sparse_cost, stored);
+}
+
 }  // namespace
 
 double tile_cost(const KernelSetup& setup, const Points& points) {
@@ -46,9 +52,11 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
     case Form::sparse:
       break;
   }
-  const double stored = static_cast<double>(points.indptr[points.n_samples]) /
-                        static_cast<double>(std::max<std::size_t>(points.n_samples, 1));
-  return of(sparse_cost, stored);
+  return sparse_tile_cost(points);
+}
+
+bool bytes_beat_sparse(const Points& points) {
+  return of(bytes_cost, static_cast<double>(points.n_features)) < sparse_tile_cost(points);
 }
 
 bool caching_pays(const KernelSetup& setup, const Points& points) {

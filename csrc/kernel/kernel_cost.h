@@ -16,6 +16,9 @@ double tile_cost(const KernelSetup& setup, const Points& points);
 // The same for reading a cached value while a gradient is updated.
 constexpr double cached_entry_cost = 0.3;
 
+// Whether bytes of all features are cheaper than the sparse rows that the points are.
+bool bytes_beat_sparse(const Points& points);
+
 // Whether kernel rows are worth keeping: a value costs more than memory that is touched for the
 // first time.
 bool caching_pays(const KernelSetup& setup, const Points& points);

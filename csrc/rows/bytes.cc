@@ -22,9 +22,13 @@ bool is_byte(float x) {
 
 }  // namespace
 
+bool may_be_bytes(const Points& points) {
+  return byte_dots() && points.n_features >= fewest_features && points.n_features <= most_features;
+}
+
 bool are_bytes(const Points& points, int n_threads) {
   const std::size_t d = points.n_features;
-  if (!byte_dots() || d < fewest_features || d > most_features) return false;
+  if (!may_be_bytes(points)) return false;
   std::atomic<bool> all{true};
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
     const float* row = points.dense + i * d;

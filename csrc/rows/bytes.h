@@ -14,8 +14,10 @@ constexpr double bytes_cost(const Points& points) {
   return 0.14 * static_cast<double>(points.n_features);
 }
 
-// Whether all features of dense points are integers from 0 to 255, and few enough, and the tiles of
-// this machine multiply them as such.
+// Whether this machine has tiles of bytes, and the number of features suits them.
+bool may_be_bytes(const Points& points);
+
+// Whether they may be, and all features of dense points are integers from 0 to 255.
 bool are_bytes(const Points& points, int n_threads);
 
 double squared_norm_of_bytes(const Points& points, std::size_t row);

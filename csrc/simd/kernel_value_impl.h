@@ -31,40 +31,47 @@ struct Factor {
       : high(static_cast<Real>(value)), low(static_cast<Real>(value - static_cast<double>(high))) {}
 };
 
-// 2^(x * factor), which must lie in the normal range below 1; the product is not rounded.
+// x * factor as a whole number, shifted to where exponents are, and a fraction from -1/2 to 1/2;
+// the product is not rounded.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector split(typename Traits<Real>::Vector x,
+                                                 const Factor<Real>& factor,
+                                                 typename Traits<Real>::Integers& whole) {
+  using T = Traits<Real>;
+  const typename T::Vector shifted = x * factor.high + T::round_magic;
+  std::memcpy(&whole, &shifted, sizeof shifted);
+  whole <<= T::mantissa_bits;
+  return x * factor.low + (x * factor.high - (shifted - T::round_magic));
+}
+
+// Values near 1 times 2^whole.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector scaled(typename Traits<Real>::Vector values,
+                                                  typename Traits<Real>::Integers whole) {
+  typename Traits<Real>::Integers bits;
+  std::memcpy(&bits, &values, sizeof values);
+  bits += whole;
+  std::memcpy(&values, &bits, sizeof bits);
+  return values;
+}
+
+// 2^(x * factor), which must lie in the normal range below 1.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::Vector x,
                                                         const Factor<Real>& factor) {
-  using T = Traits<Real>;
-  using Vector = typename T::Vector;
-  const Vector shifted = x * factor.high + T::round_magic;
-  const Vector f = x * factor.low + (x * factor.high - (shifted - T::round_magic));
-  const Vector p = fraction_slope(f) * f + Real(1);
-  typename T::Integers exponent, bits;
-  std::memcpy(&exponent, &shifted, sizeof shifted);
-  std::memcpy(&bits, &p, sizeof p);
-  bits += exponent << T::mantissa_bits;
-  Vector result;
-  std::memcpy(&result, &bits, sizeof result);
-  return result;
+  typename Traits<Real>::Integers whole;
+  const typename Traits<Real>::Vector f = split<Real>(x, factor, whole);
+  return scaled<Real>(fraction_slope(f) * f + Real(1), whole);
 }
 
 // The same less 1, with a rounding error relative to that.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector exp2_product_less_one(typename Traits<Real>::Vector x,
                                                                  const Factor<Real>& factor) {
-  using T = Traits<Real>;
-  using Vector = typename T::Vector;
-  const Vector shifted = x * factor.high + T::round_magic;
-  const Vector f = x * factor.low + (x * factor.high - (shifted - T::round_magic));
-  const Vector one = Vector{} + Real(1);
-  typename T::Integers exponent, bits;
-  std::memcpy(&exponent, &shifted, sizeof shifted);
-  std::memcpy(&bits, &one, sizeof one);
-  bits += exponent << T::mantissa_bits;
-  Vector power;
-  std::memcpy(&power, &bits, sizeof power);
-  return power * (fraction_slope(f) * f) + (power - one);
+  typename Traits<Real>::Integers whole;
+  const typename Traits<Real>::Vector f = split<Real>(x, factor, whole);
+  const auto power = scaled<Real>(typename Traits<Real>::Vector{} + Real(1), whole);
+  return power * (fraction_slope(f) * f) + (power - Real(1));
 }
 
 template <class Real>

@@ -71,11 +71,11 @@ class KernelRows:
         setup: _core.Setup | None = None,
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
-        (narrow,) = without_empty_columns(rows)
+        narrow = rows if points else without_empty_columns(rows)[0]
         self.points = points or _core.Points(narrow, threads)
-        self.copy_bytes, gamma = 0, kernel.gamma
-        is_rbf = coded and kernel.name == "rbf"
-        self.lattice = find_lattice(narrow, memory_bytes) if is_rbf else None
+        self.copy_bytes, gamma, self.lattice = 0, kernel.gamma, None
+        if coded and kernel.name == "rbf" and self.points.may_be_bytes:
+            self.lattice = find_lattice(narrow, memory_bytes)
         if self.lattice is not None:
             self.copy_bytes = self.points.take_bytes(self.lattice.codes(narrow))
             gamma *= self.lattice.step**2

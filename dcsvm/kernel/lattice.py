@@ -10,15 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm import _core
 from dcsvm.data.rows import AT_ONCE, Rows, slices
 
 LARGEST = 255  # of 8 bits
 TRIED_VALUES = 10_000  # in which most data show that they are not evenly spaced
-# Nanoseconds of a kernel value, as the core's model has them: of bytes, of sparse rows.
-BYTES_COST, SPARSE_COST = (0.26, 0.0019), (0.5, 0.15)
-# Fewer features gain nothing, sums of products of more could exceed 32 bits.
-FEWEST_FEATURES, MOST_FEATURES = 16, 8192
 
 
 @dataclass(frozen=True)
@@ -68,19 +63,12 @@ class Lattice:
 def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
     """The lattice of all values, zeros that are not stored included.
 
-    None where there is none, where its integers would take more than `memory_bytes`, where floats
-    are as fast, and for dense rows that are such integers themselves, of which the core knows more
-    (Points.encode).
+    None where there is none, where its integers would take more than `memory_bytes`, and for dense
+    rows that are such integers themselves, of which the core knows more (Points.encode).
     """
     n_bytes = rows.n_samples * (-(-rows.n_features // 4) * 4 + 4)
-    if (
-        not _core.multiplies_bytes()
-        or not 0 < n_bytes <= memory_bytes
-        or not FEWEST_FEATURES <= rows.n_features <= MOST_FEATURES
-    ):
-        return None
     values = rows.dense.reshape(-1) if rows.is_dense else rows.values
-    if len(values) == 0 or (not rows.is_dense and not _bytes_pay(rows)):
+    if n_bytes > memory_bytes or len(values) == 0:
         return None
     tried = values[:: -(-len(values) // TRIED_VALUES)].astype(np.float64)
     always = [values.min()] if rows.is_dense else [values.min(), 0.0]
@@ -89,13 +77,6 @@ def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
         return None
     parts = slices(len(values), AT_ONCE)
     return lattice if all(lattice.holds(values[some]) for some in parts) else None
-
-
-def _bytes_pay(rows: Rows) -> bool:
-    """Whether sparse rows are slower than bytes of all their features."""
-    stored = len(rows.values) / rows.n_samples
-    sparse = SPARSE_COST[0] + SPARSE_COST[1] * stored
-    return BYTES_COST[0] + BYTES_COST[1] * rows.n_features < sparse
 
 
 def _lattice_of(distinct: np.ndarray) -> Lattice | None:

@@ -80,8 +80,8 @@ def test_other_values_are_not_bytes(change):
 def test_evenly_spaced_values_meet_as_bytes_by_their_distances(change):
     X = change(byte_rows(50, 80)).astype(np.float32)
     step = np.unique(np.diff(np.unique(X))).min()
-    data = KernelRows(Rows.from_array(X), Kernel("rbf", 1e-5 / step**2), 1, coded=True)
-    assert data.points.has_bytes and data.copy_bytes == 50 * 84
+    data = encoded(X, Kernel("rbf", 1e-5 / step**2))
+    assert data.copy_bytes == 50 * 84
     distance = ((X[:, None].astype(np.float64) - X[None]) ** 2).sum(axis=2)
     exact = np.exp(-1e-5 / np.float64(step) ** 2 * distance)
     assert np.allclose(data.matrix(), exact, rtol=3e-7)
@@ -93,7 +93,7 @@ def test_zeros_that_are_not_stored_meet_as_bytes_too(stored):
     X = (rng.choice(stored, (200, 90)) * (rng.random((200, 90)) < 0.04)).astype(np.float32)
     rows = Rows.from_array(X)
     assert not rows.is_dense
-    data = KernelRows(rows, Kernel("rbf", 0.1), 1, coded=True)
+    data = encoded(X, Kernel("rbf", 0.1))
     assert data.setup.form == "bytes"
     distance = ((X[:, None] - X[None]) ** 2).sum(axis=2, dtype=np.float64)
     assert np.allclose(data.matrix(), np.exp(-0.1 * distance), rtol=3e-7)
