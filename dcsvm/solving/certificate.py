@@ -22,8 +22,9 @@ RANDOM_ROWS = 10_000  # of all problems together
 RANDOM_SHARE = 0.05  # of the variables, where that is fewer
 NEAREST_ROWS = 1_000
 FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
-# What rounding may do to the objective, relative to it; above it all support vectors are checked.
-OBJECTIVE_ERROR = 2e-6
+# What rounding may do to the objective, relative to it; where it may be more, more support vectors
+# are drawn: as many as should tell it, and some.
+OBJECTIVE_ERROR, DRAWN_MORE = 2e-6, 1.5
 FREE_SHARE = 0.1  # of the gap: where rounding adds more than that to it all free ones are checked
 SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
 
@@ -189,9 +190,10 @@ class _Check:
             max(n // scope.n_problems, FEWEST_ROWS)
             for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
         )
+        self.draw = draw[problem.rows]
         self.drawn = np.ones(self.size, bool)
         if not scope.every_row and self.size > n_random:
-            self.drawn[np.argpartition(draw[problem.rows], n_random)[n_random:]] = False
+            self.drawn[np.argpartition(self.draw, n_random)[n_random:]] = False
 
     @property
     def remaining(self) -> np.ndarray:
@@ -230,9 +232,19 @@ class _Check:
         if self._gap_error(~self.drawn) > FREE_SHARE * gap:
             needed |= free
         objective, error = self._objective(~self.drawn)
-        if error > OBJECTIVE_ERROR * abs(objective):
-            needed |= self.alpha != 0
+        most = max(OBJECTIVE_ERROR * abs(objective), float(np.finfo(float).tiny))
+        if error > most:
+            self.draw_more(error / most)
+            needed |= self.drawn
         return np.flatnonzero(needed & self.remaining)
+
+    def draw_more(self, times: float) -> None:
+        """Draw so many support vectors that the error of the objective should fall that many
+        times."""
+        support = np.flatnonzero(self.alpha)
+        n_drawn = np.count_nonzero(self.drawn[support])
+        n_wanted = min(DRAWN_MORE * max(n_drawn, FEWEST_ROWS) * times**2, len(support))
+        self.drawn[support[np.argsort(self.draw[support])[: int(n_wanted)]]] = True
 
     def _gap_error(self, unchecked: np.ndarray) -> float:
         """What the rounding of free variables among the unchecked ones may add to the gap: the mean
