@@ -1,5 +1,5 @@
 # Declarations of csrc/ as _core.pyx uses them.
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.functional cimport function
 from libcpp.vector cimport vector
@@ -92,15 +92,6 @@ cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
-cdef extern from "rows/row_sums.h" namespace "dcsvm" nogil:
-    cdef struct MatrixView:
-        const float* values
-        size_t n_rows
-        size_t n_columns
-
-    void c_add_rows "dcsvm::add_rows"(const MatrixView&, const int32_t*, int, double*) except +
-
-
 cdef extern from "rows/row_order.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(float*, size_t, const int32_t*, size_t) except +
 
@@ -151,6 +142,38 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
 cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
     void c_kernel_matrix "dcsvm::kernel_matrix"(
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +
+
+
+cdef extern from "kernel/kernel_kmeans.h" namespace "dcsvm" nogil:
+    cdef cppclass NodeSamples:
+        RowList rows
+        const int64_t* start
+        size_t n_nodes
+
+    void c_kernel_kmeans "dcsvm::kernel_kmeans"(
+        const KernelSetup&, const NodeSamples&, const int32_t*, uint64_t, int,
+        int32_t*) except +
+    void c_mean_products "dcsvm::mean_products"(
+        const KernelSetup&, const NodeSamples&, const int32_t*, const int64_t*, int,
+        double*) except +
+
+
+cdef extern from "kernel/routing.h" namespace "dcsvm" nogil:
+    cdef cppclass Fork:
+        NodeSamples samples
+        const int32_t* part
+        const int64_t* first_child
+        const int64_t* block_start
+        const double* products
+
+    cdef struct Places:
+        int32_t* nearest
+        int32_t* second
+        double* distance
+
+    cbool c_route "dcsvm::route"(
+        const KernelSetup&, const RowList&, const int32_t*, const Fork&, int, const Places&,
+        const CStop*) except +
 
 
 cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
@@ -241,3 +264,9 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
     vector[SolveReport] c_solve_clusters "dcsvm::solve_clusters"(
         const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const Iterate&,
         const ClusterOptions&) except +
+
+
+cdef extern from "solver/span.h" namespace "dcsvm" nogil:
+    void c_squared_spans "dcsvm::squared_spans"(
+        const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const double*, size_t,
+        int, double*) except +

@@ -4,7 +4,7 @@ Rows come in as a Points object, row subsets as int32 row numbers, everything el
 NumPy arrays. Nothing is decided here and there are no defaults.
 """
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
@@ -442,22 +442,117 @@ def reorder_rows(float[:, ::1] rows, const int32_t[::1] order):
         c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0])
 
 
-def row_sums(const float[:, ::1] matrix, const int32_t[::1] sum_of, size_t n_sums, int threads):
-    """Sums of the rows i of a matrix with sum_of[i] == s for all s < n_sums, float64 (n_sums,
-    n_columns); a row with -1 is in none."""
-    cdef MatrixView view
-    view.n_rows, view.n_columns = matrix.shape[0], matrix.shape[1]
-    if sum_of.shape[0] != matrix.shape[0]:
-        raise ValueError("there is not one sum for every row")
-    check_range(np.asarray(sum_of) + 1, n_sums + 1, "sum")
-    sums = np.zeros((n_sums, view.n_columns))
-    if view.n_rows == 0 or view.n_columns == 0 or n_sums == 0:
-        return sums
-    cdef double[:, ::1] out = sums
-    view.values = &matrix[0, 0]
+cdef class Nodes:
+    """Sampled rows of the nodes of one level of a tree of clusters (csrc/kernel/kernel_kmeans.h):
+    those of node p are rows[start[p]] to before rows[start[p + 1]]. Keeps the arrays alive."""
+
+    cdef NodeSamples nodes
+    cdef readonly Points points
+    cdef readonly object rows, start
+
+    def __init__(self, Points points, const int32_t[::1] rows, const int64_t[::1] start):
+        check_indptr(np.asarray(start), rows.shape[0], "nodes")
+        self.points = points
+        self.rows, self.start = np.asarray(rows), np.asarray(start)
+        self.nodes.rows = row_list(points, self.rows)
+        self.nodes.start = &start[0]
+        self.nodes.n_nodes = start.shape[0] - 1
+
+
+def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t seed, int threads):
+    """Divide the rows of each node into at most n_parts[node] parts, none empty; the part of each
+    row, int32, from 0 in its node."""
+    check_threads(threads)
+    if n_parts.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes or np.any(np.asarray(n_parts) < 1):
+        raise ValueError("there is not a number of parts for each node")
+    parts = np.zeros(nodes.nodes.rows.size, np.int32)
+    cdef int32_t[::1] out = parts
+    if len(parts):
+        with nogil:
+            c_kernel_kmeans(setup.setup, nodes.nodes, &n_parts[0], seed, threads, &out[0])
+    return parts
+
+
+def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child,
+                  int threads):
+    """Inner products of the means of the parts of each node, float64: an n x n block for each node
+    of n parts, 0 where it has no rows. `part` is as kernel_kmeans() gives it."""
+    check_threads(threads)
+    block_start = check_parts(nodes, part, first_child)
+    products = np.zeros(block_start[-1])
+    cdef double[::1] out = products
+    cdef const int64_t[::1] begin = block_start
+    if nodes.nodes.rows.size:
+        with nogil:
+            c_mean_products(setup.setup, nodes.nodes, &part[0], &begin[0], threads, &out[0])
+    return products
+
+
+cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child):
+    """Where the block of each node begins, int64; raises ValueError for parts that are not those of
+    the nodes."""
+    if (part.shape[0] != <Py_ssize_t>nodes.nodes.rows.size
+            or first_child.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes + 1):
+        raise ValueError("the parts do not fit the nodes")
+    n_parts = np.diff(first_child)
+    sizes = np.diff(nodes.start)
+    node = np.repeat(np.arange(len(n_parts)), sizes)
+    if np.any(n_parts < 1) or np.any((n_parts > 1) != (sizes > 0)):
+        raise ValueError("a node has sampled rows where it has parts")
+    numbers = np.asarray(part)
+    if np.any(numbers < 0) or np.any(numbers >= n_parts[node]):
+        raise ValueError("a part is out of range")
+    used = np.zeros(np.asarray(first_child)[-1], bool)
+    used[np.asarray(first_child)[node] + numbers] = True
+    if not np.all(used | np.repeat(n_parts == 1, n_parts)):
+        raise ValueError("a part has no rows")
+    return np.concatenate(([0], np.cumsum(n_parts**2))).astype(np.int64)
+
+
+def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, fork, int threads,
+          Stop stop=None):
+    """Rows one level down a tree of clusters. `node` int32 is where each target is, or -1; `fork`
+    has `nodes`, and `part`, `first_child` and `products` as mean_products() takes and gives them.
+
+    Returns (the nearest child, the one across the nearest border, the distance to that): int32,
+    int32, float64; -1 and infinity where there is none. Raises Stopped.
+    """
+    cdef Nodes nodes = fork.nodes
+    check_sides(setup, targets, nodes.points, threads)
+    cdef RowList rows = row_list(targets, target_rows)
+    cdef Fork limits
+    cdef Places places
+    cdef const int32_t[::1] part = fork.part
+    cdef const int64_t[::1] first_child = fork.first_child
+    cdef const double[::1] products = fork.products
+    block_start = check_parts(nodes, part, first_child)
+    cdef const int64_t[::1] begin = block_start
+    if node.shape[0] != <Py_ssize_t>rows.size or products.shape[0] != block_start[-1]:
+        raise ValueError("there is not one node for each target, or one product for each pair")
+    check_range(np.asarray(node) + 1, nodes.nodes.n_nodes + 1, "node")
+    nearest, second = np.empty((2, rows.size), np.int32)
+    distance = np.empty(rows.size)
+    if rows.size == 0:
+        return nearest, second, distance
+    cdef int32_t[::1] out_nearest = nearest, out_second = second
+    cdef double[::1] out_distance = distance
+    limits.samples = nodes.nodes
+    limits.part = &part[0] if part.shape[0] else NULL
+    limits.first_child = &first_child[0]
+    limits.block_start = &begin[0]
+    limits.products = &products[0]
+    places.nearest = &out_nearest[0]
+    places.second = &out_second[0]
+    places.distance = &out_distance[0]
+    cdef const CStop* c_stop = NULL
+    if stop is not None:
+        c_stop = &stop.stop
+    cdef cbool complete
     with nogil:
-        c_add_rows(view, &sum_of[0], threads, &out[0, 0])
-    return sums
+        complete = c_route(setup.setup, rows, &node[0], limits, threads, places, c_stop)
+    if not complete:
+        raise Stopped
+    return nearest, second, distance
 
 
 def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
@@ -612,6 +707,35 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     if progress is not None and progress.error is not None:
         raise progress.error
     return [reports[i] for i in range(reports.size())]
+
+
+def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
+                  const int32_t[::1] members, const double[::1] alpha, size_t n_free, int threads):
+    """What |alpha| of each support vector among the members of clusters, which are as in
+    solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
+    float64 (n_variables,), 0 for others. At most `n_free` free ones span each cluster."""
+    cdef BoxQp qp = box_qp(problem)
+    cdef Clusters clusters
+    if alpha.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha does not have one entry per variable")
+    check_sides(setup, points, points, threads)
+    if problem.row is not None:
+        check_range(problem.row, points.points.n_samples, "row")
+    elif qp.size > points.points.n_samples:
+        raise ValueError(f"{qp.size} variables do not fit {points.points.n_samples} rows")
+    check_indptr(np.asarray(start), members.shape[0], "cluster starts")
+    check_range(np.asarray(members), qp.size, "variable")
+    spans = np.zeros(qp.size)
+    if members.shape[0] == 0:
+        return spans
+    cdef double[::1] out = spans
+    clusters.n_clusters = start.shape[0] - 1
+    clusters.start = &start[0]
+    clusters.members = &members[0]
+    with nogil:
+        c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], n_free, threads,
+                        &out[0])
+    return spans
 
 
 def value_cost(Setup setup, Points points):

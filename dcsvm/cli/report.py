@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dcsvm.cli.streams import say
 from dcsvm.data.output_file import write_beside
-from dcsvm.solving.report import LevelReport, Progress, TrainReport, report_dict
+from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport, report_dict
 
 
 class TerminalProgress(Progress):
@@ -47,6 +47,9 @@ class TerminalProgress(Progress):
             f"{report.n_sv} support vectors"
         )
 
+    def end_choice(self, choice: EarlyChoice) -> None:
+        self.say(told_choice(choice))
+
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
         rest = "" if n_sv is None else f"; {n_sv} support vectors"
         self.say(f"{name}: {seconds:.2f} s{rest}")
@@ -60,6 +63,18 @@ class TerminalProgress(Progress):
 
     def resume(self, name: str) -> None:
         self.say(f"going on from the checkpoint, in {name}")
+
+
+def told_choice(choice: EarlyChoice) -> str:
+    """Which early level was found, and what it is worth."""
+    coarsest, finest = sorted((choice.coarsest, choice.finest))
+    of = "" if coarsest == finest else f" of {coarsest} to {finest}"
+    if choice.is_wrong:
+        told = f"{100 * choice.loss:.2f} +- {100 * choice.error:.2f} % wrong"
+    else:
+        told = f"mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
+    rows = "test rows" if choice.is_test else "rows left out"
+    return f"early level {choice.level}{of}: {told} ({choice.n_rows} {rows})"
 
 
 def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:

@@ -140,6 +140,26 @@ class KernelRows:
         other.threads = threads
         return other
 
+    def with_kernel(self, kernel: Kernel) -> KernelRows:
+        """The same rows with another kernel; these points where they are of use for it: those of an
+        RBF kernel for a smaller gamma."""
+        if kernel == self.kernel:
+            return self
+        if self.kernel.name != "rbf" or kernel.name != "rbf" or kernel.gamma > self.kernel.gamma:
+            return KernelRows(self.rows, kernel, self.threads)
+        other = copy(self)
+        other.kernel = kernel
+        other.setup = _core.Setup(
+            NAMES.index(kernel.name),
+            kernel.gamma * (self.lattice.step**2 if self.lattice else 1.0),
+            kernel.coef0,
+            kernel.degree,
+            self.points,
+            _core.Form[self.setup.form],
+            is_flat=is_flat(self.rows, kernel),
+        )
+        return other
+
     @property
     def has_expensive_rows(self) -> bool:
         """Whether computing a kernel row costs many times reading it, by the core's fixed model."""

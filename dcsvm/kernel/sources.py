@@ -43,6 +43,10 @@ class Meeting:
         return self.targets.rows if self.numbers is None else self.targets.rows.take(self.numbers)
 
     @property
+    def n_targets(self) -> int:
+        return self.targets.rows.n_samples if self.numbers is None else len(self.numbers)
+
+    @property
     def place(self):
         """Where the targets are in the block."""
         return slice(None) if self.numbers is None else self.numbers

@@ -38,6 +38,7 @@ class Lines:
         self.text, self.name, self.threads = text, name, threads
         self.ends = _ends_of_lines(text)
         self.line = 0  # number of lines read
+        self.is_flat = False  # of version 3
         self.has_serials = False  # rows are serial numbers: a precomputed kernel
 
     def error(self, reason: str) -> ModelError:

@@ -7,9 +7,12 @@ once for all pairs of classes.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from dcsvm.data.rows import Rows, slices
+from dcsvm.kernel.partition import blended
 from dcsvm.kernel.sources import Meeting, Sources
 from dcsvm.model.bcm import check_committee, committee_values
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
@@ -104,10 +107,14 @@ def _blocks(
         block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
         values = np.empty((block.n_samples, model.n_pairs))
         if method == "early":
-            cluster = part.partition.assign(block, threads)
+            placed = part.partition.place(block, threads, second=part.partition.blend > 0)
         for meeting in sources.meetings(block, threads):
             if method == "early":
-                values[meeting.place] = _local(part, weights, cluster[meeting.place], meeting)
+                values[meeting.place] = blended(
+                    partial(_local, part, weights, meeting),
+                    placed.take(meeting.place),
+                    part.partition.blend,
+                )
             elif method == "bcm":
                 values[meeting.place] = committee_values(part, weights, meeting)
             else:
@@ -116,19 +123,24 @@ def _blocks(
 
 
 def _local(
-    part: EarlyModel, weights: PairWeights, cluster: np.ndarray, meeting: Meeting
+    part: EarlyModel,
+    weights: PairWeights,
+    meeting: Meeting,
+    some: np.ndarray | slice,
+    cluster: np.ndarray,
 ) -> np.ndarray:
-    """Equation (11) of the paper: only the support vectors of the nearest center count."""
-    n_clusters = part.partition.n_clusters
+    """Equation (11) of the paper: of some targets only the support vectors of one cluster count."""
+    numbers = np.arange(meeting.n_targets, dtype=np.int32)[some]
     order = np.argsort(cluster, kind="stable").astype(np.int32)
-    first = np.searchsorted(cluster[order], np.arange(n_clusters + 1))
-    first_support = np.searchsorted(part.cluster, np.arange(n_clusters + 1))
     values = 0.0 - part.rho[cluster]
-    for c in range(n_clusters):
-        own = order[first[c] : first[c + 1]]
-        begin, end = first_support[c], first_support[c + 1]
-        if len(own) == 0 or begin == end:
+    found = np.unique(cluster)
+    first = np.searchsorted(cluster[order], found, side="left")
+    last = np.searchsorted(cluster[order], found, side="right")
+    begins = np.searchsorted(part.cluster, found, side="left")
+    ends = np.searchsorted(part.cluster, found, side="right")
+    for a, b, begin, end in zip(first, last, begins, ends, strict=True):
+        if begin == end:
             continue
-        local = np.arange(begin, end, dtype=np.int32)
-        values[own] += meeting.product(weights.of(begin, end), local, some=own)
+        own, local = order[a:b], np.arange(begin, end, dtype=np.int32)
+        values[own] += meeting.product(weights.of(begin, end), local, some=numbers[own])
     return values

@@ -11,13 +11,14 @@ import numpy as np
 
 from dcsvm.data.rows import AT_ONCE, Rows, slices, stacked
 from dcsvm.kernel.kernels import NAMES, Kernel
-from dcsvm.kernel.partition import Partition
+from dcsvm.kernel.partition import Partition, flat_partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, SECTION, VERSION
 from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
+FLAT_VERSION = "3"  # with one level of clusters, each row in one of them
 KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {
     *KERNEL_KEYS,
@@ -27,7 +28,8 @@ LIBSVM_KEYS = {
 EARLY_KEYS = {
     *("early_level", "n_features", "rows", "n_clusters", "total_center_rows", "total_early_sv"),
     *(f"center_{key}" for key in KERNEL_KEYS),
-    "center_squared_norms",
+    *("blend", "n_parts", "center_products"),
+    "center_squared_norms",  # of version 3
 }
 WORTH_KEYS = {"converged", "violation", "gap"}
 SECTION_KEYS = {"row_numbers", *WORTH_KEYS, *EARLY_KEYS}
@@ -155,7 +157,8 @@ class ModelReader(Lines):
     def check_version(self, words: list[str]) -> None:
         if words[1:] in (["1"], ["2"]):
             raise self.error("an earlier dcsvm wrote this file: train the model again")
-        if words[1:] != [VERSION]:
+        self.is_flat = words[1:] == [FLAT_VERSION]
+        if not self.is_flat and words[1:] != [VERSION]:
             raise self.error(f"version {shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it")
 
     def form(self, values: dict[str, list[str]]) -> str:
@@ -168,11 +171,7 @@ class ModelReader(Lines):
     def with_early(self, model: Model, values: dict[str, list[str]]) -> Model:
         n_clusters = self.number(values, "n_clusters", int)
         features = self.number(values, "n_features", int), self.form(values)
-        n_centers = self.number(values, "total_center_rows", int)
-        center, sample = self.lines(n_centers, 1, b"cluster", features)
-        center = self.below(center[:, 0], n_clusters, "cluster")
-        if n_clusters == 0 or len(np.unique(center)) != n_clusters:
-            raise self.error(f"the centers do not have {n_clusters} clusters")
+        partition = self.partition(values, n_clusters, features)
         rho = self.early_rho(n_clusters, model.n_pairs)
         total = self.number(values, "total_early_sv", int)
         n_coefficients = self.n_coefficients(model, total)
@@ -182,19 +181,13 @@ class ModelReader(Lines):
         if np.any(np.diff(cluster) < 0):
             raise self.error("the early support vectors are not sorted by cluster")
         row_numbers = self.whole(prefix[:, 2]) - 1
-        if len(np.unique(row_numbers)) != total:
-            raise self.error("duplicate row among the early support vectors")
-        shared = np.flatnonzero(prefix[:, 3])
-        if len(shared) and not self.has_serials:
-            rows = self.fill(rows, shared, row_numbers, model.exact)
+        members = np.lexsort((row_numbers, cluster))
+        if np.any((np.diff(cluster[members]) == 0) & (np.diff(row_numbers[members]) == 0)):
+            raise self.error("duplicate row among the early support vectors of a cluster")
+        rows = self.with_features_elsewhere(rows, prefix[:, 3], row_numbers, model.exact)
         early = EarlyModel(
             level=self.number(values, "early_level", int),
-            partition=Partition(
-                self.kernel(values, "center_"),
-                sample,
-                center,
-                self.squared_norms(values, n_clusters),
-            ),
+            partition=partition,
             cluster=cluster,
             class_=class_ if model.is_classifier else None,
             rows=rows,
@@ -204,10 +197,45 @@ class ModelReader(Lines):
         )
         return replace(model, early=early)
 
-    def squared_norms(self, values: dict[str, list[str]], n_clusters: int) -> np.ndarray | None:
-        if not self.has_serials:
-            return None
-        return self.numbers(values, "center_squared_norms", n_clusters)
+    def partition(self, values: dict[str, list[str]], n_clusters: int, features) -> Partition:
+        """The tree of clusters: the keys of the header and the lines CENTERS."""
+        n_centers = self.number(values, "total_center_rows", int)
+        prefix, sample = self.lines(n_centers, 1 if self.is_flat else 2, b"cluster", features)
+        cluster = self.below(prefix[:, -1], n_clusters, "cluster")
+        if self.is_flat and (n_clusters == 0 or len(np.unique(cluster)) != n_clusters):
+            raise self.error(f"the centers do not have {n_clusters} clusters")
+        kernel, norms = self.kernel(values, "center_"), None
+        if self.is_flat:
+            if self.has_serials:
+                norms = self.numbers(values, "center_squared_norms", n_clusters)
+            return flat_partition(kernel, sample, cluster, norms)
+        words = values.get("n_parts", [])
+        n_parts = self.whole(self.floats(words, "n_parts", len(words)))
+        level, products = self.whole(prefix[:, 0]), None
+        if np.any(np.diff(level * n_clusters + cluster) < 0):
+            raise self.error("the centers are not sorted by level and cluster")
+        if kernel.is_precomputed:
+            words = values.get("center_products", [])
+            products = self.floats(words, "center_products", len(words))
+        clusters = self.by_level(level, cluster, n_parts)
+        blend = self.number(values, "blend", float)
+        try:
+            found = partition_of(kernel, sample, n_parts, clusters, blend, products)
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        if found.n_clusters != n_clusters or blend < 0:
+            raise self.error(f"the centers do not have {n_clusters} clusters, or blend is below 0")
+        return found
+
+    def by_level(self, level: np.ndarray, cluster: np.ndarray, n_parts) -> list[np.ndarray]:
+        """The clusters of the sampled rows of each level."""
+        n_levels, n_nodes, left = 0, 1, n_parts
+        while len(left) >= n_nodes > 0 and len(left):
+            n_levels, n_nodes, left = n_levels + 1, int(left[:n_nodes].sum()), left[n_nodes:]
+        if np.any((level < 1) | (level > n_levels)):
+            raise self.error("a center is of a level that does not exist")
+        ends = np.searchsorted(level, np.arange(1, n_levels + 2))
+        return [cluster[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
     def early_rho(self, n_clusters: int, n_pairs: int) -> np.ndarray:
         """The lines EARLY_RHO to EARLY_SV: float64 (n_clusters, n_pairs)."""
@@ -221,22 +249,45 @@ class ModelReader(Lines):
             raise self.error("the line EARLY_SV is missing")
         return np.array(rho).reshape(n_clusters, n_pairs)
 
-    def fill(self, rows: Rows, shared, row_numbers, exact: ExactModel | None) -> Rows:
-        """The rows with those that are also exact support vectors taken from there."""
-        numbers = np.empty(0, np.int64) if exact is None else exact.row_numbers
-        order = np.argsort(numbers)
-        at = np.searchsorted(numbers, row_numbers[shared], sorter=order)
-        if len(numbers) == 0 or np.any(
-            numbers[order[np.minimum(at, len(numbers) - 1)]] != row_numbers[shared]
-        ):
-            raise self.error("an early support vector refers to an exact one that does not exist")
-        if rows.is_dense:
-            for some in slices(len(shared), AT_ONCE // exact.rows.row_size):
-                rows.dense[shared[some]] = exact.rows.dense[order[at[some]]]
+    def with_features_elsewhere(
+        self, rows: Rows, elsewhere: np.ndarray, row_numbers: np.ndarray, exact: ExactModel | None
+    ) -> Rows:
+        """The rows with features that are not repeated: of exact support vectors, or of the first
+        early ones."""
+        places = self.below(elsewhere, 3, "place of features")
+        if self.has_serials or not places.any():
             return rows
-        source = np.arange(rows.n_samples) + exact.rows.n_samples
-        source[shared] = order[at]
-        return stacked(exact.rows, rows).take(source)
+        shared = np.flatnonzero(places == 1)
+        numbers = np.empty(0, np.int64) if exact is None else exact.row_numbers
+        source = np.arange(rows.n_samples)
+        if len(shared):
+            found = self.found(row_numbers[shared], numbers, "an exact one")
+            if rows.is_dense:
+                for some in slices(len(shared), AT_ONCE // exact.rows.row_size):
+                    rows.dense[shared[some]] = exact.rows.dense[found[some]]
+            else:
+                source += exact.rows.n_samples
+                source[shared] = found
+        again = np.flatnonzero(places == 2)
+        first = np.flatnonzero(places != 2)
+        if len(again):
+            place = first[self.found(row_numbers[again], row_numbers[first], "an earlier one")]
+            source[again] = source[place]
+        if rows.is_dense:
+            for some in slices(len(again), AT_ONCE // rows.row_size):
+                rows.dense[again[some]] = rows.dense[source[again[some]]]
+            return rows
+        return (stacked(exact.rows, rows) if len(shared) else rows).take(source)
+
+    def found(self, wanted: np.ndarray, numbers: np.ndarray, what: str) -> np.ndarray:
+        """The places of wanted numbers among others."""
+        order = np.argsort(numbers, kind="stable")
+        at = np.searchsorted(numbers, wanted, sorter=order)
+        if len(numbers) == 0 or np.any(
+            numbers[order[np.minimum(at, len(numbers) - 1)]] != wanted
+        ):
+            raise self.error(f"an early support vector refers to {what} that does not exist")
+        return order[at]
 
 
 def _is_row_number(word: str) -> bool:

@@ -16,7 +16,7 @@ from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
-VERSION = "3"
+VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
 
@@ -115,37 +115,44 @@ def _form(rows: Rows | ChosenRows) -> str:
 
 
 def _early_text(early: EarlyModel, exact: ExactModel | None):
-    """The early section: centers (cluster, then the row), a line of rho for each cluster, then
-    support vectors (cluster, class, row number, whether it is an exact support vector, whose
-    features are not repeated, coefficients, then the row)."""
+    """The early section: centers (level, cluster, then the row), a line of rho for each cluster,
+    then support vectors (cluster, class, row number, where the features are that are not repeated,
+    coefficients, then the row)."""
     partition, n_sv = early.partition, early.rows.n_samples
-    norms = partition.squared_norms
-    yield _joined(
-        [
-            f"early_level {early.level}",
-            *(
-                [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
-                if exact is None
-                else []
-            ),
-            f"n_clusters {partition.n_clusters}",
-            *(f"center_{line}" for line in _kernel_lines(partition.kernel)),
-            *([] if norms is None else [f"center_squared_norms {_listed(norms)}"]),
-            f"total_center_rows {len(partition.cluster)}",
-            f"total_early_sv {n_sv}",
-            "CENTERS",
-        ]
+    forks = partition.forks
+    lines = [f"early_level {early.level}"]
+    if exact is None:
+        lines += [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
+    lines += [f"n_clusters {partition.n_clusters}", f"blend {partition.blend!r}"]
+    lines += [f"n_parts {_listed(np.concatenate([fork.n_parts for fork in forks]))}"]
+    lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
+    if partition.kernel.is_precomputed:
+        lines += [f"center_products {_listed(np.concatenate([one.products for one in forks]))}"]
+    lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
+    yield _joined([*lines, "CENTERS"])
+    level = np.repeat(np.arange(len(forks)), [len(fork.part) for fork in forks]) + 1
+    yield from _row_lines(
+        partition.sample, [level, np.concatenate([fork.cluster for fork in forks])]
     )
-    yield from _row_lines(partition.sample, [partition.cluster])
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
-    shared = (
-        np.zeros(n_sv, bool)
-        if exact is None or _form(early.rows) == "serials"
-        else np.isin(early.row_numbers, exact.row_numbers)
-    )
+    elsewhere = _elsewhere(early, exact)
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
-    prefix = [early.cluster, class_, early.row_numbers + 1, shared, *early.dual_coef]
-    yield from _row_lines(early.rows, prefix, blank=shared)
+    prefix = [early.cluster, class_, early.row_numbers + 1, elsewhere, *early.dual_coef]
+    yield from _row_lines(early.rows, prefix, blank=elsewhere > 0)
+
+
+def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
+    """Where the features of each early support vector are: 0 with it, 1 with the exact one of the
+    same row, 2 with the first early one."""
+    place = np.zeros(early.rows.n_samples, np.int8)
+    if _form(early.rows) == "serials":
+        return place
+    again = np.ones(len(place), bool)
+    again[np.unique(early.row_numbers, return_index=True)[1]] = False
+    place[again] = 2
+    if exact is not None:
+        place[np.isin(early.row_numbers, exact.row_numbers)] = 1
+    return place
 
 
 def _row_lines(rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None):

@@ -52,6 +52,18 @@ def optional(rule: Rule) -> Rule:
     return replace(rule, or_none=True)
 
 
+def or_word(word: str, rule: Rule) -> Rule:
+    """That word, or what a rule allows."""
+
+    def is_kind(value: object) -> bool:
+        return (isinstance(value, str) and value == word) or rule.is_kind(value)
+
+    def plain(value: object) -> Any:
+        return word if isinstance(value, str) else rule.plain(value)
+
+    return Rule(f"{rule.kind} or {word!r}", is_kind, plain)
+
+
 def number(limits: str, holds: Callable[[float], bool]) -> Rule:
     """A number for which `holds` is true; `limits` says what that is."""
 

@@ -19,11 +19,16 @@ from dcsvm.problem.option_rules import (
     label_text,
     number,
     optional,
+    or_word,
 )
 from dcsvm.problem.svm_types import SVM_TYPES, WITH_LEVELS
 
 CLUSTERINGS = ("kernel", "kmeans")
 MOST_LEVELS = 30
+AUTO = "auto"  # an early level
+# of rows near a border that early models learn in both of their clusters: 1.2 and 2 are no better
+# at the same cost (docs/early-models.md)
+DEFAULT_OVERLAP = 1.5
 LARGEST_C = 1e100  # whose square still has room for sums
 LARGEST_CACHE = 10**9  # MB
 MOST_ITERATIONS = 2**62
@@ -46,7 +51,8 @@ RULES = {
     "branching": integer(2),
     "sample": integer(1),
     "early": FLAG,
-    "early_level": optional(integer(1, MOST_LEVELS)),
+    "early_level": optional(or_word(AUTO, integer(1, MOST_LEVELS))),
+    "overlap": optional(number("from 1 to 2", lambda value: 1 <= value <= 2)),
     "clustering": choice(*CLUSTERINGS),
     "seed": integer(0),
     "threads": optional(integer(1, MOST_THREADS)),
@@ -97,7 +103,8 @@ class TrainOptions:
     branching: int = 4
     sample: int = 1000
     early: bool = False
-    early_level: int | None = None
+    early_level: int | str | None = None
+    overlap: float | None = None
     clustering: str = "kernel"
     seed: int = 0
     threads: int | None = None
@@ -128,6 +135,18 @@ class TrainOptions:
     def has_levels(self) -> bool:
         return self.svm_type in WITH_LEVELS
 
+    @property
+    def chooses_early_level(self) -> bool:
+        """Whether training finds the early level."""
+        return self.early and self.early_level in (None, AUTO)
+
+    @property
+    def early_overlap(self) -> float:
+        """That of the early level: what is asked for, else plain where it is only a step."""
+        if self.overlap is not None:
+            return self.overlap
+        return DEFAULT_OVERLAP if self.early else 1.0
+
     def _check_weights(self) -> None:
         if self.C > LARGEST_C:
             raise OptionError("C", f"must be at most {LARGEST_C:g}, not {self.C:g}")
@@ -153,11 +172,19 @@ class TrainOptions:
         """Early models that cannot be, whatever the rows are."""
         option = "early" if self.early else "early_level"
         if not self.early and self.early_level is None:
-            return
+            if self.overlap is None:
+                return
+            option = "overlap"
         if not self.has_levels:
             raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
         if self.levels == 0:
             raise OptionError(option, "needs levels, and there are none")
-        if None not in (self.levels, self.early_level) and self.early_level > self.levels:
+        if self.early_level == AUTO and not self.early:
+            raise OptionError("early_level", "auto is for early models alone: it needs early")
+        if (
+            self.levels is not None
+            and isinstance(self.early_level, int)
+            and self.early_level > self.levels
+        ):
             reason = f"must be at most {self.levels}, the finest level, not {self.early_level}"
             raise OptionError("early_level", reason)

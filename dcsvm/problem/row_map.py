@@ -47,17 +47,23 @@ class RowMap:
         row[self.duplicates.rows] = np.repeat(place, np.diff(self.duplicates.start))
         return row
 
+    @property
+    def n_given_of_row(self) -> np.ndarray:
+        """How many given rows each row stands for, int64 (n_rows,)."""
+        return np.diff(self.duplicates.start)[self.order]
+
     def split(
         self, rows: np.ndarray, coef: np.ndarray, bound: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Share coefficients (k, n) of `rows` (n,) out among the given rows they stand for, where
         `bound` (n,) is that of weight 1; see Duplicates.split.
 
-        Returns (row, given row, coefficients (k, m), bound) of the given rows that get any.
+        Returns (place among `rows`, given row, coefficients (k, m), bound) of the given rows that
+        get any.
         """
         place, own, shares = self.duplicates.split(self.order[rows], coef, bound)
         number = self.duplicates.rows[own].astype(np.int64)
-        return rows[place], number, shares, bound[place] * self.duplicates.weights[own]
+        return place, number, shares, bound[place] * self.duplicates.weights[own]
 
     def count_filled(self, rows: np.ndarray, weight: np.ndarray) -> tuple[int, int]:
         """How many given rows get any, and how many all of theirs, of `weight` (n,) that is shared

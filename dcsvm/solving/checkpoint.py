@@ -24,7 +24,7 @@ from dcsvm.model.file import load_model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.options import TrainOptions
 
-MAGIC = b"dcsvm checkpoint 1\n"
+MAGIC = b"dcsvm checkpoint 2\n"
 STATE, EARLY = "state", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
@@ -96,16 +96,16 @@ class Checkpoint:
         end = time.monotonic()
         self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
 
-    def load(self, state, problem, n_rows: int, ends: list[int]) -> None:
+    def load(self, state, problem, n_rows: int, n_steps: int) -> None:
         """Make `state` what was stored. Raises CheckpointError, and as `restore`."""
         with open(self.path, "rb") as file:
             text = file.read()
-        if self.restore(text, state, problem, n_rows, ends):
+        if self.restore(text, state, problem, n_rows, n_steps):
             state.early = self.early = load_model(self.early_path).early
 
-    def restore(self, text: bytes, state, problem, n_rows: int, ends: list[int]) -> bool:
-        """Make `state` what the text of a checkpoint says, of a problem over `n_rows` rows; what a
-        step has begun with is below its entry of `ends`. Returns whether there is an early model.
+    def restore(self, text: bytes, state, problem, n_rows: int, n_steps: int) -> bool:
+        """Make `state` what the text of a checkpoint says, of a run of `n_steps` steps on a
+        problem over `n_rows` rows. Returns whether there is an early model.
         Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
         names the difference."""
         try:
@@ -113,7 +113,7 @@ class Checkpoint:
             stored, values = header["run"], header["state"]
             difference = _difference(stored, self.run)
             if difference is None:
-                state.take_plain(values, arrays, problem, n_rows, ends)
+                state.take_plain(values, arrays, problem, n_rows, n_steps)
             has_early = bool(values["has_early"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise CheckpointError(f"{self.path}: the checkpoint is damaged") from None

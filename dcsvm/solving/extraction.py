@@ -27,14 +27,6 @@ class NoMargin(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
-    """A solved level: the partition, and the cluster of every row."""
-
-    partition: Partition
-    cluster: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class Solution:
     """The alpha of an iterate for a formulation over prepared rows."""
 
@@ -77,36 +69,52 @@ class Solution:
             return offsets[0], 1.0
         return 0.5 * (offsets[0] + offsets[1]), 0.5 * (offsets[0] - offsets[1])
 
-    def offsets_of_clusters(self, division: Division) -> np.ndarray:
-        """rho (n_clusters, n_problems); a cluster that has rows of one class only decides for it,
-        and for none where it has neither. One that was not begun decides for most of its rows."""
-        problem, n_clusters = self.formulation.problem, division.partition.n_clusters
+    def offsets_of_clusters(self, cluster_of: np.ndarray, n_clusters: int) -> np.ndarray:
+        """rho (n_clusters, n_problems), by the cluster of every variable; a cluster that has rows
+        of one class only decides for it, and for none where it has neither. One that was not begun
+        decides for most of its rows."""
+        problem = self.formulation.problem
         rho = np.full((n_clusters, self.formulation.n_problems), np.nan)
         problem_of = self.formulation.number
-        cluster_of = division.cluster[problem.rows]
-        part = problem_of * n_clusters + cluster_of
+        part = problem_of.astype(np.int64) * n_clusters + cluster_of
+        if problem.sum_of is None:
+            return self._deciding(rho, part)
         order = np.argsort(part, kind="stable")
         starts = np.flatnonzero(np.diff(part[order], prepend=-1))
         for members in np.split(order, starts[1:]):
             place = cluster_of[members[0]], problem_of[members[0]]
             known = members[self.iterate.is_known[members]]
             rho[place] = self.offset_and_margin(known)[0]
-            linear = problem.linear[members]
-            if self.task.is_classification and linear.min() == linear.max():
-                rho[place] = -linear[0]
-            elif not np.any(self.alpha[members]):
-                rho[place] = -np.mean(linear)
-        return rho
+        return self._deciding(rho, part)
+
+    def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
+        """rho with that of clusters that have no solution: 0 where there is no bias, or what
+        decides for the only class, or most of the rows, of a part."""
+        n_clusters, n_problems = rho.shape
+        linear, size = self.formulation.problem.linear, n_clusters * n_problems
+        counts = np.bincount(part, minlength=size)
+        there = counts > 0
+        total, some = np.bincount(part, linear, size), np.zeros(size, bool)
+        some[part[self.alpha != 0]] = True
+        found = rho.T.reshape(-1)
+        found[there & np.isnan(found)] = 0.0
+        decided = there & ~some
+        if self.task.is_classification:
+            decided |= there & (np.abs(total) == counts)
+        found[decided] = -total[decided] / counts[decided]
+        return np.ascontiguousarray(found.reshape(n_problems, n_clusters).T)
 
 
 class Coefficients:
-    """The support vectors of a solution, merged rows apart again.
+    """The support vectors of a solution, merged rows apart again, cluster by cluster where the
+    `cluster_of` every variable is given.
 
-    `row` is the row that is solved, `row_numbers` the given row, `coef` float64 (k - 1, n_sv) as
-    LIBSVM's sv_coef, `bound` the largest coefficient a support vector may have.
+    `row` is the row that is solved, `row_numbers` the given row, `cluster` that it is in, `coef`
+    float64 (k - 1, n_sv) as LIBSVM's sv_coef, `bound` the largest coefficient a support vector may
+    have.
     """
 
-    def __init__(self, solution: Solution):
+    def __init__(self, solution: Solution, cluster_of: np.ndarray | None = None):
         task, targets = solution.task, solution.prepared.targets
         variables = np.flatnonzero(solution.alpha)
         rows = solution.formulation.problem.rows[variables]
@@ -116,12 +124,16 @@ class Coefficients:
             pair = solution.formulation.number[variables]
             is_first = targets[rows] == first[pair]
             column = np.where(is_first, second[pair] - 1, first[pair])
-        support = np.flatnonzero(np.bincount(rows))
+        cluster = np.zeros(len(rows), np.int64)
+        if cluster_of is not None:
+            cluster += cluster_of[variables]
+        member, place = np.unique(cluster * len(targets) + rows, return_inverse=True)
+        support = member % len(targets)
         coef = np.zeros((max(task.n_classes - 1, 1), len(support)))
-        np.add.at(coef, (column, np.searchsorted(support, rows)), solution.alpha[variables])
-        self.row, self.row_numbers, self.coef, self.bound = solution.prepared.row_map.split(
-            support, coef, task.bound_of(targets[support])
-        )
+        np.add.at(coef, (column, place.reshape(-1)), solution.alpha[variables])
+        found = solution.prepared.row_map.split(support, coef, task.bound_of(targets[support]))
+        self.place, self.row_numbers, self.coef, self.bound = found
+        self.row, self.cluster = support[self.place], member[self.place] // len(targets)
 
     @property
     def n_bounded(self) -> int:
@@ -223,10 +235,13 @@ def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndar
     return table[classes].T
 
 
-def early_model(solution: Solution, level: int, division: Division) -> tuple[EarlyModel, int]:
-    """The models of the clusters of a level, and how many support vectors are at their bound."""
-    found, targets = Coefficients(solution), solution.prepared.targets
-    cluster, class_ = division.cluster[found.row], None
+def early_model(
+    solution: Solution, level: int, partition: Partition, cluster_of: np.ndarray
+) -> tuple[EarlyModel, int]:
+    """The models of the clusters of a level, by the cluster of every variable, and how many support
+    vectors are at their bound."""
+    found, targets = Coefficients(solution, cluster_of), solution.prepared.targets
+    cluster, class_ = found.cluster, None
     order = np.lexsort((found.row_numbers, cluster))
     if solution.task.is_classification:
         class_ = targets[found.row]
@@ -234,12 +249,12 @@ def early_model(solution: Solution, level: int, division: Division) -> tuple[Ear
         class_ = class_[order].astype(np.int32)
     model = EarlyModel(
         level=level,
-        partition=division.partition,
+        partition=partition,
         cluster=cluster[order].astype(np.int32),
         class_=class_,
         rows=solution.prepared.rows_for_model(found.row[order]),
         dual_coef=found.coef[:, order],
-        rho=solution.offsets_of_clusters(division),
+        rho=solution.offsets_of_clusters(cluster_of, partition.n_clusters),
         row_numbers=found.row_numbers[order],
     )
     return model, found.n_bounded

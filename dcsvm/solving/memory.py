@@ -21,7 +21,6 @@ MB = 1_000_000
 ROW = 64  # bytes for each row
 PROGRAM = 200 * MB
 ARRAYS = 110 * MB  # of the program's, for arrays of variables
-BLOCKS = 50 * MB  # of the program's, for k-means
 VARIABLE = 100  # bytes of a variable outside of the solver
 SCRATCH_SHARE = 8  # part of what is left of the budget, for what threads have each
 MOST_SCRATCHES = 64
@@ -70,13 +69,13 @@ def plan_memory(
     start: np.ndarray,
     *,
     n_folds: int,
-    sample: int,
+    overlap: float,
     threads: int,
     megabytes: int | None,
 ) -> MemoryPlan:
     """The plan for training on rows as they were read: `start` is where the variables of each
-    problem begin, and their end; after it `n_folds` are solved together, and k-means runs on a
-    `sample` of rows (0: not at all).
+    problem begin, and their end; after it `n_folds` are solved together, and a level has
+    `overlap` times as many variables.
 
     `megabytes` None: half of the memory this process may use, at most 8000 MB, and no more than the
     rows leave. Raises ValueError for a budget that is too small, or more than there is.
@@ -84,9 +83,9 @@ def plan_memory(
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
     solver_arrays, matrices = _core.array_bytes(largest), _core.matrix_bytes(largest)
     free, scratch = ROW * n_rows + ARRAYS, _scratch(rows)
-    n_variables += n_variables * max(n_folds - 1, 0)
+    n_variables = int(n_variables * overlap) * max(n_folds, 1)
     least = max(0, VARIABLE * n_variables + solver_arrays - free)
-    least += max(matrices + 2 * SCRATCH_SHARE * scratch, _clustering(sample) - BLOCKS)
+    least += matrices + 2 * SCRATCH_SHARE * scratch
     rest = rows.nbytes + ROW * n_rows + PROGRAM
     budget = _budget(n_rows, rest, least, megabytes)
     # what could be used: copies of the rows, kernel values of all pairs, all threads at work
@@ -137,12 +136,6 @@ def _scratch(rows: Rows) -> int:
     if rows.is_dense:
         return 256 * rows.n_features
     return 4 * rows.n_features + 1024 * int(np.diff(rows.indptr).max(initial=0))
-
-
-def _clustering(sample: int) -> int:
-    """Bytes of kernel k-means: the sample's matrix in float32, float64 and reordered, and kernel
-    values and distances of the rows that stand for all."""
-    return 24 * sample**2 + 8 * 4096 * sample
 
 
 def _mb(n_bytes: int) -> int:

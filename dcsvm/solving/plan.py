@@ -18,16 +18,26 @@ SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 class Plan:
     """The levels to run, from the finest; `skipped` ones were asked for but would be too small.
 
-    `early_level` is one of `levels`, or None when there are none.
+    `early_level` is one of `levels`, or None when there are none. Of `choices`, from the finest,
+    training finds the early level instead, and runs no other.
     """
 
     levels: tuple[int, ...]
     skipped: tuple[int, ...]
     early_level: int | None
     branching: int
+    choices: tuple[int, ...] = ()
+
+    @property
+    def deepest(self) -> int:
+        """The finest level that may be run, 0 for none."""
+        return max((*self.levels, *self.choices), default=0)
 
     def describe(self) -> str:
-        if not self.levels:
+        if self.choices:
+            coarsest, finest = (self.branching**self.choices[end] for end in (-1, 0))
+            text = f"an early level of {coarsest} to {finest} clusters"
+        elif not self.levels:
             text = "no levels"
         else:
             counts = ", ".join(str(self.branching**level) for level in self.levels)
@@ -71,6 +81,14 @@ def make_plan(
             wanted_levels -= {1} - {early_level}
         kept = tuple(level for level in kept if level in wanted_levels)
     return Plan(kept, skipped, early_level, branching)
+
+
+def choices_of_early_level(n_samples: int, levels: int | None, branching: int) -> Plan:
+    """The levels to find an early level among: all that are not too fine."""
+    deepest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
+    wanted = deepest if levels is None else levels
+    kept = tuple(range(min(deepest, wanted), 0, -1))
+    return Plan((), tuple(range(wanted, deepest, -1)), None, branching, kept)
 
 
 def _deepest(n_samples: int, branching: int, mean_cluster: int) -> int:

@@ -23,7 +23,7 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.memory import MemoryPlan, plan_memory
-from dcsvm.solving.plan import Plan, make_plan
+from dcsvm.solving.plan import Plan, choices_of_early_level, make_plan
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
@@ -152,12 +152,12 @@ def _memory_of(
 ) -> MemoryPlan:
     """The plan for rows as they were read, of which `n_rows` are left when equal ones are
     merged."""
-    levels = _plan_of(options, formulation, n_rows).levels
+    deepest = _plan_of(options, formulation, n_rows).deepest
     return plan_memory(
         rows,
         formulation.start,
         n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
-        sample=max(options.sample, options.branching ** levels[0]) if levels else 0,
+        overlap=options.early_overlap if deepest else 1.0,
         threads=threads,
         megabytes=options.cache_mb,
     )
@@ -175,15 +175,18 @@ def _levels_asked(options: TrainOptions) -> int | None:
 def _plan_of(
     options: TrainOptions, formulation: Formulation, n_rows: int, *, expensive_rows: bool = False
 ) -> Plan:
-    largest = int(np.diff(formulation.start).max())
-    plan = make_plan(
-        min(largest, n_rows),
-        _levels_asked(options),
-        options.branching,
-        options.early_level,
-        expensive_rows=expensive_rows,
-    )
-    if options.early and plan.early_level is None:
+    if options.chooses_early_level:
+        plan = choices_of_early_level(n_rows, _levels_asked(options), options.branching)
+    else:
+        largest = int(np.diff(formulation.start).max())
+        plan = make_plan(
+            min(largest, n_rows),
+            _levels_asked(options),
+            options.branching,
+            options.early_level,
+            expensive_rows=expensive_rows,
+        )
+    if options.early and plan.deepest == 0:
         is_possible = make_plan(n_rows, 1, options.branching, None).levels
         may_ask = options.levels is None and is_possible
         why = "have none by default: ask for levels" if may_ask else "are too few for one"

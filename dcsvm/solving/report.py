@@ -16,7 +16,8 @@ PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 
 @dataclass
 class LevelReport:
-    """What one level did; `objective` is the sum over its clusters.
+    """What one level did; `objective` is the sum over its clusters, `overlap` in how many clusters
+    a row is on average.
 
     Where levels are measured: D(pi), the bound of Theorem 1 and f(alpha_bar) - f(alpha*), which it
     bounds (None without an exact solution); estimates where rows are many (level_measure.py).
@@ -31,9 +32,26 @@ class LevelReport:
     objective: float
     kernel_evaluations: int
     pairs_skipped: int
+    overlap: float = 1.0
     off_diagonal_mass: float | None = None
     bound: float | None = None
     distance: float | None = None
+
+
+@dataclass
+class EarlyChoice:
+    """Which of the levels `finest` to `coarsest` makes the early model: `loss` is the mean over
+    `n_rows` rows left out, or test rows where it `is_test`: the part of them that `is_wrong`, or the
+    squared error of a regression; `error` is its standard error."""
+
+    level: int
+    finest: int
+    coarsest: int
+    loss: float
+    error: float
+    n_rows: int
+    is_wrong: bool
+    is_test: bool = False
 
 
 @dataclass
@@ -77,6 +95,7 @@ class TrainReport:
     seconds_train: float = 0.0
     seconds_verify: float = 0.0
     levels: list[LevelReport] = field(default_factory=list)
+    early_choice: EarlyChoice | None = None
     refine_seconds: float = 0.0
     conquer_seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
@@ -131,6 +150,9 @@ class Progress:
     def end_level(self, report: LevelReport) -> None:
         """A level is done."""
 
+    def end_choice(self, choice: EarlyChoice) -> None:
+        """The early level is found."""
+
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
         """A phase other than a level is done; `n_sv` support vectors are left, where they may have
         changed."""
@@ -176,6 +198,7 @@ def report_dict(report: TrainReport) -> dict:
         "threads": report.threads,
         "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},
         "levels": [asdict(level) for level in report.levels],
+        "early_choice": report.early_choice and asdict(report.early_choice),
         "refine_seconds": report.refine_seconds,
         "conquer_seconds": report.conquer_seconds,
         "values": report.values,

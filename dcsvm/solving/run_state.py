@@ -25,8 +25,9 @@ MEASURED = ("cluster", "support", "alpha", "linear")
 @dataclass(eq=False)
 class RunState:
     """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
-    `begun_with` int32: what the step in progress began with (the rows that a level's clusters are
-    sampled from, with `rng` as it was then; the variables of refine); None between steps.
+    `has_begun`: the level in progress is no longer what it began with; `begun_with` int32: the
+    variables that refine began with, None before and after. `early_level`: the early level that was
+    found, or None; `level_alpha` float64: where its clusters are, each for itself, or None.
     `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
     the model of the early level, or of the last level before it. `checked`: how far the float64
     check of alpha is, where that goes on, after `checks` that found a violation. `multiplier` is
@@ -35,12 +36,14 @@ class RunState:
 
     iterate: Iterate
     whole_tolerance: np.ndarray
-    rng: np.random.Generator
     iterations_left: int
     report: TrainReport
     steps_done: int = 0
     neglected: float = 0.0
+    has_begun: bool = False
     begun_with: np.ndarray | None = None
+    early_level: int | None = None
+    level_alpha: np.ndarray | None = None
     is_global: bool = True
     seconds_before: float = 0.0
     early: EarlyModel | None = None
@@ -59,7 +62,8 @@ class RunState:
             "multiplier": self.multiplier,
             "is_global": self.is_global,
             "iterations_left": self.iterations_left,
-            "rng": self.rng.bit_generator.state,
+            "has_begun": self.has_begun,
+            "early_level": self.early_level,
             "report": {name: getattr(report, name) for name in REPORTED},
             "levels": [asdict(level) for level in report.levels],
             "objectives": [level and level.objective for level in self.levels],
@@ -73,6 +77,8 @@ class RunState:
         }
         if self.begun_with is not None:
             arrays["begun_with"] = self.begun_with
+        if self.level_alpha is not None:
+            arrays["level_alpha"] = self.level_alpha
         if self.checked is not None:
             arrays["is_exact"] = self.checked.is_exact
             arrays["difference"] = self.checked.difference
@@ -89,10 +95,9 @@ class RunState:
         arrays: dict[str, np.ndarray],
         problem: BoxProblem,
         n_rows: int,
-        ends: list[int],
+        n_steps: int,
     ) -> None:
-        """Become what `to_plain` gave; what a step has begun with is below its entry of `ends`.
-        Raises ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a
+        """Become what `to_plain` gave, of a run of `n_steps` steps. Raises ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a
         run of this problem over `n_rows` rows."""
         iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
         _check_iterate(iterate, problem)
@@ -112,12 +117,15 @@ class RunState:
         self.checks = int(values.get("checks", 0))
         self.is_global = bool(values["is_global"])
         self.iterations_left = int(values["iterations_left"])
-        self.rng.bit_generator.state = values["rng"]
-        self.begun_with = arrays.get("begun_with")
-        if not 0 <= self.steps_done < len(ends):
+        self.has_begun = bool(values["has_begun"])
+        self.early_level = _number(values["early_level"], unknown=True)
+        self.begun_with, self.level_alpha = arrays.get("begun_with"), arrays.get("level_alpha")
+        if not 0 <= self.steps_done < n_steps:
             raise ValueError("steps_done")
         if self.begun_with is not None:
-            _check_numbers(self.begun_with, ends[self.steps_done])
+            _check_numbers(self.begun_with, problem.size)
+        if self.level_alpha is not None:
+            _check_floats(self.level_alpha, len(self.level_alpha))
         for name in REPORTED:
             setattr(self.report, name, _as(getattr(self.report, name), values["report"][name]))
         self.seconds_before = self.report.seconds_train

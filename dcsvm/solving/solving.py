@@ -63,7 +63,6 @@ class Solving:
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
-            rng=np.random.default_rng(self.options.seed),
             iterations_left=self.options.max_iterations,
             report=TrainReport(
                 threads=self.threads,

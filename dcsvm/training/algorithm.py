@@ -1,26 +1,30 @@
 """Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
 
-Levels from the finest up: cluster the rows, solve the clusters from the solution of the level
-below; then the support vectors of level 1 alone (refine), then all rows (conquer) to the
-tolerance, checked with float64 kernel values.
+Levels from the finest up: solve the clusters of the rows from the solution of the level below; then
+the support vectors of level 1 alone (refine), then all rows (conquer) to the tolerance, checked
+with float64 kernel values. For early models alone one level is enough, which may be found first.
 """
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Partition, two_step_kernel_kmeans
-from dcsvm.solving.extraction import Coefficients, Division, early_model
+from dcsvm.kernel.partition import Tree
+from dcsvm.solving.checkpoint import CheckpointError
+from dcsvm.solving.control import Control
+from dcsvm.solving.division import Division
+from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_measure import LevelState
+from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import LevelReport
+from dcsvm.training.early_level import best_level
 
 # a level that only starts the next one is not solved further than this; half and double cost the
 # same (docs/benchmark.md, Constants)
@@ -29,12 +33,14 @@ EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
 
 
 class Run(Relaxation):
-    """A run through the steps of its plan. `division` is the level in progress, with its number."""
+    """A run through the steps of its plan. `division` is the level in progress, with its number,
+    and `level_solving` solves it where rows are in two clusters, or no other level follows."""
 
     def __init__(self, *what, **how):
         super().__init__(*what, **how)
         self.plan = self.prepared.plan
         self.division: tuple[int, Division] | None = None
+        self.level_solving: LevelSolving | None = None
 
     def resume(self) -> None:
         """Go on from the checkpoint, where that is wanted."""
@@ -42,15 +48,15 @@ class Run(Relaxation):
         if checkpoint is None or not checkpoint.resume:
             return
         names = [name for name, _ in self.steps()]
-        variables, rows = self.problem.size, self.data.rows.n_samples
-        ends = [rows if name.startswith("level") else variables for name in names]
-        checkpoint.load(self.state, self.problem, rows, ends)
+        checkpoint.load(self.state, self.problem, self.data.rows.n_samples, len(names))
         if self.state.multiplier is not None:
             self.take_relaxed()
         self.control.progress.resume(names[self.state.steps_done])
 
     def steps(self) -> list[tuple[str, Callable[[], None]]]:
         """What there is to do, by names, in order."""
+        if self.plan.choices:
+            return [("early level", self.find_early_level)]
         steps = []
         for level in self.plan.levels:
             steps.append((f"level {level}", partial(self.divide, level)))
@@ -69,7 +75,7 @@ class Run(Relaxation):
                 raise _core.Stopped
             before = self.report.counts["kernel_evaluations"]
             step()
-            kind = "levels" if name.startswith("level") else name
+            kind = "levels" if "level" in name else name
             self.report.values[kind] += self.report.counts["kernel_evaluations"] - before
             self.state.steps_done += name != steps[-1][0]
             self.save()
@@ -87,23 +93,33 @@ class Run(Relaxation):
 
     def keep_early(self, level: int, division: Division) -> None:
         """Keep the model of a level for early prediction."""
-        self.state.early, self.report.n_bsv = early_model(self.solution, level, division)
+        found = early_model(
+            self.solution, level, division.partition, division.cluster[self.problem.rows]
+        )
+        self.state.early, self.report.n_bsv = found
         self.report.n_sv = self.state.early.rows.n_samples
 
-    def clustering(self, level: int, rng: np.random.Generator) -> tuple[Partition, np.ndarray]:
-        """The partition of a level, and the cluster of every row."""
+    @cached_property
+    def tree(self) -> Tree:
+        """The clusters of all levels; they look at no solution."""
         kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
-        partition = two_step_kernel_kmeans(
-            self.data.rows,
-            kernel,
-            self.plan.branching**level,
-            sample_from=self.state.begun_with,
-            sample_size=max(self.options.sample, self.plan.branching**level),
-            rng=rng,
-            threads=self.threads,
-            group=self.group_of_level(level),
+        group = self.locality.group if self.locality.n_groups > 1 else None
+        return Tree(
+            self.data, kernel, sample_size=self.options.sample, seed=self.options.seed, group=group
         )
-        return partition, partition.assign(self.data.rows, self.threads, self.control.stop)
+
+    def divided(self, level: int) -> Division:
+        """The clusters of a level. Raises Stopped."""
+        finest_early = max(self.plan.choices, default=self.plan.early_level or 0)
+        overlap = self.options.early_overlap
+        while len(self.tree.forks) < level:
+            next_level = len(self.tree.forks) + 1
+            n_clusters = self.plan.branching**next_level
+            has_second = overlap > 1 and next_level <= finest_early
+            self.tree.grow(n_clusters, self.control.stop, second=has_second)
+        if level != self.plan.early_level and level not in self.plan.choices:
+            overlap = 1.0
+        return Division.overlapping(self.tree.partition(level), self.tree.placed[level], overlap)
 
     def group_of_level(self, level: int) -> np.ndarray | None:
         """The groups of rows by which a level is divided besides its clusters. A sum couples them,
@@ -112,24 +128,117 @@ class Run(Relaxation):
         is_one_sum = self.formulation.has_sums and level == self.plan.early_level
         return None if is_one_sum else self.locality.group
 
-    def rows_to_sample(self) -> np.ndarray:
-        """Rows with support vectors, at first all rows."""
-        has_any = np.zeros(self.data.rows.n_samples, bool)
-        has_any[self.problem.rows[self.alpha != 0]] = True
-        return np.flatnonzero(has_any | ~has_any.any()).astype(np.int32)
+    def find_early_level(self) -> None:
+        """Find the early level and solve it: the only step where no other model is wanted."""
+        start, state = time.perf_counter(), self.state
+        begun: list[LevelSolving] = []
+
+        def begin(level: int) -> LevelSolving:
+            begun.append(self.begin_level(level, self.divided(level)))
+            return begun[-1]
+
+        if state.early_level is None:
+            self.divided(self.plan.choices[0])
+            clustered = time.perf_counter()
+            self.control.progress.begin("early level", self.problem.size)
+            found = best_level(self.plan.choices, begin, EARLY_TOLERANCE, self.options.seed)
+            state.early_level, solving, self.report.early_choice = found
+            for other in begun:
+                if other is not solving:
+                    self.report.include(other.report)
+            self.control.progress.end_choice(self.report.early_choice)
+        else:
+            solving = begin(state.early_level)
+            clustered = time.perf_counter()
+        self.division = state.early_level, solving.division
+        self.finish_level(state.early_level, solving, (start, clustered))
+
+    def begin_level(self, level: int, division: Division) -> LevelSolving:
+        """A level whose clusters are solved each for itself, from the current alpha."""
+        # checkpoints of it are stored by save_level()
+        control = self.control
+        solving = LevelSolving(self.prepared, control, self.formulation, division)
+        solving.state.iterations_left = self.state.iterations_left
+        solving.on_save = self.save_level
+        stored = self.state.level_alpha
+        if stored is not None:
+            problem = solving.problem
+            is_feasible = len(stored) == problem.size and np.all(
+                (stored >= problem.lower) & (stored <= problem.upper)
+            )
+            if not is_feasible:
+                raise CheckpointError("the checkpoint is damaged: it is of other clusters")
+            solving.begin_with(stored)
+        elif np.any(self.alpha):
+            own = ~solving.clustered.is_copy
+            alpha = solving.alpha.copy()
+            alpha[own] = self.alpha[solving.clustered.origin[own]]
+            solving.begin_with(alpha)
+        if self.level_solving is None:
+            self.level_solving, self.division = solving, (level, division)
+        return solving
+
+    def save_level(self, solving: LevelSolving) -> None:
+        """Store a checkpoint inside a level, once it is known which."""
+        if self.plan.choices and self.state.early_level is None:
+            return
+        self.state.level_alpha = solving.alpha
+        self.save()
+
+    def finish_level(self, level: int, solving: LevelSolving, begun: tuple[float, float]) -> None:
+        """Solve what is left of a level, and keep its model. `begun` are the times when it began,
+        and when its clusters were found."""
+        self.level_solving = solving
+        self.control.progress.begin(f"level {level}", solving.problem.size)
+        everything = np.ones(solving.division.n_clusters, bool)
+        solving.solve_clusters(everything, max(self.options.tolerance, EARLY_TOLERANCE))
+        self.take_level(level)
+        counts, members = solving.report.counts, solving.problem.size
+        self.note_level(
+            LevelReport(
+                level=level,
+                n_clusters=solving.division.n_clusters,
+                largest_cluster=solving.largest_part,
+                seconds_clustering=begun[1] - begun[0],
+                seconds_training=time.perf_counter() - begun[1],
+                n_sv=0,
+                objective=solving.objective,
+                kernel_evaluations=counts["kernel_evaluations"],
+                pairs_skipped=counts["pairs_skipped"],
+                overlap=members / max(self.problem.size, 1),
+            ),
+            solving.division.cluster,
+        )
+        self.state.level_alpha = self.division = self.level_solving = None
+
+    def take_level(self, level: int) -> None:
+        """Keep the model of the level in progress, as far as it is solved, and go on from there."""
+        solving = self.level_solving
+        self.state.early, self.report.n_bsv = solving.model(level)
+        self.report.n_sv = self.state.early.rows.n_samples
+        self.report.include(solving.report)
+        self.state.iterations_left = solving.state.iterations_left
+        self.converged[:] = solving.converged
+        self.report.converged = bool(self.converged.all())
+        self.iterate.alpha[:] = solving.alpha_of_whole()
+        self.iterate.forget(np.arange(self.problem.size))
+        self.state.is_global = False
 
     def divide(self, level: int) -> None:
-        """Cluster the rows for a level and solve its clusters from the current alpha."""
+        """Solve the clusters of a level from the current alpha."""
         start, state = time.perf_counter(), self.state
+        division = self.divided(level)
+        clustered = time.perf_counter()
+        if division.border > 0:
+            self.finish_level(level, self.begin_level(level, division), (start, clustered))
+            self.relax_after(level)
+            return
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
         tolerance = max(self.options.tolerance, wanted)
         open_ = np.flatnonzero(state.whole_tolerance[self.units.of] > tolerance)
-        if state.begun_with is None:
-            state.begun_with, state.is_global = self.rows_to_sample(), False
+        if not state.has_begun:
+            state.has_begun, state.is_global = True, False
             self.iterate.forget(open_)
-        rng = copy.deepcopy(state.rng)
-        division = Division(*self.clustering(level, rng))
-        clustered = time.perf_counter()
         part, n_places = self.parts_of_level(level, division)
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
@@ -144,7 +253,7 @@ class Run(Relaxation):
         self.note_level(
             LevelReport(
                 level=level,
-                n_clusters=division.partition.n_clusters,
+                n_clusters=division.n_clusters,
                 largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
                 seconds_clustering=clustered - start,
                 seconds_training=time.perf_counter() - clustered,
@@ -161,14 +270,28 @@ class Run(Relaxation):
         self.report.converged = bool(self.converged.all())
         if self.plan.early_level is not None and level >= self.plan.early_level:
             self.keep_early(level, division)
+        state.has_begun, self.division = False, None
+        self.relax_after(level)
+
+    def relax_after(self, level: int) -> None:
         if level == self.plan.early_level and self.can_relax:
-            self.relax(float(np.nanmean(state.early.rho)))
-        state.rng, state.begun_with, self.division = rng, None, None
+            self.relax(float(np.nanmean(self.state.early.rho)))
+
+    def keep_unfinished(self) -> None:
+        """Keep what the level in progress has found, when it is stopped."""
+        if self.division is None:
+            return
+        level, division = self.division
+        if self.level_solving is not None:
+            if np.any(self.level_solving.alpha):
+                self.take_level(level)
+        elif self.state.early is None and np.any(self.alpha):
+            self.keep_early(level, division)
 
     def parts_of_level(self, level: int, division: Division) -> tuple[np.ndarray, int]:
         """The part of the level of every variable, and how many places there are in a unit: its
         clusters, or those of each group."""
-        place, n_places = division.cluster, division.partition.n_clusters
+        place, n_places = division.cluster, division.n_clusters
         group = self.group_of_level(level)
         if group is not None:
             place = place + n_places * group

@@ -14,17 +14,18 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.partition import Partition
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS
 from dcsvm.solving.control import Control
-from dcsvm.solving.extraction import Division
+from dcsvm.solving.division import Division
+from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.plan import Plan
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
-from dcsvm.training.algorithm import Run
+from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 
 VARIABLES_AT_ONCE = 2**20  # of folds solved side by side, or
@@ -55,19 +56,24 @@ def cross_validate(
     prepared = prepare(rows, labels, options, consume=consume)
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
+    elif prepared.plan.choices:
+        prepared = replace(prepared, plan=_plan_of_best_level(prepared))
     folds, task = folds_of(prepared, n_folds), prepared.task
     parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
     predicted, open_ = _by_class_alone(prepared, folds)
-    clusterings: dict[int, tuple[Partition, np.ndarray]] = {}
+    tree = None
     n_done = n_sv = n_failed = 0
     n_phases = len(prepared.plan.levels) + 2  # refine, conquer
     for some in _batches(prepared, n_folds, open_):
         formulation = formulation_of_folds(prepared, folds, some)
         n_rows = folds.n_held(some)
         part = PartOfProgress(progress, n_phases, n_done, n_rows)
-        run = _FoldRun(prepared, Control(part), formulation, clusterings)
+        run = _FoldRun(prepared, Control(part), formulation)
+        if tree is not None:  # clusters look at no solution: all folds have the same
+            run.tree = tree
         run.improve()
-        for entries, values in held_out_values(run, folds, some, run.early_division):
+        tree = run.tree if prepared.plan.levels else None
+        for entries, values in held_out_values(run.early_solving or run, folds, some):
             predicted[entries] = predicted_from(parts, values)
         n_done, n_sv = n_done + n_rows, n_sv + run.n_sv
         n_failed += np.count_nonzero(~run.converged)
@@ -99,24 +105,36 @@ def _batches(prepared: Prepared, n_folds: int, folds: np.ndarray) -> list[np.nda
     return np.array_split(folds, -(-len(folds) // at_once)) if len(folds) else []
 
 
+def _plan_of_best_level(prepared: Prepared) -> Plan:
+    """The plan with the early level that is best for all rows. No decision value of a row in that
+    choice has seen its own label."""
+    run = Run(prepared)
+    run.find_early_level()
+    level = run.state.early_level
+    return replace(prepared.plan, levels=(level,), early_level=level, choices=())
+
+
 class _FoldRun(Run):
-    """Folds side by side. Their clusterings look at no solution, so that all have the same."""
+    """Folds side by side."""
 
-    def __init__(self, prepared, control, formulation, clusterings):
+    def __init__(self, prepared, control, formulation):
         super().__init__(prepared, control, formulation)
-        self.clusterings = clusterings
-        self.early_division: Division | None = None
+        self.early_solving: LevelSolving | None = None
 
-    def clustering(self, level: int, rng) -> tuple[Partition, np.ndarray]:
-        if level not in self.clusterings:
-            self.clusterings[level] = super().clustering(level, rng)
-        return self.clusterings[level]
-
-    def rows_to_sample(self) -> np.ndarray:
-        return np.arange(self.data.rows.n_samples, dtype=np.int32)
+    def divide(self, level: int) -> None:
+        if not self.options.early or level != self.plan.early_level:
+            super().divide(level)
+            return
+        self.early_solving = self.begin_level(level, self.divided(level))
+        self.control.progress.begin(f"level {level}", self.problem.size)
+        everything = np.ones(self.early_solving.division.n_clusters, bool)
+        tolerance = max(self.options.tolerance, EARLY_TOLERANCE)
+        self.early_solving.solve_clusters(everything, tolerance)
+        self.iterate.alpha[:] = self.early_solving.alpha_of_whole()
+        self.converged[:] = self.early_solving.converged
 
     def keep_early(self, level: int, division: Division) -> None:
-        self.early_division = division if self.options.early else None
+        pass
 
     def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
         pass

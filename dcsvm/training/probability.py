@@ -13,13 +13,15 @@ from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
 from dcsvm.problem.formulation import Formulation
 from dcsvm.solving.control import Control
+from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import PartOfProgress
 from dcsvm.solving.solving import Solving
+from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.calibration import fit_sigmoid, laplace_sigma
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 
 
-def fitted_probability(run: Solving) -> Probability:
+def fitted_probability(run: Run) -> Probability:
     """The probabilities of a run that is done; its report counts the work. Raises Stopped."""
     start, progress = time.perf_counter(), run.control.progress
     folds = folds_of(run.prepared, min(FOLDS_FOR_PROBABILITY, len(run.prepared.row_map.given)))
@@ -27,15 +29,28 @@ def fitted_probability(run: Solving) -> Probability:
     n_rows = run.data.rows.n_samples
     progress.begin("probabilities", n_rows)
     part = PartOfProgress(progress, 1, 0, n_rows)
-    of_folds = Solving(run.prepared, Control(part, run.control.stop), formulation)
-    of_folds.begin_with(alpha_without_held_out(run, folds, formulation))
-    of_folds.extend_gradient()
-    of_folds.conquer()
+    control = Control(part, run.control.stop)
+    if run.options.early:
+        of_folds = level_of_folds(run, control, formulation)
+    else:
+        of_folds = Solving(run.prepared, control, formulation)
+        of_folds.begin_with(alpha_without_held_out(run, folds, formulation))
+        of_folds.extend_gradient()
+        of_folds.conquer()
     run.report.include(of_folds.report)
     found = _fitted(of_folds, folds)
     n_sv = int(np.count_nonzero(of_folds.alpha))
     progress.end("probabilities", time.perf_counter() - start, n_sv)
     return found
+
+
+def level_of_folds(run: Run, control: Control, formulation: Formulation) -> LevelSolving:
+    """The early level of a run, solved for folds."""
+    level = LevelSolving(run.prepared, control, formulation, run.divided(run.state.early.level))
+    control.progress.begin("folds", level.problem.size)
+    everything = np.ones(level.division.n_clusters, bool)
+    level.solve_clusters(everything, max(run.options.tolerance, EARLY_TOLERANCE))
+    return level
 
 
 def alpha_without_held_out(run: Solving, folds: Folds, formulation: Formulation) -> np.ndarray:

@@ -128,8 +128,7 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
     }
     report.missing = [name for name, is_wanted in wanted.items() if is_wanted]
     run.set_seconds()
-    if state.early is None and run.division is not None and np.any(run.alpha):
-        run.keep_early(*run.division)
+    run.keep_unfinished()
     run.keep_sum()
     if not state.is_global:
         run.iterate.forget(np.flatnonzero(~run.is_whole))

@@ -1,0 +1,173 @@
+#include "kernel/kernel_kmeans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernel/kernel_matrix.h"
+#include "threads/parallel.h"
+
+namespace dcsvm {
+
+namespace {
+
+constexpr int largest_steps = 20;
+constexpr double same_point = 1e-6;  // of K(x, x): a squared distance that may as well be 0
+
+// The sampled rows of a node, with their kernel matrix, and the parts they are in.
+class Sample {
+ public:
+  void take(const KernelSetup& setup, const RowList& rows) {
+    n_ = rows.size;
+    matrix_.resize(n_ * n_);
+    kernel_matrix(setup, rows, rows, 1, matrix_.data());
+  }
+
+  void cluster(std::size_t n_parts, std::uint64_t seed, std::int32_t* part) {
+    choose_seeds(n_parts, seed);
+    for (std::size_t i = 0; i < n_; ++i) part[i] = nearest_seed(i);
+    std::vector<std::int32_t> before(n_);
+    for (int step = 0; step < largest_steps; ++step) {
+      without_gaps(part);
+      std::copy_n(part, n_, before.begin());
+      add_up(part);
+      for (std::size_t i = 0; i < n_; ++i) part[i] = nearest_mean(i, before[i]);
+      if (std::equal(before.begin(), before.end(), part)) break;
+    }
+    without_gaps(part);
+  }
+
+  // Inner products of the means, n_parts x n_parts.
+  void products(const std::int32_t* part, double* out) {
+    n_parts_ = static_cast<std::size_t>(*std::max_element(part, part + n_)) + 1;
+    add_up(part);
+    std::fill_n(out, n_parts_ * n_parts_, 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t c = 0; c < n_parts_; ++c) {
+        out[static_cast<std::size_t>(part[i]) * n_parts_ + c] += sum(i, c);
+      }
+    }
+    for (std::size_t a = 0; a < n_parts_; ++a) {
+      for (std::size_t b = 0; b < n_parts_; ++b) {
+        out[a * n_parts_ + b] = a == b ? squared_norm_[a] : out[a * n_parts_ + b] / sizes_[a] / sizes_[b];
+      }
+    }
+  }
+
+ private:
+  double value(std::size_t i, std::size_t j) const { return matrix_[i * n_ + j]; }
+  double sum(std::size_t i, std::size_t c) const { return sums_[i * n_parts_ + c]; }
+
+  void choose_seeds(std::size_t n_parts, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto uniform = [&random] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+    std::vector<double> distance(n_, std::numeric_limits<double>::infinity());
+    seeds_.assign(1, static_cast<std::size_t>(uniform() * static_cast<double>(n_)));
+    while (seeds_.size() < n_parts) {
+      const std::size_t last = seeds_.back();
+      double total = 0;
+      for (std::size_t i = 0; i < n_; ++i) {
+        const double squared = value(i, i) + value(last, last) - 2 * value(last, i);
+        distance[i] = std::min(distance[i], std::max(squared, 0.0));
+        if (distance[i] <= same_point * std::abs(value(i, i))) distance[i] = 0;
+        total += distance[i];
+      }
+      if (!(total > 0)) return;
+      double left = uniform() * total;
+      std::size_t chosen = n_, i = 0;
+      for (; i < n_; ++i) {
+        if (distance[i] == 0) continue;
+        chosen = i;
+        left -= distance[i];
+        if (left < 0) break;
+      }
+      seeds_.push_back(chosen);
+    }
+  }
+
+  std::int32_t nearest_seed(std::size_t i) const {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < seeds_.size(); ++c) {
+      const double distance = value(seeds_[c], seeds_[c]) - 2 * value(i, seeds_[c]);
+      if (distance < least) least = distance, best = c;
+    }
+    return static_cast<std::int32_t>(best);
+  }
+
+  // Sums of kernel values of each row with each part, sizes and squared norms of the parts.
+  void add_up(const std::int32_t* part) {
+    sums_.assign(n_ * n_parts_, 0.0);
+    sizes_.assign(n_parts_, 0.0);
+    squared_norm_.assign(n_parts_, 0.0);
+    std::vector<double> diagonal(n_parts_, 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        sums_[i * n_parts_ + static_cast<std::size_t>(part[j])] += value(i, j);
+      }
+      const auto own = static_cast<std::size_t>(part[i]);
+      sizes_[own] += 1;
+      squared_norm_[own] += sum(i, own);
+      diagonal[own] += value(i, i);
+    }
+    for (std::size_t c = 0; c < n_parts_; ++c) {
+      const double n = sizes_[c];
+      if (n > 1) squared_norm_[c] = (squared_norm_[c] - diagonal[c]) / (n * (n - 1));
+    }
+  }
+
+  std::int32_t nearest_mean(std::size_t i, std::int32_t own) const {
+    std::size_t best = static_cast<std::size_t>(own);
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < n_parts_; ++c) {
+      const bool is_own = c == static_cast<std::size_t>(own) && sizes_[c] > 1;
+      const double mean = is_own ? (sum(i, c) - value(i, i)) / (sizes_[c] - 1) : sum(i, c) / sizes_[c];
+      const double distance = squared_norm_[c] - 2 * mean;
+      if (distance < least) least = distance, best = c;
+    }
+    return static_cast<std::int32_t>(best);
+  }
+
+  void without_gaps(std::int32_t* part) {
+    const auto largest = static_cast<std::size_t>(*std::max_element(part, part + n_));
+    std::vector<std::int32_t> number(largest + 1, 0);
+    for (std::size_t i = 0; i < n_; ++i) number[static_cast<std::size_t>(part[i])] = 1;
+    std::int32_t n_used = 0;
+    for (std::int32_t& one : number) one = one ? n_used++ : 0;
+    for (std::size_t i = 0; i < n_; ++i) part[i] = number[static_cast<std::size_t>(part[i])];
+    n_parts_ = static_cast<std::size_t>(n_used);
+  }
+
+  std::size_t n_ = 0, n_parts_ = 0;
+  std::vector<float> matrix_;
+  std::vector<std::size_t> seeds_;
+  std::vector<double> sums_, sizes_, squared_norm_;
+};
+
+}  // namespace
+
+void kernel_kmeans(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* n_parts,
+                   std::uint64_t seed, int n_threads, std::int32_t* part) {
+  parallel_for(
+      {n_threads, nodes.n_nodes}, [] { return Sample(); },
+      [&](Sample& sample, std::size_t p) {
+        if (nodes.size(p) == 0) return;
+        sample.take(setup, nodes.of(p));
+        sample.cluster(static_cast<std::size_t>(n_parts[p]), seed + p, part + nodes.start[p]);
+      });
+}
+
+void mean_products(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* part,
+                   const std::int64_t* block_start, int n_threads, double* products) {
+  parallel_for(
+      {n_threads, nodes.n_nodes}, [] { return Sample(); },
+      [&](Sample& sample, std::size_t p) {
+        if (nodes.size(p) == 0) return;
+        sample.take(setup, nodes.of(p));
+        sample.products(part + nodes.start[p], products + block_start[p]);
+      });
+}
+
+}  // namespace dcsvm

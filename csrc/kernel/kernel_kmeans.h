@@ -1,0 +1,43 @@
+// Kernel k-means of sampled rows, of many nodes of a tree at once.
+//
+// A center is the mean of sampled rows in kernel space, and stands for a cluster of many more. So
+// means are taken of the other rows only where a row is itself among them, and squared norms of
+// pairs of different rows: with the row itself a center of few rows looks far from all rows that
+// were not sampled, and nearly all of these end in the largest cluster.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel/kernel_setup.h"
+#include "rows/points.h"
+
+namespace dcsvm {
+
+// Sampled rows of nodes, node by node: those of node p are start[p] to before start[p + 1].
+struct NodeSamples {
+  RowList rows;  // with an index
+  const std::int64_t* start = nullptr;
+  std::size_t n_nodes = 0;
+
+  std::size_t size(std::size_t node) const {
+    return static_cast<std::size_t>(start[node + 1] - start[node]);
+  }
+  RowList of(std::size_t node) const {
+    return rows.slice(static_cast<std::size_t>(start[node]),
+                      static_cast<std::size_t>(start[node + 1]));
+  }
+};
+
+// Divides the rows of each node into at most n_parts[node] parts, none empty: part[i] counts from
+// 0 in its node. k-means++ (Arthur and Vassilvitskii 2007) in kernel space, then Lloyd's steps.
+// The same for any number of threads.
+void kernel_kmeans(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* n_parts,
+                   std::uint64_t seed, int n_threads, std::int32_t* part);
+
+// Inner products of the means of the parts of each node: a node's block, of n_parts x n_parts
+// entries, begins at block_start[node].
+void mean_products(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* part,
+                   const std::int64_t* block_start, int n_threads, double* products);
+
+}  // namespace dcsvm

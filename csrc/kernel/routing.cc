@@ -1,0 +1,132 @@
+#include "kernel/routing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernel/kernel_product.h"
+#include "threads/parallel.h"
+
+namespace dcsvm {
+
+namespace {
+
+constexpr std::size_t targets_at_once = 1024;
+constexpr double same_center = 1e-12;  // of the squared norms: centers that cannot be told apart
+
+struct Block {
+  std::size_t node, begin, end;  // of the targets in the order of their nodes
+};
+
+// The targets of each node, in blocks.
+class ByNode {
+ public:
+  ByNode(const RowList& targets, const std::int32_t* node, std::size_t n_nodes)
+      : place(targets.size), row(targets.size) {
+    std::vector<std::size_t> start(n_nodes + 2, 0);
+    for (std::size_t i = 0; i < targets.size; ++i) ++start[static_cast<std::size_t>(node[i] + 1) + 1];
+    for (std::size_t p = 0; p <= n_nodes; ++p) start[p + 1] += start[p];
+    std::vector<std::size_t> next(start.begin(), start.end() - 1);
+    for (std::size_t i = 0; i < targets.size; ++i) {
+      const std::size_t at = next[static_cast<std::size_t>(node[i] + 1)]++;
+      place[at] = i;
+      row[at] = static_cast<std::int32_t>(targets[i]);
+    }
+    for (std::size_t p = 0; p < n_nodes; ++p) {
+      for (std::size_t begin = start[p + 1]; begin < start[p + 2]; begin += targets_at_once) {
+        blocks.push_back({p, begin, std::min(begin + targets_at_once, start[p + 2])});
+      }
+    }
+  }
+
+  std::vector<std::size_t> place;  // among the targets
+  std::vector<std::int32_t> row;
+  std::vector<Block> blocks;
+};
+
+struct Scratch {
+  std::vector<std::int64_t> indptr;
+  std::vector<double> weights, sizes, means;
+};
+
+// Mean kernel values of a block's targets with the parts of their node, target by target.
+void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fork,
+                std::size_t node, Scratch& scratch) {
+  const RowList sources = fork.samples.of(node);
+  const std::int32_t* part = fork.part + fork.samples.start[node];
+  scratch.sizes.assign(fork.n_parts(node), 0.0);
+  for (std::size_t s = 0; s < sources.size; ++s) scratch.sizes[static_cast<std::size_t>(part[s])] += 1;
+  scratch.weights.resize(sources.size);
+  scratch.indptr.resize(sources.size + 1);
+  for (std::size_t s = 0; s < sources.size; ++s) {
+    scratch.indptr[s + 1] = static_cast<std::int64_t>(s) + 1;
+    scratch.weights[s] = 1.0 / scratch.sizes[static_cast<std::size_t>(part[s])];
+  }
+  SourceWeights weights;
+  weights.n_columns = fork.n_parts(node);
+  weights.indptr = scratch.indptr.data();
+  weights.columns = part;
+  weights.values = scratch.weights.data();
+  scratch.means.resize(targets.size * weights.n_columns);
+  kernel_product(setup, targets, sources, weights, Precision::single_tiles, Reach(), 1,
+                 scratch.means.data());
+}
+
+void choose(const Fork& fork, std::size_t node, const double* means, std::size_t i,
+            const Places& out) {
+  const std::size_t n = fork.n_parts(node);
+  const double* products = fork.products + fork.block_start[node];
+  const auto squared = [&](std::size_t c) { return products[c * n + c] - 2 * means[c]; };
+  std::size_t best = 0;
+  for (std::size_t c = 1; c < n; ++c) {
+    if (squared(c) < squared(best)) best = c;
+  }
+  double least = std::numeric_limits<double>::infinity();
+  std::size_t second = best;
+  for (std::size_t c = 0; c < n; ++c) {
+    if (c == best) continue;
+    const double norms = products[best * n + best] + products[c * n + c];
+    const double between = std::max(norms - 2 * products[best * n + c], same_center * std::abs(norms));
+    const double distance =
+        between > 0 ? (squared(c) - squared(best)) / (2 * std::sqrt(between)) : 0.0;
+    if (distance < least || second == best) least = distance, second = c;
+  }
+  const auto first = static_cast<std::size_t>(fork.first_child[node]);
+  out.nearest[i] = static_cast<std::int32_t>(first + best);
+  out.second[i] = static_cast<std::int32_t>(first + second);
+  out.distance[i] = least;
+}
+
+}  // namespace
+
+bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
+           const Fork& fork, int n_threads, const Places& out, const Stop* stop) {
+  const ByNode by_node(targets, node, fork.samples.n_nodes);
+  std::fill_n(out.nearest, targets.size, -1);
+  std::fill_n(out.second, targets.size, -1);
+  std::fill_n(out.distance, targets.size, std::numeric_limits<double>::infinity());
+  std::atomic<bool> complete{true};
+  parallel_for(
+      {n_threads, by_node.blocks.size()}, [] { return Scratch(); },
+      [&](Scratch& scratch, std::size_t b) {
+        const Block& block = by_node.blocks[b];
+        if (stop && stop->is_requested()) complete = false;
+        if (!complete) return;
+        if (fork.n_parts(block.node) == 1) {
+          const auto child = static_cast<std::int32_t>(fork.first_child[block.node]);
+          for (std::size_t t = block.begin; t < block.end; ++t) out.nearest[by_node.place[t]] = child;
+          return;
+        }
+        const RowList rows{targets.points, by_node.row.data() + block.begin, block.end - block.begin};
+        find_means(setup, rows, fork, block.node, scratch);
+        for (std::size_t t = 0; t < rows.size; ++t) {
+          choose(fork, block.node, scratch.means.data() + t * fork.n_parts(block.node),
+                 by_node.place[block.begin + t], out);
+        }
+      });
+  return complete;
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,38 @@
+// Rows on their way down a tree of clusters: to the nearest center among the parts of a node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel/kernel_kmeans.h"
+#include "kernel/stop.h"
+
+namespace dcsvm {
+
+// How the nodes of one level are divided into those of the next. A node with one part has no
+// sampled rows.
+struct Fork {
+  NodeSamples samples;
+  const std::int32_t* part = nullptr;         // of each sampled row, from 0 in its node
+  const std::int64_t* first_child = nullptr;  // n_nodes + 1
+  const std::int64_t* block_start = nullptr;  // as mean_products() takes it
+  const double* products = nullptr;
+
+  std::size_t n_parts(std::size_t node) const {
+    return static_cast<std::size_t>(first_child[node + 1] - first_child[node]);
+  }
+};
+
+// Where each target goes: its nearest child; the one across the nearest border, -1 where its node
+// has one part; and the distance to that border in kernel space, infinite where there is none.
+struct Places {
+  std::int32_t* nearest;
+  std::int32_t* second;
+  double* distance;
+};
+
+// node[i] is where targets[i] is, -1 for one that is nowhere and stays there. False when stopped.
+bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
+           const Fork& fork, int n_threads, const Places& out, const Stop* stop = nullptr);
+
+}  // namespace dcsvm

@@ -1,0 +1,22 @@
+// How far support vectors are from the span of the others (Vapnik and Chapelle, "Bounds on error
+// expectation for support vector machines", Neural Computation 12, 2000).
+//
+// Without support vector i its own decision value would be lower by |alpha_i| S_i^2, where S_i is
+// the distance of its image to the affine span (with a sum) or the linear one (without) of the
+// other free support vectors, if the set of support vectors stayed as it is.
+#pragma once
+
+#include <cstddef>
+
+#include "solver/cluster_solver.h"
+
+namespace dcsvm {
+
+// span[i] = S_i^2 for the support vectors among the members of the clusters; other entries are not
+// written. Where more than n_free are free, spans are of evenly spaced ones of them, which can only
+// make them larger.
+void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                   const Clusters& clusters, const double* alpha, std::size_t n_free,
+                   int n_threads, double* span);
+
+}  // namespace dcsvm

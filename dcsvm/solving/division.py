@@ -1,0 +1,89 @@
+"""A level of clusters over the rows of a run, and the problems of its clusters.
+
+Rows near a border may be in the clusters on both sides of it: they have a variable in each. Which
+rows those are is decided by their distance to the border, so that interior rows cost nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dcsvm.kernel.partition import Partition, Placed
+from dcsvm.problem.formulation import BoxProblem, Formulation
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """The `partition` of a level, and where every row is `placed` in it. Rows that are nearer to
+    their nearest border than `border` are in two clusters."""
+
+    partition: Partition
+    placed: Placed
+    border: float = 0.0
+
+    @staticmethod
+    def overlapping(partition: Partition, placed: Placed, overlap: float) -> Division:
+        """That with about `overlap` times as many members of clusters as there are rows. A row to
+        predict is near a border where half of the rows would be, or the rows in two clusters."""
+        has_border = placed.second >= 0
+        if overlap == 1 or not has_border.any():
+            return Division(partition, placed)
+        wanted = min(int((overlap - 1.0) * len(has_border)), np.count_nonzero(has_border))
+        distances = np.sort(placed.distance[has_border])
+        border = np.nextafter(distances[max(wanted, 1) - 1], np.inf)
+        blend = min(border, distances[(len(distances) - 1) // 2])
+        return Division(replace(partition, blend=float(blend)), placed, float(border))
+
+    @property
+    def n_clusters(self) -> int:
+        return self.partition.n_clusters
+
+    @property
+    def cluster(self) -> np.ndarray:
+        """The nearest cluster of every row."""
+        return self.placed.nearest
+
+    @cached_property
+    def is_in_two(self) -> np.ndarray:
+        return self.placed.distance < self.border
+
+    def clustered(self, formulation: Formulation) -> Clustered:
+        """The problems of a formulation, with a variable for each cluster that a row is in."""
+        problem, number = formulation.problem, formulation.number
+        copied = np.flatnonzero(self.is_in_two[problem.rows])
+        origin = np.concatenate((np.arange(problem.size), copied))
+        order = np.argsort(number[origin], kind="stable")
+        is_copy = (order >= problem.size) if len(copied) else np.zeros(len(order), bool)
+        origin = origin[order]
+        rows = problem.rows[origin]
+        cluster = np.where(is_copy, self.placed.second[rows], self.placed.nearest[rows])
+        whole = formulation
+        if len(copied):
+            alpha = np.where(is_copy, 0.0, formulation.alpha[origin])
+            start = np.searchsorted(number[origin], np.arange(formulation.n_problems + 1))
+            whole = replace(
+                formulation,
+                problem=_chosen(problem, origin),
+                start=start.astype(np.int64),
+                alpha=alpha,
+            )
+        return Clustered(whole, cluster.astype(np.int32), origin, is_copy)
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """A `formulation` whose variables are each in one `cluster` int32; each is that of another
+    formulation with the number `origin`, for the row's nearest cluster or, where it `is_copy`, for
+    its second one."""
+
+    formulation: Formulation
+    cluster: np.ndarray
+    origin: np.ndarray
+    is_copy: np.ndarray
+
+
+def _chosen(problem: BoxProblem, variables: np.ndarray) -> BoxProblem:
+    return replace(problem.part(variables), row=problem.rows[variables].astype(np.int32))

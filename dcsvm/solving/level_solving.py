@@ -1,0 +1,87 @@
+"""A level whose clusters are solved each for itself, for early prediction: rows near a border in
+two of them, and as many of the clusters as are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.formulation import Formulation
+from dcsvm.solving.control import Control
+from dcsvm.solving.division import Division
+from dcsvm.solving.extraction import early_model
+from dcsvm.solving.preparation import Prepared
+from dcsvm.solving.solving import Solving
+
+
+class LevelSolving(Solving):
+    """The clusters of a division of a formulation: `cluster` int32 is that of every variable,
+    `is_solved` says which clusters are, `solved` what the solver said of each part of them."""
+
+    def __init__(
+        self, prepared: Prepared, control: Control, formulation: Formulation, division: Division
+    ):
+        self.whole, self.division = formulation, division
+        self.clustered = division.clustered(formulation)
+        super().__init__(prepared, control, self.clustered.formulation)
+        self.cluster = self.clustered.cluster
+        self.is_solved = np.zeros(division.n_clusters, bool)
+        self.objective = 0.0
+        n_groups = int(self.locality.n_groups)
+        part = self.formulation.number.astype(np.int64) * division.n_clusters + self.cluster
+        if not formulation.has_sums:  # which keep one offset in a cluster
+            part = part * n_groups + self.locality.group[self.problem.rows]
+        self.part = part
+        self.n_places = division.n_clusters * (1 if formulation.has_sums else n_groups)
+        self.converged[:] = True
+        self.on_save: Callable[[LevelSolving], None] | None = None
+
+    def save(self) -> None:
+        """Hand a checkpoint that is due to the run that this level is part of."""
+        if self.on_save is not None:
+            self.on_save(self)
+
+    def solve_clusters(self, chosen: np.ndarray, tolerance: float) -> None:
+        """Solve those of the chosen clusters, bool (n_clusters,), that are not solved yet. Raises
+        Stopped."""
+        wanted = chosen & ~self.is_solved
+        own = np.flatnonzero(wanted[self.cluster])
+        members = own[np.argsort(self.part[own], kind="stable")].astype(np.int32)
+        parts, sizes = np.unique(self.part[own], return_counts=True)
+        solved = self.solve(members, sizes, tolerance)
+        self.objective += sum(one["objective"] for one in solved)
+        missed = parts[[not one["converged"] for one in solved]]
+        self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
+        self.is_solved |= wanted
+
+    @property
+    def costs(self) -> np.ndarray:
+        """About what each cluster costs to solve, float64 (n_clusters,): the sum of the squares of
+        its parts."""
+        parts, sizes = np.unique(self.part, return_counts=True)
+        n_of_problem = self.n_places // self.division.n_clusters
+        cluster = parts // n_of_problem % self.division.n_clusters
+        return np.bincount(cluster, sizes.astype(np.float64) ** 2, self.division.n_clusters)
+
+    @property
+    def largest_part(self) -> int:
+        return int(np.unique(self.part, return_counts=True)[1].max())
+
+    def alpha_of_whole(self) -> np.ndarray:
+        """A feasible alpha of the formulation that was divided: every row's from its nearest
+        cluster."""
+        own = ~self.clustered.is_copy
+        alpha = np.zeros(self.whole.problem.size)
+        alpha[self.clustered.origin[own]] = self.alpha[own]
+        return self.whole.with_sums(alpha) if self.clustered.is_copy.any() else alpha
+
+    def offsets(self) -> np.ndarray:
+        """rho, float64 (n_clusters, n_problems)."""
+        return self.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
+
+    def model(self, level: int) -> tuple[EarlyModel, int]:
+        """The early model, and how many of its support vectors are at their bound."""
+        return early_model(self.solution, level, self.division.partition, self.cluster)

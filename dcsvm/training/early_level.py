@@ -1,0 +1,110 @@
+"""Which level makes the best early model: found while training, from some of the clusters.
+
+From the finest level up, a level and the next coarser one are compared on the same rows, those of
+random clusters of the coarser one: both are solved there, and judged by the losses of the rows left
+out. The coarser one is taken where it loses less, and then compared in its turn. What was solved of
+the level that is taken in the end is not solved again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.report import EarlyChoice
+from dcsvm.training.left_out import left_out_losses
+
+ENOUGH_ROWS = 40_000  # to compare two levels by
+# of what solving all of the finer level costs: what comparing may cost, or else one cluster alone
+SHARE, LARGEST_SHARE = 0.3, 1.5
+CERTAIN = 0.5  # standard errors by which a coarser level has to be better
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A level on the rows of some clusters: the losses of the rows left out, and their weights."""
+
+    losses: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        return float(np.average(self.losses, weights=self.weights))
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        n = max(len(self.losses), 2)
+        return float(np.std(self.losses) / np.sqrt(n - 1))
+
+
+def best_level(
+    levels: Sequence[int],
+    begin: Callable[[int], LevelSolving],
+    tolerance: float,
+    seed: int,
+) -> tuple[int, LevelSolving, EarlyChoice]:
+    """The best of some levels, from the finest, by what `begin` makes of each: its number, its
+    clusters as far as they are solved, and what was found. Raises Stopped."""
+    rng = np.random.default_rng(seed)
+    best, finer = levels[0], begin(levels[0])
+    compared, last = None, levels[-1]
+    for level in levels[1:]:
+        coarser = begin(level)
+        region = _region(coarser, float(finer.costs.sum()), rng)
+        if region is None:
+            last = best
+            break
+        rows = np.flatnonzero(region[coarser.division.cluster])
+        compared, other = (_compare(one, rows, tolerance) for one in (finer, coarser))
+        gain = Compared(compared.losses - other.losses, compared.weights)
+        if not gain.mean > CERTAIN * gain.error:
+            last = level
+            break
+        best, finer, compared = level, coarser, other
+    if compared is None:
+        rows = np.arange(len(finer.division.cluster))
+        region = _region(finer, float(finer.costs.sum()), rng)
+        if region is not None:
+            rows = np.flatnonzero(region[finer.division.cluster])
+        compared = _compare(finer, rows, tolerance)
+    choice = EarlyChoice(
+        best,
+        levels[0],
+        last,
+        compared.mean,
+        compared.error,
+        len(compared.losses),
+        finer.task.is_classification,
+    )
+    return best, finer, choice
+
+
+def _region(level: LevelSolving, cost_of_finer: float, rng) -> np.ndarray | None:
+    """Random clusters of a level to compare it on, bool (n_clusters,): as many as have enough rows
+    and do not cost too much; None where one would."""
+    costs = level.costs
+    sizes = np.bincount(level.division.cluster, minlength=len(costs))
+    order = rng.permutation(len(costs))
+    order = order[sizes[order] > 0]
+    rows, cost = np.cumsum(sizes[order]), np.cumsum(costs[order])
+    n_chosen = int(np.searchsorted(rows, ENOUGH_ROWS)) + 1
+    n_chosen = min(n_chosen, int(np.searchsorted(cost, SHARE * cost_of_finer, side="right")))
+    if n_chosen == 0:
+        if cost[0] > LARGEST_SHARE * cost_of_finer:
+            return None
+        n_chosen = 1
+    region = np.zeros(len(costs), bool)
+    region[order[:n_chosen]] = True
+    return region
+
+
+def _compare(level: LevelSolving, rows: np.ndarray, tolerance: float) -> Compared:
+    """A level solved where rows need it, and their losses. Raises Stopped."""
+    chosen = np.zeros(level.division.n_clusters, bool)
+    chosen[level.division.cluster[rows]] = True
+    level.solve_clusters(chosen, tolerance)
+    return Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
