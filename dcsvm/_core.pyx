@@ -710,14 +710,14 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
-                  const int32_t[::1] members, const double[::1] alpha, size_t n_free, int threads):
+                  const int32_t[::1] members, const double[::1] alpha, const uint8_t[::1] wanted, int threads):
     """What |alpha| of each support vector among the members of clusters, which are as in
     solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
-    float64 (n_variables,), 0 for others. At most `n_free` free ones span each cluster."""
+    float64 (n_variables,), 0 for those that are not `wanted` and for others."""
     cdef BoxQp qp = box_qp(problem)
     cdef Clusters clusters
-    if alpha.shape[0] != <Py_ssize_t>qp.size:
-        raise ValueError("alpha does not have one entry per variable")
+    if alpha.shape[0] != <Py_ssize_t>qp.size or wanted.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha and wanted do not have one entry per variable")
     check_sides(setup, points, points, threads)
     if problem.row is not None:
         check_range(problem.row, points.points.n_samples, "row")
@@ -733,7 +733,7 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
     clusters.start = &start[0]
     clusters.members = &members[0]
     with nogil:
-        c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], n_free, threads,
+        c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], &wanted[0], threads,
                         &out[0])
     return spans
 

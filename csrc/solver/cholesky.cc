@@ -120,4 +120,27 @@ void Cholesky::solve(double* b) const {
   }
 }
 
+void Cholesky::divide(Columns& columns, std::size_t first) const {
+  static_assert(width == block);
+  double* entries = columns.entries.data();
+  const std::size_t begin = first / block * block;
+  for (std::size_t i = begin; i < stride_; i += block) {
+    const std::size_t depth = i - begin;
+    columns.rows.resize(block * depth);
+    for (std::size_t r = 0; r < block; ++r) {
+      std::copy_n(matrix_.data() + (i + r) * stride_ + begin, depth, columns.rows.data() + r * depth);
+    }
+    double* own = entries + i * width;
+    isa().subtract_product(columns.rows.data(), entries + begin * width, depth, block, width, own,
+                           width);
+    for (std::size_t r = 0; r < block; ++r) {
+      const double* row = matrix_.data() + (i + r) * stride_ + i;
+      for (std::size_t j = 0; j < r; ++j) {
+        for (std::size_t c = 0; c < width; ++c) own[r * width + c] -= row[j] * own[j * width + c];
+      }
+      for (std::size_t c = 0; c < width; ++c) own[r * width + c] /= row[r];
+    }
+  }
+}
+
 }  // namespace dcsvm

@@ -20,6 +20,17 @@ class Cholesky {
   // Solves in place; b has n entries.
   void solve(double* b) const;
 
+  // Right-hand sides that are solved side by side: entry i of column c is entries[i * width + c].
+  static constexpr std::size_t width = 32;
+  struct Columns {
+    std::vector<double> entries, rows;
+  };
+  // Sets all of them to 0.
+  void reset(Columns& columns) const { columns.entries.assign(stride_ * width, 0.0); }
+  // Divides by the factor alone, in place: the square of a column is b' A^-1 b then. Entries before
+  // `first` are 0.
+  void divide(Columns& columns, std::size_t first) const;
+
  private:
   bool factor_diagonal(std::size_t k, double* inverse_transposed);
   void divide_block(std::size_t i, std::size_t k);

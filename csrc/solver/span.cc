@@ -12,28 +12,74 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t at_once = 16;     // columns that are solved side by side
-constexpr double first_ridge = 1e-6;    // of the mean K(x, x): about the error of kernel values
-constexpr double ridge_step = 100;      // where that does not make the matrix definite
+constexpr std::size_t at_once = Cholesky::width;
+constexpr double first_ridge = 1e-6;  // of the mean K(x, x): about the error of kernel values
+constexpr double ridge_step = 100;    // where that does not make the matrix definite
 constexpr double largest_ridge = 1e-1;
+// Free support vectors that spans are of. Where there are more, the shorter one counts of the span
+// of evenly spaced ones, which is good for flat kernels, and that of the nearest, for others.
+constexpr std::size_t most_exact = 1024;
+constexpr std::size_t most_near = 64;
+constexpr std::size_t most_basis = 4096;  // of which evenly spaced ones are taken
 
-// The free support vectors of a cluster that spans are of.
+using Variables = std::vector<std::int32_t>;
+
+// At most n of the variables, evenly spaced.
+Variables spaced(const Variables& variables, std::size_t n) {
+  if (variables.size() <= n) return variables;
+  Variables some(n);
+  for (std::size_t i = 0; i < n; ++i) some[i] = variables[i * variables.size() / n];
+  return some;
+}
+
+// Of a column the squared norm, and the product with another vector.
+std::pair<double, double> squares(const std::vector<double>& entries, std::size_t column,
+                                  const std::vector<double>& other) {
+  double squared = 0, along = 0;
+  for (std::size_t i = 0; i < entries.size() / at_once; ++i) {
+    const double value = entries[i * at_once + column];
+    squared += value * value;
+    if (i < other.size()) along += value * other[i];
+  }
+  return {squared, along};
+}
+
+// The free support vectors of a cluster, which span.
 class Basis {
  public:
   Basis(const KernelSetup& setup, const Points& points, const BoxQp& qp, int n_threads)
       : setup_(setup), points_(points), qp_(qp), n_threads_(n_threads) {}
 
-  void spans(const std::vector<std::int32_t>& support, const std::vector<std::int32_t>& basis,
-             double* span) {
-    factor(basis);
-    std::vector<std::int32_t> others;
-    std::set_difference(support.begin(), support.end(), basis.begin(), basis.end(),
+  // Spans of the targets, ascending, of which some may be in the basis.
+  void spans(const Variables& targets, const Variables& basis, double* span) {
+    if (basis.size() > most_exact) {
+      spans(targets, spaced(basis, most_exact), span);
+      near_spans(targets, basis, span);
+      return;
+    }
+    Variables others, own;
+    std::set_difference(targets.begin(), targets.end(), basis.begin(), basis.end(),
                         std::back_inserter(others));
+    for (std::size_t i = 0; i < basis.size(); ++i) {
+      if (std::binary_search(targets.begin(), targets.end(), basis[i])) {
+        own.push_back(static_cast<std::int32_t>(i));
+      }
+    }
+    factor(basis);
+    spans_of_others(others, span);
+    if (size() > 0) spans_of_own(basis, own, span);
+  }
+
+ private:
+  struct Columns : Cholesky::Columns {
+    std::vector<float> kernel_values;
+  };
+
+  void spans_of_others(const Variables& others, double* span) {
     const std::vector<double> diagonal = diagonal_of(others);
-    const std::vector<std::int32_t> rows = qp_.rows_of(others);
-    const std::size_t n_blocks = (others.size() + at_once - 1) / at_once;
+    const Variables rows = qp_.rows_of(others);
     parallel_for(
-        {n_threads_, n_blocks}, [this] { return Columns(size()); },
+        {n_threads_, (others.size() + at_once - 1) / at_once}, [] { return Columns(); },
         [&](Columns& columns, std::size_t b) {
           const std::size_t begin = b * at_once, n = std::min(at_once, others.size() - begin);
           columns.kernel_values.resize(n * size());
@@ -41,64 +87,100 @@ class Basis {
             kernel_matrix(setup_, {&points_, rows.data() + begin, n}, list(), 1,
                           columns.kernel_values.data());
           }
-          columns.take(n);
+          reset(columns);
+          for (std::size_t c = 0; c < n; ++c) {
+            for (std::size_t i = 0; i < size(); ++i) {
+              columns.entries[i * at_once + c] = columns.kernel_values[c * size() + i];
+            }
+          }
           solve(columns, 0);
           for (std::size_t c = 0; c < n; ++c) {
-            const auto [squared, along] = columns.product(c, ones_);
-            double distance = diagonal[begin + c] - squared;
-            if (ones_squared_ > 0) distance += (1 - along) * (1 - along) / ones_squared_;
-            span[others[begin + c]] = std::max(distance, 0.0);
-          }
-        });
-    parallel_for(
-        {n_threads_, (size() + at_once - 1) / at_once}, [this] { return Columns(size()); },
-        [&](Columns& columns, std::size_t b) {
-          const std::size_t begin = b * at_once, n = std::min(at_once, size() - begin);
-          columns.unit(begin, n);
-          solve(columns, begin);
-          for (std::size_t c = 0; c < n; ++c) {
-            auto [inverse, along] = columns.product(c, ones_);
-            if (size() > 1 && ones_squared_ > 0) inverse -= along * along / ones_squared_;
-            span[basis[begin + c]] = inverse > 0 ? std::max(1 / inverse - ridge_, 0.0) : 0.0;
+            const auto [squared, along] = squares(columns.entries, c, ones_);
+            span[others[begin + c]] = distance(diagonal[begin + c], squared, along);
           }
         });
   }
 
- private:
-  // Right-hand sides, entry by entry for all at_once of them.
-  struct Columns {
-    explicit Columns(std::size_t size) : entries(size * at_once) {}
+  // Of the members `own` of the basis itself: from the diagonal of the inverse.
+  void spans_of_own(const Variables& basis, const Variables& own, double* span) {
+    parallel_for(
+        {n_threads_, (own.size() + at_once - 1) / at_once}, [] { return Columns(); },
+        [&](Columns& columns, std::size_t b) {
+          const std::size_t begin = b * at_once, n = std::min(at_once, own.size() - begin);
+          reset(columns);
+          for (std::size_t c = 0; c < n; ++c) {
+            columns.entries[static_cast<std::size_t>(own[begin + c]) * at_once + c] = 1.0;
+          }
+          solve(columns, static_cast<std::size_t>(own[begin]));
+          for (std::size_t c = 0; c < n; ++c) {
+            auto [inverse, along] = squares(columns.entries, c, ones_);
+            if (size() > 1 && ones_squared_ > 0) inverse -= along * along / ones_squared_;
+            span[basis[static_cast<std::size_t>(own[begin + c])]] =
+                inverse > 0 ? std::max(1 / inverse - ridge_, 0.0) : 0.0;
+          }
+        });
+  }
 
-    void take(std::size_t n) {
-      const std::size_t size = entries.size() / at_once;
-      std::fill(entries.begin(), entries.end(), 0.0);
-      for (std::size_t c = 0; c < n; ++c) {
-        for (std::size_t i = 0; i < size; ++i) entries[i * at_once + c] = kernel_values[c * size + i];
-      }
-    }
-    void unit(std::size_t begin, std::size_t n) {
-      std::fill(entries.begin(), entries.end(), 0.0);
-      for (std::size_t c = 0; c < n; ++c) entries[(begin + c) * at_once + c] = 1.0;
-    }
-    // Of column c the squared norm, and the product with another vector.
-    std::pair<double, double> product(std::size_t c, const std::vector<double>& other) const {
-      double squared = 0, along = 0;
-      for (std::size_t i = 0; i < entries.size() / at_once; ++i) {
-        const double value = entries[i * at_once + c];
-        squared += value * value;
-        if (!other.empty()) along += value * other[i];
-      }
-      return {squared, along};
-    }
+  double distance(double diagonal, double squared, double along) const {
+    double found = diagonal - squared;
+    if (ones_squared_ > 0) found += (1 - along) * (1 - along) / ones_squared_;
+    return std::max(found, 0.0);
+  }
 
-    std::vector<float> kernel_values;
-    std::vector<double> entries;
-  };
+  // Makes spans no longer than that of each target by the nearest of the basis, without itself.
+  void near_spans(const Variables& targets, const Variables& basis, double* span) {
+    const std::vector<double> diagonal = diagonal_of(targets);
+    const Variables rows = qp_.rows_of(targets), all_rows = qp_.rows_of(basis);
+    const RowList all{&points_, all_rows.data(), all_rows.size()};
+    struct Near {
+      Basis basis;
+      std::vector<float> kernel_values;
+      std::vector<std::size_t> order;
+    };
+    parallel_for(
+        {n_threads_, (targets.size() + at_once - 1) / at_once},
+        [this] { return Near{Basis(setup_, points_, qp_, 1), {}, {}}; },
+        [&](Near& near, std::size_t b) {
+          const std::size_t begin = b * at_once, n = std::min(at_once, targets.size() - begin);
+          near.kernel_values.resize(n * basis.size());
+          kernel_matrix(setup_, {&points_, rows.data() + begin, n}, all, 1,
+                        near.kernel_values.data());
+          for (std::size_t c = 0; c < n; ++c) {
+            const float* values = near.kernel_values.data() + c * basis.size();
+            near.order.clear();
+            for (std::size_t i = 0; i < basis.size(); ++i) {
+              if (basis[i] != targets[begin + c]) near.order.push_back(i);
+            }
+            const auto end = near.order.begin() + most_near;
+            std::nth_element(near.order.begin(), end, near.order.end(),
+                             [values](std::size_t x, std::size_t y) {
+                               return values[x] > values[y] || (values[x] == values[y] && x < y);
+                             });
+            Variables chosen;
+            for (auto it = near.order.begin(); it != end; ++it) chosen.push_back(basis[*it]);
+            std::vector<float> some;
+            for (auto it = near.order.begin(); it != end; ++it) some.push_back(values[*it]);
+            double& least = span[targets[begin + c]];
+            least = std::min(least, near.basis.span_of(chosen, some, diagonal[begin + c]));
+          }
+        });
+  }
+
+  // The span of one row, whose kernel values with the chosen variables and itself are given.
+  double span_of(const Variables& chosen, const std::vector<float>& values, double diagonal) {
+    factor(chosen);
+    Columns columns;
+    reset(columns);
+    for (std::size_t i = 0; i < size(); ++i) columns.entries[i * at_once] = values[i];
+    solve(columns, 0);
+    const auto [squared, along] = squares(columns.entries, 0, ones_);
+    return distance(diagonal, squared, along);
+  }
 
   std::size_t size() const { return rows_.size(); }
   RowList list() const { return {&points_, rows_.data(), rows_.size()}; }
 
-  void factor(const std::vector<std::int32_t>& basis) {
+  void factor(const Variables& basis) {
     rows_ = qp_.rows_of(basis);
     ones_.clear();
     ones_squared_ = 0;
@@ -123,30 +205,24 @@ class Basis {
       return;
     }
     if (qp_.n_sums == 0) return;
-    Columns columns(size());
+    Columns columns;
+    reset(columns);
     for (std::size_t i = 0; i < size(); ++i) columns.entries[i * at_once] = 1.0;
     solve(columns, 0);
     for (std::size_t i = 0; i < size(); ++i) ones_.push_back(columns.entries[i * at_once]);
     for (const double value : ones_) ones_squared_ += value * value;
   }
 
-  // L x = b for all columns, whose entries before `first` are 0.
-  void solve(Columns& columns, std::size_t first) {
-    double* entries = columns.entries.data();
-    for (std::size_t i = first; i < size(); ++i) {
-      double own[at_once];
-      std::copy_n(entries + i * at_once, at_once, own);
-      for (std::size_t j = first; j < i; ++j) {
-        const double factor = cholesky_.at(i, j);
-        for (std::size_t c = 0; c < at_once; ++c) own[c] -= factor * entries[j * at_once + c];
-      }
-      const double scale = 1.0 / cholesky_.at(i, i);
-      for (std::size_t c = 0; c < at_once; ++c) entries[i * at_once + c] = own[c] * scale;
-    }
+  void reset(Columns& columns) const {
+    columns.entries.clear();
+    if (size() > 0) cholesky_.reset(columns);
+  }
+  void solve(Columns& columns, std::size_t first) const {
+    if (size() > 0) cholesky_.divide(columns, first);
   }
 
-  std::vector<double> diagonal_of(const std::vector<std::int32_t>& variables) const {
-    const std::vector<std::int32_t> rows = qp_.rows_of(variables);
+  std::vector<double> diagonal_of(const Variables& variables) const {
+    const Variables rows = qp_.rows_of(variables);
     std::vector<double> diagonal(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       float value = 0;
@@ -163,29 +239,27 @@ class Basis {
   int n_threads_;
   Cholesky cholesky_;
   double ridge_ = 0, ones_squared_ = 0;
-  std::vector<std::int32_t> rows_;
+  Variables rows_;
   std::vector<double> ones_;  // the factor's inverse times ones
 };
 
 }  // namespace
 
 void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                   const Clusters& clusters, const double* alpha, std::size_t n_free,
+                   const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
                    int n_threads, double* span) {
   parallel_for({n_threads, clusters.n_clusters}, [&](std::size_t k) {
-    std::vector<std::int32_t> support, free;
+    Variables targets, free;
     for (std::int64_t m = clusters.start[k]; m < clusters.start[k + 1]; ++m) {
       const std::int32_t i = clusters.members[m];
       if (alpha[i] == 0) continue;
-      support.push_back(i);
+      if (wanted[i]) targets.push_back(i);
       if (alpha[i] > qp.lower[i] && alpha[i] < qp.upper[i]) free.push_back(i);
     }
-    std::sort(support.begin(), support.end());
+    if (targets.empty()) return;
+    std::sort(targets.begin(), targets.end());
     std::sort(free.begin(), free.end());
-    std::vector<std::int32_t> basis;
-    const std::size_t n = std::min(free.size(), n_free);
-    for (std::size_t j = 0; j < n; ++j) basis.push_back(free[j * free.size() / n]);
-    Basis(setup, points, qp, n_threads).spans(support, basis, span);
+    Basis(setup, points, qp, n_threads).spans(targets, spaced(free, most_basis), span);
   });
 }
 

@@ -12,11 +12,11 @@
 
 namespace dcsvm {
 
-// span[i] = S_i^2 for the support vectors among the members of the clusters; other entries are not
-// written. Where more than n_free are free, spans are of evenly spaced ones of them, which can only
-// make them larger.
+// span[i] = S_i^2 for those support vectors among the members of the clusters that are wanted; other
+// entries are not written. In a cluster with many free ones the span is that of the nearest of them,
+// which can only make S_i larger.
 void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                   const Clusters& clusters, const double* alpha, std::size_t n_free,
+                   const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
                    int n_threads, double* span);
 
 }  // namespace dcsvm

@@ -52,25 +52,30 @@ class Division:
 
     def clustered(self, formulation: Formulation) -> Clustered:
         """The problems of a formulation, with a variable for each cluster that a row is in."""
-        problem, number = formulation.problem, formulation.number
-        copied = np.flatnonzero(self.is_in_two[problem.rows])
-        origin = np.concatenate((np.arange(problem.size), copied))
-        order = np.argsort(number[origin], kind="stable")
-        is_copy = (order >= problem.size) if len(copied) else np.zeros(len(order), bool)
-        origin = origin[order]
-        rows = problem.rows[origin]
-        cluster = np.where(is_copy, self.placed.second[rows], self.placed.nearest[rows])
-        whole = formulation
-        if len(copied):
-            alpha = np.where(is_copy, 0.0, formulation.alpha[origin])
-            start = np.searchsorted(number[origin], np.arange(formulation.n_problems + 1))
-            whole = replace(
-                formulation,
-                problem=_chosen(problem, origin),
-                start=start.astype(np.int64),
-                alpha=alpha,
+        problem = formulation.problem
+        if self.border == 0:
+            every = np.arange(problem.size)
+            return Clustered(
+                formulation, self.cluster[problem.rows], every, np.zeros(problem.size, bool)
             )
-        return Clustered(whole, cluster.astype(np.int32), origin, is_copy)
+        copied = np.flatnonzero(self.is_in_two[problem.rows])
+        number = formulation.number[copied]
+        # those of each problem follow its own variables
+        origin = np.insert(
+            np.arange(problem.size), formulation.start[number + 1], copied
+        )
+        is_copy = np.insert(np.zeros(problem.size, bool), formulation.start[number + 1], True)
+        counts = np.bincount(number, minlength=formulation.n_problems)
+        rows = problem.rows[origin]
+        cluster = self.placed.nearest[rows]
+        cluster[is_copy] = self.placed.second[rows[is_copy]]
+        whole = replace(
+            formulation,
+            problem=_chosen(problem, origin),
+            start=formulation.start + np.concatenate(([0], np.cumsum(counts))),
+            alpha=np.where(is_copy, 0.0, formulation.alpha[origin]),
+        )
+        return Clustered(whole, cluster, origin, is_copy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ two of them, and as many of the clusters as are wanted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -31,10 +32,12 @@ class LevelSolving(Solving):
         self.is_solved = np.zeros(division.n_clusters, bool)
         self.objective = 0.0
         n_groups = int(self.locality.n_groups)
-        part = self.formulation.number.astype(np.int64) * division.n_clusters + self.cluster
-        if not formulation.has_sums:  # which keep one offset in a cluster
-            part = part * n_groups + self.locality.group[self.problem.rows]
-        self.part = part
+        self.part = self.cluster.astype(np.int64)
+        if formulation.n_problems > 1:
+            self.part += self.formulation.number.astype(np.int64) * division.n_clusters
+        if not formulation.has_sums and n_groups > 1:  # a sum keeps one offset in a cluster
+            self.part *= n_groups
+            self.part += self.locality.group[self.problem.rows]
         self.n_places = division.n_clusters * (1 if formulation.has_sums else n_groups)
         self.converged[:] = True
         self.on_save: Callable[[LevelSolving], None] | None = None
@@ -57,18 +60,23 @@ class LevelSolving(Solving):
         self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
         self.is_solved |= wanted
 
-    @property
+    @cached_property
+    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The parts there are, and how many variables they have."""
+        return np.unique(self.part, return_counts=True)
+
+    @cached_property
     def costs(self) -> np.ndarray:
         """About what each cluster costs to solve, float64 (n_clusters,): the sum of the squares of
         its parts."""
-        parts, sizes = np.unique(self.part, return_counts=True)
-        n_of_problem = self.n_places // self.division.n_clusters
-        cluster = parts // n_of_problem % self.division.n_clusters
+        parts, sizes = self.sizes
+        n_of_cluster = self.n_places // self.division.n_clusters
+        cluster = parts // n_of_cluster % self.division.n_clusters
         return np.bincount(cluster, sizes.astype(np.float64) ** 2, self.division.n_clusters)
 
     @property
     def largest_part(self) -> int:
-        return int(np.unique(self.part, return_counts=True)[1].max())
+        return int(self.sizes[1].max())
 
     def alpha_of_whole(self) -> np.ndarray:
         """A feasible alpha of the formulation that was divided: every row's from its nearest

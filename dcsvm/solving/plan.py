@@ -64,6 +64,9 @@ def make_plan(
     """
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
+        if early_level is not None:
+            finest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
+            deepest = max(deepest, min(early_level, finest))
         wanted = deepest
     else:
         deepest = min(levels, _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER))
@@ -71,7 +74,8 @@ def make_plan(
     kept = tuple(range(deepest, 0, -1))
     skipped = tuple(range(wanted, deepest, -1))
     if early_level is not None and early_level not in kept:
-        known = f"levels are 1 to {deepest}" if kept else "there are no levels"
+        finest = deepest if levels is not None else finest
+        known = f"levels are 1 to {finest}" if finest else "there are no levels"
         raise ValueError(f"early level {early_level} does not exist: {known}")
     if early_level is None and kept:
         early_level = min(3, deepest)

@@ -17,10 +17,14 @@ from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import left_out_losses
 
-ENOUGH_ROWS = 40_000  # to compare two levels by
-# of what solving all of the finer level costs: what comparing may cost, or else one cluster alone
-SHARE, LARGEST_SHARE = 0.3, 1.5
-CERTAIN = 0.5  # standard errors by which a coarser level has to be better
+ENOUGH_ROWS = 50_000  # to compare two levels by
+# what comparing may cost: kernel values, or this part of what solving all of the finer level costs
+FREE_VALUES, SHARE = 5e8, 0.4
+LARGEST_SHARE = 1.5  # the same where one cluster costs more
+# what a coarser level has to gain where it costs more kernel values than these, about a second:
+# rows, or a part of the squared error, and standard errors of the gain
+CHEAP_VALUES = 2e9
+WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.0005, 0.005, 0.5
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,20 @@ def best_level(
     compared, last = None, levels[-1]
     for level in levels[1:]:
         coarser = begin(level)
-        region = _region(coarser, float(finer.costs.sum()), rng)
+        region = _region(coarser, finer, rng)
         if region is None:
             last = best
             break
         rows = np.flatnonzero(region[coarser.division.cluster])
         compared, other = (_compare(one, rows, tolerance) for one in (finer, coarser))
-        gain = Compared(compared.losses - other.losses, compared.weights)
-        if not gain.mean > CERTAIN * gain.error:
+        is_cheap = coarser.costs.sum() <= CHEAP_VALUES
+        if not is_worth(compared, other, finer.task.is_classification, is_cheap=is_cheap):
             last = level
             break
         best, finer, compared = level, coarser, other
     if compared is None:
         rows = np.arange(len(finer.division.cluster))
-        region = _region(finer, float(finer.costs.sum()), rng)
+        region = _region(finer, finer, rng)
         if region is not None:
             rows = np.flatnonzero(region[finer.division.cluster])
         compared = _compare(finer, rows, tolerance)
@@ -83,16 +87,26 @@ def best_level(
     return best, finer, choice
 
 
-def _region(level: LevelSolving, cost_of_finer: float, rng) -> np.ndarray | None:
-    """Random clusters of a level to compare it on, bool (n_clusters,): as many as have enough rows
-    and do not cost too much; None where one would."""
-    costs = level.costs
+def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bool) -> bool:
+    """Whether a coarser level gains enough."""
+    gain = Compared(finer.losses - coarser.losses, finer.weights)
+    if is_cheap:
+        return gain.mean > 0
+    least = WORTH_ROWS if is_wrong else WORTH_ERROR * finer.mean
+    return gain.mean > max(least, CERTAIN * gain.error)
+
+
+def _region(level: LevelSolving, finer: LevelSolving, rng) -> np.ndarray | None:
+    """Random clusters of a level to compare it on with a finer one, bool (n_clusters,): as many as
+    have enough rows and do not cost too much; None where one would."""
+    costs, cost_of_finer = level.costs, float(finer.costs.sum())
     sizes = np.bincount(level.division.cluster, minlength=len(costs))
     order = rng.permutation(len(costs))
     order = order[sizes[order] > 0]
     rows, cost = np.cumsum(sizes[order]), np.cumsum(costs[order])
     n_chosen = int(np.searchsorted(rows, ENOUGH_ROWS)) + 1
-    n_chosen = min(n_chosen, int(np.searchsorted(cost, SHARE * cost_of_finer, side="right")))
+    most = max(SHARE * cost_of_finer, FREE_VALUES)
+    n_chosen = min(n_chosen, int(np.searchsorted(cost, most, side="right")))
     if n_chosen == 0:
         if cost[0] > LARGEST_SHARE * cost_of_finer:
             return None

@@ -17,8 +17,6 @@ from dcsvm.model.coupling import most_voted
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.level_solving import LevelSolving
 
-MOST_FREE = 1024  # support vectors of a cluster that spans are of
-
 
 def left_out_losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     """The loss of each of the rows int64 (m,), whose nearest clusters are solved, without it: 1 for
@@ -44,12 +42,12 @@ def left_out_values(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     place[rows] = np.arange(len(rows))
     variables = np.flatnonzero((place[level.problem.rows] >= 0) & level.is_solved[level.cluster])
     offsets = level.offsets()
-    spans = _spans(level, variables)
+    known = level.gradient[variables] + level.problem.linear[variables]
+    known -= offsets[level.cluster[variables], level.formulation.number[variables]]
+    lost = _what_one_adds(level, variables)
+    lost *= _spans(level, variables, known, lost)[variables]
     row, is_copy = level.problem.rows[variables], level.clustered.is_copy[variables]
     number = level.formulation.number[variables]
-    known = level.gradient[variables] + level.problem.linear[variables]
-    known -= offsets[level.cluster[variables], number]
-    without = _what_one_adds(level, variables) * spans[variables]
     share = division.placed.take(row).shares(division.partition.blend)
     # of a regression two variables of a row have one value, and one of them adds nothing
     cells = place[row] * n_problems + number
@@ -57,7 +55,7 @@ def left_out_values(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     counts = np.bincount(cell, minlength=2 * size)
     with np.errstate(invalid="ignore"):
         found = np.bincount(cell, known, 2 * size) / counts
-    found -= np.bincount(cell, without, 2 * size)
+    found -= np.bincount(cell, lost, 2 * size)
     own, other = found.reshape(size, 2).T
     weight = np.ones(size)
     weight[cells] = share
@@ -65,17 +63,28 @@ def left_out_values(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     return blended.reshape(len(rows), n_problems)
 
 
-def _spans(level: LevelSolving, variables: np.ndarray) -> np.ndarray:
-    """Squared spans of all variables of the parts that have any of these."""
+def _spans(
+    level: LevelSolving, variables: np.ndarray, known: np.ndarray, lost: np.ndarray
+) -> np.ndarray:
+    """Squared spans of those of the variables, by their decision values and what these lose per
+    span, whose loss could change: no span is longer than K(x, x) = 1, or 2 with a sum."""
     if level.control.stop.is_requested:
         raise _core.Stopped
-    own = np.flatnonzero(np.isin(level.part, np.unique(level.part[variables])))
+    wanted = np.zeros(level.problem.size, np.uint8)
+    doubtful = lost != 0
+    if level.task.is_classification and level.data.kernel.name == "rbf":
+        longest = 2.0 if level.formulation.has_sums else 1.0
+        doubtful &= known * np.sign(lost) <= longest * np.abs(lost)
+    wanted[variables[doubtful]] = 1
+    has_any = np.zeros(len(level.is_solved), bool)
+    has_any[level.cluster[variables[doubtful]]] = True
+    own = np.flatnonzero(has_any[level.cluster] & (level.alpha != 0))
     members = own[np.argsort(level.part[own], kind="stable")].astype(np.int32)
     sizes = np.unique(level.part[own], return_counts=True)[1]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     data = level.data
     return _core.squared_spans(
-        data.setup, data.points, level.problem, start, members, level.alpha, MOST_FREE, level.threads
+        data.setup, data.points, level.problem, start, members, level.alpha, wanted, level.threads
     )
 
 
