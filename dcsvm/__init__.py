@@ -50,6 +50,7 @@ def train(
     stop=None,
     checkpoint=None,
     init_model=None,
+    test=None,
     **options,
 ) -> Model:
     """Train a support vector machine by divide and conquer; returns a Model.
@@ -89,10 +90,13 @@ def train(
     - levels (int, None): levels L to 1 with branching^L clusters in the finest; 0 solves directly;
       None lets the number of rows decide.
     - branching (int, 4): clusters for each one of the next coarser level.
-    - sample (int, 1000): rows that kernel k-means is run on.
+    - sample (int, 1000): rows that kernel k-means is run on, for each level.
     - clustering (str, "kernel"): or "kmeans", with Euclidean distances.
-    - early (bool, False): stop after the early level, with a model of its clusters.
-    - early_level (int, None): the level of early prediction; None is 3, or the finest.
+    - early (bool, False): only one level, with a model of its clusters.
+    - early_level (int or "auto", None): the level of early prediction; "auto" finds it, for early
+      models alone, and is their default; else it is 3, or the finest.
+    - overlap (float, None): clusters of the early level that a row is in on average, from 1 to 2;
+      None is 1.5 for early models, else 1.
     - measure_levels (bool, False): report what Theorem 1 of the paper bounds, level by level.
     - seed (int, 0): of the samples and of all folds.
 
@@ -112,6 +116,7 @@ def train(
       the model is what there is by then, and Stopped is raised where that is nothing.
     - checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
     - init_model: a Model of the same rows, or of the first of them, to begin with.
+    - test: (X, y) to choose the early level by, where training finds it.
 
     The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
     fit and TypeError for an unknown option; warns when the solution did not converge.
@@ -126,6 +131,7 @@ def train(
     from dcsvm.solving.checkpoint import Checkpoint
     from dcsvm.solving.control import Control
     from dcsvm.solving.report import Progress
+    from dcsvm.training.early_level import TestRows
     from dcsvm.training.train import train_rows
 
     options = TrainOptions.of(**options)
@@ -140,6 +146,13 @@ def train(
     labels = as_labels(y)
     for label in set(options.class_weight or {}) - set(labels.tolist()):
         warnings.warn(f"no row has the label {label!r} of class_weight", stacklevel=2)
+    if test is not None:
+        if not options.chooses_early_level:
+            raise ValueError("test rows are for early models whose level training finds")
+        test_X, test_y = test
+        test = TestRows(Rows.from_array(test_X), as_labels(test_y))
+        if len(test.labels) != test.rows.n_samples or len(test.labels) == 0:
+            raise ValueError(f"{test.rows.n_samples} test rows have {len(test.labels)} labels")
     model, report = train_rows(
         Rows.from_array(X),
         labels,
@@ -147,6 +160,7 @@ def train(
         Control(progress or Progress(), stop or Stop(), checkpoint),
         sample_weight=sample_weight,
         init_model=init_model,
+        test=test,
     )
     if not report.converged:
         worth = "" if report.violation is None else f": violation {report.violation:.3g}"

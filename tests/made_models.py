@@ -6,7 +6,7 @@ import numpy as np
 from reference import dense_rows
 
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Partition
+from dcsvm.kernel.partition import partition_of
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
 
@@ -44,8 +44,8 @@ def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):
             if line + (line >= class_[s]) not in present[cluster[s]]:
                 coef[line, s] = 0
     centers = np.array([[0, 0, 0], [1, 1, 1], [-1, 1, -1], [1, -1, 1]], np.float32)
-    early = EarlyModel(1, Partition(Kernel("linear"), form(centers), np.arange(4, dtype=np.int32)),
-                       cluster, class_, form(X[30:]), coef, rho, np.arange(30, 70))  # fmt: skip
+    partition = partition_of(Kernel("linear"), form(centers), np.array([4]), [np.arange(4)], 0.0)
+    early = EarlyModel(1, partition, cluster, class_, form(X[30:]), coef, rho, np.arange(30, 70))
     probability = Probability(-1 - rng.random(n_pairs), rng.normal(size=n_pairs))
     return Model(Kernel("rbf", 0.5), np.arange(k) * 2.0 - 3, exact, early, svm_type, probability)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from dcsvm.problem.option_rules import POSITIVE, integer, optional
+from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
 from dcsvm.problem.options import RULES, TrainOptions
 
 STANDARD_INPUT = ("-", "/dev/stdin")
@@ -18,6 +18,7 @@ NOT_WITH_FOLDS = {
     "resume_folder": "--resume",
     "init_model_file": "--init-model",
     "report_file": "--report",
+    "test_file": "--test",
 }
 
 
@@ -38,6 +39,7 @@ class TrainJob:
     checkpoint_folder: str | None
     resume_folder: str | None
     init_model_file: str | None
+    test_file: str | None
 
     def check(self, options: TrainOptions) -> None:
         """Raise UsageError, or OptionError, for what does not go together."""
@@ -46,6 +48,8 @@ class TrainJob:
         for name, option in NOT_WITH_FOLDS.items():
             if self.n_folds is not None and getattr(self, name) is not None:
                 raise click.UsageError(f"{option} is not for cross validation (-v)")
+        if self.test_file is not None and not options.chooses_early_level:
+            raise click.UsageError("--test is for --early with --early-level auto")
         if options.measure_levels and self.report_file is None:
             raise click.UsageError("--measure-levels is for the report (--report)")
         if self.model_format == "libsvm" and options.early:
@@ -66,6 +70,30 @@ def model_file_of(training_set_file: str, model_file: str | None, n_folds: int |
     if training_set_file in STANDARD_INPUT:
         raise click.UsageError("MODEL_FILE is needed when the training set is standard input")
     return os.path.basename(training_set_file) + ".model"
+
+
+def training_options(given: dict) -> dict:
+    """Those of TrainOptions that were given; the others have its defaults."""
+    chosen = {name: given[name] for name in RULES if given.get(name) is not None}
+    chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
+    chosen["class_weight"] = factors_of_classes(given["class_weight"])
+    return chosen
+
+
+def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, float] | None:
+    """{label: factor}; those of one label multiply, as in LIBSVM."""
+    factors = {}
+    for label, factor in pairs:
+        FACTORS.check("class_weight", {label: factor})
+        factors[label] = factors.get(label, 1.0) * factor
+    return factors or None
+
+
+def train_job(given: dict) -> TrainJob:
+    """What was given beside the training options."""
+    rest = {name: value for name, value in given.items() if name not in RULES}
+    names = (rest["training_set_file"], rest["model_file"], rest["n_folds"])
+    return TrainJob(**rest | {"model_file": model_file_of(*names)})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import click
 
 from dcsvm.cli.command import LibsvmCommand
 from dcsvm.cli.guard import guarded, usage_error
-from dcsvm.cli.jobs import TrainJob, model_file_of
+from dcsvm.cli.jobs import train_job, training_options
 from dcsvm.cli.options import (
     files,
     group,
@@ -18,10 +18,10 @@ from dcsvm.cli.options import (
     threads_option,
     version_option,
 )
-from dcsvm.cli.values import FILE, FOLDER, NO_OR_YES, NUMBER, WHOLE, Numbered
+from dcsvm.cli.values import FILE, FOLDER, LEVEL, NO_OR_YES, NUMBER, WHOLE, Numbered
 from dcsvm.kernel.kernels import NAMES
-from dcsvm.problem.option_rules import FACTORS, OptionError
-from dcsvm.problem.options import CLUSTERINGS, RULES, TrainOptions
+from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.options import CLUSTERINGS, TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
 
 problem, kernel, accuracy, levels = map(group, ("Problem", "Kernel", "Accuracy", "Levels"))
@@ -189,7 +189,7 @@ FILES = (
     type=WHOLE,
     metavar="M",
     help="rows that kernel k-means is run on",
-    details="At least one for every cluster is taken.",
+    details="For each level: at least 8 and at most 64 for every one of its clusters.",
 )
 @levels(
     "--clustering",
@@ -201,15 +201,35 @@ FILES = (
     "--early",
     is_flag=True,
     is_basic=True,
-    help="stop after the early level: a model of local models",
+    help="only one level, a model of local models: much faster",
 )
 @levels(
     "--early-level",
-    type=WHOLE,
+    type=LEVEL,
     metavar="L",
-    default_text="3, or the finest",
-    help="level kept for early prediction",
-    details="The default with another --branching is the level with branching^3 clusters.",
+    help="level kept for early prediction, or auto",
+    default_text="auto, else 3 or the finest",
+    details="auto, for --early alone, takes the level with the fewest wrong rows, or the least "
+    "squared error, as the rows of some clusters tell that are left out one by one. It looks from "
+    "the finest level up, that of -l or of 100 rows a cluster. Without --early the default is 3.",
+)
+@levels(
+    "--overlap",
+    type=NUMBER,
+    metavar="F",
+    default_text="1.5, else 1",
+    help="clusters of the early level for a row, 1 to 2",
+    details="On average: rows near a border learn in the clusters on both sides of it, and are "
+    "predicted by both. 1 is the paper's early prediction, and the default without --early.",
+)
+@levels(
+    "--test",
+    "test_file",
+    type=FILE,
+    metavar="FILE",
+    help="choose the early level by the rows of this file",
+    details="For --early with --early-level auto: the level that predicts them best, of the finest "
+    "and the coarser ones as long as these are better.",
 )
 @levels(
     "--measure-levels",
@@ -322,26 +342,3 @@ def main(**given) -> None:
         return train_file(job, options)
 
     guarded(work)
-
-
-def training_options(given: dict) -> dict:
-    """Those of TrainOptions that were given; the others have its defaults."""
-    chosen = {name: given[name] for name in RULES if given.get(name) is not None}
-    chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
-    chosen["class_weight"] = factors_of_classes(given["class_weight"])
-    return chosen
-
-
-def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, float] | None:
-    """{label: factor}; those of one label multiply, as in LIBSVM."""
-    factors = {}
-    for label, factor in pairs:
-        FACTORS.check("class_weight", {label: factor})
-        factors[label] = factors.get(label, 1.0) * factor
-    return factors or None
-
-
-def train_job(given: dict) -> TrainJob:
-    rest = {name: value for name, value in given.items() if name not in RULES}
-    names = (rest["training_set_file"], rest["model_file"], rest["n_folds"])
-    return TrainJob(**rest | {"model_file": model_file_of(*names)})

@@ -27,6 +27,7 @@ from dcsvm.problem.svm_types import REGRESSIONS
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import TrainReport
+from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows
 
 
@@ -41,6 +42,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     if job.init_model_file is not None:
         init_model = load_model(job.init_model_file, threads=options.threads)
     data = read_training_set(job, options)
+    test = None if job.test_file is None else read_test_rows(job, options)
     if job.n_folds is not None:
         from dcsvm.cli.cross_validation import cross_validate_data
 
@@ -49,7 +51,13 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     with Interrupts(control.stop) as interrupts:
         try:
             model, report = train_rows(
-                data.rows, data.labels, options, control, init_model=init_model, consume=True
+                data.rows,
+                data.labels,
+                options,
+                control,
+                init_model=init_model,
+                test=test,
+                consume=True,
             )
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
@@ -63,7 +71,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
 
 
 def check_outputs(job: TrainJob) -> None:
-    inputs = [job.training_set_file, job.scale_file]
+    inputs = [job.training_set_file, job.scale_file, job.test_file]
     if job.model_file is not None:
         check_writable(job.model_file, *inputs)
     if job.report_file is not None:
@@ -96,6 +104,17 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
         if label not in data.labels:
             say(f"warning: no row has the label {label:g} of -w{label:g}")
     return data
+
+
+def read_test_rows(job: TrainJob, options: TrainOptions) -> TestRows:
+    data = read_data(
+        job.test_file,
+        lenient=job.lenient,
+        scale_file=job.scale_file,
+        threads=options.threads,
+        serials="test" if options.kernel == "precomputed" else None,
+    )
+    return TestRows(data.rows, data.labels)
 
 
 def tell(job: TrainJob, report: TrainReport, seconds: dict, *, is_classifier: bool) -> None:

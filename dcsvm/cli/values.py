@@ -25,6 +25,18 @@ class WholeNumber(click.ParamType):
             self.fail(f"{value!r} is not a whole number", param, ctx)
 
 
+class Level(click.ParamType):
+    name = "level"
+
+    def convert(self, value, param, ctx) -> int | str:
+        if value == "auto":
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor auto", param, ctx)
+
+
 class Numbered(click.ParamType):
     """LIBSVM's number of a name, from 0."""
 
@@ -67,6 +79,6 @@ class FileName(click.ParamType):
         return [CompletionItem(incomplete, type=self.kind)]
 
 
-NUMBER, WHOLE = NumberType(), WholeNumber()
+NUMBER, WHOLE, LEVEL = NumberType(), WholeNumber(), Level()
 NO_OR_YES = Numbered(False, True)
 FILE, FOLDER = FileName(), FileName("dir")

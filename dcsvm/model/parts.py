@@ -57,11 +57,11 @@ class ExactModel:
 class EarlyModel:
     """One model per cluster of a level, and the partition that routes rows to them.
 
-    A row may be a support vector of two clusters. They are sorted by `cluster` int32 (n_sv,), then `class_` int32 (n_sv,), None where
-    there are no classes, then the file's order. `dual_coef` is as in ExactModel, inside the
-    cluster. `rho` float64 (n_clusters, n_pairs): of a pair of which the cluster has only one
-    class the coefficients are 0 and rho is -1 (the first class) or +1 (the second); of a pair of
-    which it has none rho is nan, and the pair does not vote.
+    A row may be a support vector of two clusters. They are sorted by `cluster` int32 (n_sv,), then
+    `class_` int32 (n_sv,), None where there are no classes, then the file's order. `dual_coef` is
+    as in ExactModel, inside the cluster. `rho` float64 (n_clusters, n_pairs): of a pair of which
+    the cluster has only one class the coefficients are 0 and rho is -1 (the first class) or +1 (the
+    second); of a pair of which it has none rho is nan, and the pair does not vote.
     """
 
     level: int

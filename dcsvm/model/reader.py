@@ -181,6 +181,8 @@ class ModelReader(Lines):
         if np.any(np.diff(cluster) < 0):
             raise self.error("the early support vectors are not sorted by cluster")
         row_numbers = self.whole(prefix[:, 2]) - 1
+        if total and np.unique(row_numbers, return_counts=True)[1].max() > 2:
+            raise self.error("an early support vector is in more than two clusters")
         members = np.lexsort((row_numbers, cluster))
         if np.any((np.diff(cluster[members]) == 0) & (np.diff(row_numbers[members]) == 0)):
             raise self.error("duplicate row among the early support vectors of a cluster")
@@ -208,13 +210,16 @@ class ModelReader(Lines):
         if self.is_flat:
             if self.has_serials:
                 norms = self.numbers(values, "center_squared_norms", n_clusters)
-            return flat_partition(kernel, sample, cluster, norms)
+            try:
+                return flat_partition(kernel, sample, cluster, norms)
+            except ValueError as error:
+                raise self.error(str(error)) from None
         words = values.get("n_parts", [])
         n_parts = self.whole(self.floats(words, "n_parts", len(words)))
         level, products = self.whole(prefix[:, 0]), None
         if np.any(np.diff(level * n_clusters + cluster) < 0):
             raise self.error("the centers are not sorted by level and cluster")
-        if kernel.is_precomputed:
+        if kernel.is_precomputed or "center_products" in values:
             words = values.get("center_products", [])
             products = self.floats(words, "center_products", len(words))
         clusters = self.by_level(level, cluster, n_parts)
@@ -283,9 +288,7 @@ class ModelReader(Lines):
         """The places of wanted numbers among others."""
         order = np.argsort(numbers, kind="stable")
         at = np.searchsorted(numbers, wanted, sorter=order)
-        if len(numbers) == 0 or np.any(
-            numbers[order[np.minimum(at, len(numbers) - 1)]] != wanted
-        ):
+        if len(numbers) == 0 or np.any(numbers[order[np.minimum(at, len(numbers) - 1)]] != wanted):
             raise self.error(f"an early support vector refers to {what} that does not exist")
         return order[at]
 

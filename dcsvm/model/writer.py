@@ -123,10 +123,10 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
     lines = [f"early_level {early.level}"]
     if exact is None:
         lines += [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
-    lines += [f"n_clusters {partition.n_clusters}", f"blend {partition.blend!r}"]
+    lines += [f"n_clusters {partition.n_clusters}", f"blend {float(partition.blend)!r}"]
     lines += [f"n_parts {_listed(np.concatenate([fork.n_parts for fork in forks]))}"]
     lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
-    if partition.kernel.is_precomputed:
+    if partition.keeps_products:
         lines += [f"center_products {_listed(np.concatenate([one.products for one in forks]))}"]
     lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
     yield _joined([*lines, "CENTERS"])

@@ -61,9 +61,7 @@ class Division:
         copied = np.flatnonzero(self.is_in_two[problem.rows])
         number = formulation.number[copied]
         # those of each problem follow its own variables
-        origin = np.insert(
-            np.arange(problem.size), formulation.start[number + 1], copied
-        )
+        origin = np.insert(np.arange(problem.size), formulation.start[number + 1], copied)
         is_copy = np.insert(np.zeros(problem.size, bool), formulation.start[number + 1], True)
         counts = np.bincount(number, minlength=formulation.n_problems)
         rows = problem.rows[origin]

@@ -21,6 +21,7 @@ MB = 1_000_000
 ROW = 64  # bytes for each row
 PROGRAM = 200 * MB
 ARRAYS = 110 * MB  # of the program's, for arrays of variables
+PLACE = 16  # bytes of a row in a level of clusters, with the second cluster
 VARIABLE = 100  # bytes of a variable outside of the solver
 SCRATCH_SHARE = 8  # part of what is left of the budget, for what threads have each
 MOST_SCRATCHES = 64
@@ -70,19 +71,20 @@ def plan_memory(
     *,
     n_folds: int,
     overlap: float,
+    n_places: int,
     threads: int,
     megabytes: int | None,
 ) -> MemoryPlan:
     """The plan for training on rows as they were read: `start` is where the variables of each
-    problem begin, and their end; after it `n_folds` are solved together, and a level has
-    `overlap` times as many variables.
+    problem begin, and their end; after it `n_folds` are solved together, a level has
+    `overlap` times as many variables, and `n_places` levels know their second clusters.
 
     `megabytes` None: half of the memory this process may use, at most 8000 MB, and no more than the
     rows leave. Raises ValueError for a budget that is too small, or more than there is.
     """
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
     solver_arrays, matrices = _core.array_bytes(largest), _core.matrix_bytes(largest)
-    free, scratch = ROW * n_rows + ARRAYS, _scratch(rows)
+    free, scratch = ROW * n_rows + ARRAYS - PLACE * n_rows * n_places, _scratch(rows)
     n_variables = int(n_variables * overlap) * max(n_folds, 1)
     least = max(0, VARIABLE * n_variables + solver_arrays - free)
     least += matrices + 2 * SCRATCH_SHARE * scratch

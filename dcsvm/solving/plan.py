@@ -35,7 +35,7 @@ class Plan:
 
     def describe(self) -> str:
         if self.choices:
-            coarsest, finest = (self.branching**self.choices[end] for end in (-1, 0))
+            coarsest, finest = (self.branching ** self.choices[end] for end in (-1, 0))
             text = f"an early level of {coarsest} to {finest} clusters"
         elif not self.levels:
             text = "no levels"

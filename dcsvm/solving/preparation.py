@@ -152,12 +152,16 @@ def _memory_of(
 ) -> MemoryPlan:
     """The plan for rows as they were read, of which `n_rows` are left when equal ones are
     merged."""
-    deepest = _plan_of(options, formulation, n_rows).deepest
+    overlap, n_places = options.early_overlap, 0
+    if overlap > 1:
+        plan = _plan_of(options, formulation, n_rows)
+        n_places = max((plan.early_level or 0, *plan.choices))
     return plan_memory(
         rows,
         formulation.start,
         n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
-        overlap=options.early_overlap if deepest else 1.0,
+        overlap=overlap if n_places else 1.0,
+        n_places=n_places,
         threads=threads,
         megabytes=options.cache_mb,
     )

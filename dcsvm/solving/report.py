@@ -41,8 +41,8 @@ class LevelReport:
 @dataclass
 class EarlyChoice:
     """Which of the levels `finest` to `coarsest` makes the early model: `loss` is the mean over
-    `n_rows` rows left out, or test rows where it `is_test`: the part of them that `is_wrong`, or the
-    squared error of a regression; `error` is its standard error."""
+    `n_rows` rows left out, or test rows where it `is_test`: the part of them that `is_wrong`, or
+    the squared error of a regression; `error` is its standard error."""
 
     level: int
     finest: int

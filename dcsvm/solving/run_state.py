@@ -97,8 +97,9 @@ class RunState:
         n_rows: int,
         n_steps: int,
     ) -> None:
-        """Become what `to_plain` gave, of a run of `n_steps` steps. Raises ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a
-        run of this problem over `n_rows` rows."""
+        """Become what `to_plain` gave, of a run of `n_steps` steps on `n_rows` rows. Raises
+        ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a run of
+        this problem."""
         iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
         _check_iterate(iterate, problem)
         if "is_exact" in arrays:

@@ -14,17 +14,16 @@ from functools import cached_property, partial
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Tree
 from dcsvm.solving.checkpoint import CheckpointError
-from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import LevelReport
-from dcsvm.training.early_level import best_level
+from dcsvm.training.early_level import TestRows, best_level, best_on_test
 
 # a level that only starts the next one is not solved further than this; half and double cost the
 # same (docs/benchmark.md, Constants)
@@ -41,6 +40,7 @@ class Run(Relaxation):
         self.plan = self.prepared.plan
         self.division: tuple[int, Division] | None = None
         self.level_solving: LevelSolving | None = None
+        self.test: TestRows | None = None
 
     def resume(self) -> None:
         """Go on from the checkpoint, where that is wanted."""
@@ -141,7 +141,10 @@ class Run(Relaxation):
             self.divided(self.plan.choices[0])
             clustered = time.perf_counter()
             self.control.progress.begin("early level", self.problem.size)
-            found = best_level(self.plan.choices, begin, EARLY_TOLERANCE, self.options.seed)
+            if self.test is None:
+                found = best_level(self.plan.choices, begin, EARLY_TOLERANCE, self.options.seed)
+            else:
+                found = best_on_test(self.plan.choices, begin, EARLY_TOLERANCE, self.test)
             state.early_level, solving, self.report.early_choice = found
             for other in begun:
                 if other is not solving:

@@ -9,10 +9,13 @@ the level that is taken in the end is not solved again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcsvm.data.rows import Rows
+from dcsvm.model.parts import ModelParts
+from dcsvm.model.predict import predictions
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import left_out_losses
@@ -24,7 +27,15 @@ LARGEST_SHARE = 1.5  # the same where one cluster costs more
 # what a coarser level has to gain where it costs more kernel values than these, about a second:
 # rows, or a part of the squared error, and standard errors of the gain
 CHEAP_VALUES = 2e9
-WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.0005, 0.005, 0.5
+WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.001, 0.01, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class TestRows:
+    """Rows to judge early models by, and their labels or targets (n,)."""
+
+    rows: Rows
+    labels: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,39 @@ def best_level(
         finer.task.is_classification,
     )
     return best, finer, choice
+
+
+def best_on_test(
+    levels: Sequence[int],
+    begin: Callable[[int], LevelSolving],
+    tolerance: float,
+    test: TestRows,
+) -> tuple[int, LevelSolving, EarlyChoice]:
+    """The same by test rows: levels are solved as long as the coarser one is better."""
+    best = None
+    for level in levels:
+        solving = begin(level)
+        solving.solve_clusters(np.ones(solving.division.n_clusters, bool), tolerance)
+        losses = _losses_of(solving, level, test)
+        found = Compared(losses, np.ones(len(losses)))
+        if best is not None and not found.mean < best[2].mean:
+            break
+        best = level, solving, found
+    chosen, solving, found = best
+    is_wrong = solving.task.is_classification
+    numbers = found.mean, found.error, len(found.losses), is_wrong
+    return chosen, solving, EarlyChoice(chosen, levels[0], level, *numbers, is_test=True)
+
+
+def _losses_of(solving: LevelSolving, level: int, test: TestRows) -> np.ndarray:
+    """The losses of test rows by the early model of a level."""
+    early, task = solving.model(level)[0], solving.task
+    early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
+    parts = ModelParts(solving.data.kernel, task.labels, None, early, task.svm_type)
+    found = predictions(parts, test.rows, "early", solving.threads)
+    if task.is_classification:
+        return (found != test.labels).astype(np.float64)
+    return (found - test.labels) ** 2
 
 
 def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bool) -> bool:

@@ -47,20 +47,26 @@ def left_out_values(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     lost = _what_one_adds(level, variables)
     lost *= _spans(level, variables, known, lost)[variables]
     row, is_copy = level.problem.rows[variables], level.clustered.is_copy[variables]
-    number = level.formulation.number[variables]
-    share = division.placed.take(row).shares(division.partition.blend)
-    # of a regression two variables of a row have one value, and one of them adds nothing
-    cells = place[row] * n_problems + number
-    size, cell = len(rows) * n_problems, 2 * cells + is_copy
-    counts = np.bincount(cell, minlength=2 * size)
-    with np.errstate(invalid="ignore"):
-        found = np.bincount(cell, known, 2 * size) / counts
-    found -= np.bincount(cell, lost, 2 * size)
-    own, other = found.reshape(size, 2).T
-    weight = np.ones(size)
-    weight[cells] = share
-    blended = np.where(np.isnan(other), own, weight * own + (1.0 - weight) * other)
-    return blended.reshape(len(rows), n_problems)
+    cell = place[row] * n_problems + level.formulation.number[variables]
+    values = _without(known, lost, cell, ~is_copy, len(rows) * n_problems)
+    if is_copy.any():
+        other = _without(known, lost, cell, is_copy, len(values))
+        both = np.unique(cell[is_copy])
+        placed = division.placed.take(rows[both // n_problems])
+        share = placed.shares(division.partition.blend)
+        values[both] = share * values[both] + (1.0 - share) * other[both]
+    return values.reshape(len(rows), n_problems)
+
+
+def _without(
+    known: np.ndarray, lost: np.ndarray, cell: np.ndarray, some: np.ndarray, size: int
+) -> np.ndarray:
+    """What is known of the cells of some variables, less what is lost; nan of the other cells. Two
+    variables of a regression have one cell, one value, and at most one of them is lost."""
+    values = np.full(size, np.nan)
+    values[cell[some]] = known[some]
+    np.subtract.at(values, cell[some], lost[some])
+    return values
 
 
 def _spans(
@@ -120,9 +126,7 @@ def _add_other_pairs(
     for c in np.unique(cluster_of):
         own, others = np.flatnonzero(cluster_of == c), support[ends[c] : ends[c + 1]]
         n_pairs = values.shape[1]
-        sources = Sources(
-            level.problem.rows[others], number[others], level.alpha[others], n_pairs
-        )
+        sources = Sources(level.problem.rows[others], number[others], level.alpha[others], n_pairs)
         found = weighted_sums(level.data, rows[own], sources, how)[0] - offsets[c]
         unknown = np.isnan(values[places[own]])
         values[places[own]] = np.where(unknown, found, values[places[own]])

@@ -18,6 +18,7 @@ from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
 from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import TrainReport
 from dcsvm.training.algorithm import Run
+from dcsvm.training.early_level import TestRows
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.warm_start import check_rows, first_alpha
 
@@ -30,13 +31,15 @@ def train_rows(
     *,
     sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
+    test: TestRows | None = None,
     consume: bool = False,
 ) -> tuple[Model, TrainReport]:
     """Train a model; returns it and a report.
 
     `labels` (n,), float64 or strings: classes, or targets of a regression; one-class ignores them.
     `sample_weight` float64 (n,): as how many rows each counts, None is one. An `init_model` of the
-    same rows, or of the first of them, is where training begins. `consume` says that nobody else
+    same rows, or of the first of them, is where training begins. `test` rows choose the early level
+    where training finds it. `consume` says that nobody else
     uses the rows: they are reordered where they are, and shared with the model. Where the
     `control` ends training early the model is what there is by then, and the report says so.
     Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
@@ -50,6 +53,7 @@ def train_rows(
         init_model=init_model,
         consume=consume,
     )
+    run.test = test
     return finished(run), run.report
 
 

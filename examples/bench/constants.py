@@ -26,7 +26,7 @@ CONSTANTS = (  # module, name, half, double
     ("kernel.locality", "WORTH_ORDERING", 0.25, 1.0),
     ("kernel.locality", "WORTH_SKIPPING", 0.1, 0.4),
     ("kernel.locality", "LEFT_OUT", 0.025, 0.1),
-    ("kernel.partition", "KMEANS_SHARE", 0.375, 1.0),
+    ("kernel.cluster_tree", "MOST_SAMPLED", 32, 128),
     ("solving.plan", "DEFAULT_MEAN_CLUSTER", 500, 2000),
     ("solving.plan", "LEVEL_STEP", 1, 4),
     ("training.algorithm", "LEVEL_TOLERANCE", 0.05, 0.2),

@@ -28,10 +28,10 @@ PHASES = {
     "extend_gradient": "gradient",
     "conquer": "conquer",
     "prepare": "prepare",
-    "clustering": "cluster",
+    "divided": "cluster",
     "verify": "check",
 }
-INSIDE = {"clustering": "divide", "verify": "conquer"}
+INSIDE = {"divided": "divide", "verify": "conquer"}
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ def model_text(support_vectors="1 1:1\n", section="", **changes):
 
 def section(early_sv="0 0 1 1 1\n", **changes):
     header = dict(n_features="2", rows="sparse", row_numbers="1", early_level="1", n_clusters="1")
-    header |= dict(center_kernel_type="rbf", center_gamma="1", total_center_rows="1")
-    header |= dict(total_early_sv="1") | changes
+    header |= dict(blend="0", n_parts="1", center_kernel_type="rbf", center_gamma="1")
+    header |= dict(total_center_rows="0", total_early_sv="1") | changes
     lines = "".join(f"{key} {value}\n" for key, value in header.items())
-    return f"{SECTION} {VERSION}\n{lines}CENTERS\n0 1:1\nEARLY_RHO\n0\nEARLY_SV\n{early_sv}"
+    return f"{SECTION} {VERSION}\n{lines}CENTERS\nEARLY_RHO\n0\nEARLY_SV\n{early_sv}"
 
 
 MANY_LABELS = {
@@ -55,10 +55,10 @@ MODELS = {
         section=section(n_features=HUGE, rows="dense")
     ),
     "the centers do not have 2147483646 clusters": model_text(section=section(n_clusters=HUGE)),
-    "2147483646 lines are announced, 5 follow": model_text(section=section(total_center_rows=HUGE)),
+    "2147483646 lines are announced, 4 follow": model_text(section=section(total_center_rows=HUGE)),
     "2147483646 lines are announced, 1 follow": model_text(section=section(total_early_sv=HUGE)),
     # every line would stand for the long row
-    "duplicate row": model_text(
+    "more than two clusters": model_text(
         LONG_ROW, section("0 0 1 1 1\n" * 20000, n_features="20000", total_early_sv="20000")
     ),
 }

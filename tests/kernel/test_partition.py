@@ -1,12 +1,14 @@
-"""partition: two-step kernel k-means makes clusters and routes rows to them, always the same."""
+"""Two-step kernel k-means makes clusters, level by level, and routes rows to them, always the same."""
 
 import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, grid_rows, kernel_values, labelled_rows
 
-from dcsvm.kernel import partition as partition_module
+from dcsvm.kernel import cluster_tree, partition
+from dcsvm.kernel.cluster_tree import Tree, clustering_kernel
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import clustering_kernel, two_step_kernel_kmeans
+from dcsvm.kernel.partition import Placed, flat_partition, partition_of
 
 KERNELS = [
     Kernel("linear"),
@@ -16,16 +18,15 @@ KERNELS = [
 ]
 
 
-def divided(rows, kernel=KERNELS[2], n_clusters=8, *, sample=200, seed=0, threads=1, among=None):
-    return two_step_kernel_kmeans(
-        rows,
-        kernel,
-        n_clusters,
-        sample_from=np.arange(rows.n_samples) if among is None else among,
-        sample_size=sample,
-        rng=np.random.default_rng(seed),
-        threads=threads,
-    )
+def tree(rows, kernel=KERNELS[2], levels=(8,), *, sample=200, seed=0, threads=1, second=False):
+    made = Tree(KernelRows(rows, kernel, threads), kernel, sample_size=sample, seed=seed)
+    for n_clusters in levels:
+        made.grow(n_clusters, second=second)
+    return made
+
+
+def divided(rows, kernel=KERNELS[2], n_clusters=8, **how):
+    return tree(rows, kernel, (n_clusters,), **how).partition(1)
 
 
 def blobs(n_samples=400, n_features=3, distance=20.0, seed=0):
@@ -42,9 +43,10 @@ def test_clusters_are_numbered_without_gaps_and_none_is_empty(n_clusters, kernel
     rows = dense_rows(grid_rows(600, 4, 1))
     made = divided(rows, kernel, n_clusters)
     assert 1 <= made.n_clusters <= n_clusters
-    assert made.cluster.dtype == np.int32
-    assert np.array_equal(np.unique(made.cluster), np.arange(made.n_clusters))
-    assert made.sample.n_samples == len(made.cluster) == 200
+    cluster = made.forks[0].cluster
+    assert made.sample.n_samples == len(cluster)
+    assert n_clusters == 1 or np.array_equal(np.unique(cluster), np.arange(made.n_clusters))
+    assert np.all(np.diff(cluster) >= 0)
     cluster = made.assign(rows, 1)
     assert cluster.shape == (600,)
     assert cluster.min() >= 0
@@ -83,26 +85,173 @@ def test_two_blobs_far_apart_are_told_apart(seed, kernel):
     assert len(set(zip(cluster, side, strict=True))) == 2
 
 
-def test_every_row_goes_to_the_nearest_center_in_kernel_space():
+def centers_of(made, level):
+    """Inner products of the centers of a level with each other and weights of the sampled rows, as
+    the definitions say: means of pairs of different rows."""
+    fork = made.forks[level]
+    first = sum(len(one.part) for one in made.forks[:level])
+    S = made.sample.dense[first : first + len(fork.part)]
+    used = (made.kernel.name, made.kernel.gamma, made.kernel.coef0, made.kernel.degree)
+    indicator = (fork.cluster[:, None] == np.arange(fork.n_clusters)).astype(float)
+    sizes = indicator.sum(axis=0)
+    K = kernel_values(used, S, S)
+    products = indicator.T @ K @ indicator / np.maximum(np.outer(sizes, sizes), 1)
+    own = indicator.T @ np.diag(K)
+    pairs = np.maximum(sizes * (sizes - 1), 1)
+    squared = np.diag(indicator.T @ K @ indicator)
+    np.fill_diagonal(products, np.where(sizes > 1, (squared - own) / pairs, squared))
+    return products, S, indicator / np.maximum(sizes, 1), used
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_rows_go_to_the_nearest_center_and_know_the_nearest_border(kernel):
     X, _ = labelled_rows(500, 4, seed=5)
-    for kernel in KERNELS:
-        made = divided(dense_rows(X), kernel, 6, sample=150)
-        used = (made.kernel.name, made.kernel.gamma, made.kernel.coef0, made.kernel.degree)
-        S = made.sample.dense
-        mean = np.zeros((150, made.n_clusters))
-        sizes = np.bincount(made.cluster)
-        mean[np.arange(150), made.cluster] = 1.0 / sizes[made.cluster]
-        spread = np.diag(mean.T @ kernel_values(used, S, S) @ mean)
-        distance = spread - 2 * kernel_values(used, X, S) @ mean
-        cluster = made.assign(dense_rows(X), 1)
-        chosen = distance[np.arange(500), cluster]
-        assert np.all(chosen <= distance.min(axis=1) + 1e-5 * (1 + np.abs(distance).max()))
+    made = tree(dense_rows(X), kernel, (4, 13), sample=150).partition(2)
+    node, second, distance = np.zeros(500, int), np.full(500, -1), np.full(500, np.inf)
+    for level, fork in enumerate(made.forks):
+        products, S, weights, used = centers_of(made, level)
+        squared = np.diag(products) - 2 * kernel_values(used, X, S) @ weights
+        parent = np.repeat(np.arange(len(fork.n_parts)), fork.n_parts)
+        scale = 1 + np.abs(squared).max()
+
+        def nearest(nodes, squared=squared, parent=parent):
+            return np.where(parent == nodes[:, None], squared, np.inf).argmin(axis=1)
+
+        best = nearest(node)
+        between = np.diag(products)[best][:, None] + np.diag(products) - 2 * products[best]
+        margin = (squared - squared[np.arange(500), best][:, None]) / (
+            2 * np.sqrt(np.maximum(between, 1e-12))
+        )
+        margin[(parent != node[:, None]) | (np.arange(fork.n_clusters) == best[:, None])] = np.inf
+        across, nearer = margin.argmin(axis=1), margin.min(axis=1) < distance
+        deeper = np.where(second >= 0, nearest(second), -1)
+        second = np.where(nearer, across, deeper)
+        distance = np.minimum(distance, margin.min(axis=1))
+        node = best
+    placed = made.place(dense_rows(X), 1, second=True)
+    assert np.mean(placed.nearest == node) > 0.995
+    same = (placed.nearest == node) & (placed.second == second)
+    assert np.mean(same) > 0.99
+    assert np.allclose(placed.distance[same], distance[same], atol=1e-4 * scale, rtol=1e-3)
+
+
+def test_levels_are_nested_and_a_level_is_the_same_without_finer_ones():
+    rows = dense_rows(grid_rows(2000, 4, 3))
+    made = tree(rows, levels=(4, 16, 64), second=True)
+    for level in (2, 3):
+        fork, above = made.forks[level - 1], made.placed[level - 1].nearest
+        parent = np.repeat(np.arange(len(fork.n_parts)), fork.n_parts)
+        assert np.array_equal(parent[made.placed[level].nearest], above)
+        assert 4**level * 0.9 <= fork.n_clusters <= 4**level
+    for level in (1, 2, 3):
+        placed = made.partition(level).place(rows, 2, second=True)
+        found = made.placed[level]
+        assert np.array_equal(placed.nearest, found.nearest)
+        assert np.array_equal(placed.second, found.second)
+        assert np.allclose(placed.distance, found.distance, atol=1e-6)
+        assert np.all((found.second >= 0) & (found.second != found.nearest))
+        assert np.all(found.distance >= 0)
+
+
+def test_clusters_of_a_level_are_about_equally_large():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 5)).astype(np.float32)
+    X[:4500] *= 0.1  # three quarters in one place
+    made = tree(dense_rows(X), Kernel("rbf", 0.5), (4, 16, 64))
+    sizes = np.bincount(made.placed[3].nearest)
+    assert sizes.max() < 6 * 6000 / 64
+
+
+def test_nearly_orthogonal_rows_are_not_all_in_one_cluster():
+    """Where a center is of few rows its own ones must not make it look far from all others."""
+    X = (np.random.default_rng(1).random((3000, 300)) < 0.04).astype(np.float32)
+    made = tree(dense_rows(X), Kernel("rbf", 0.05), (4,), sample=1000)
+    assert np.bincount(made.placed[1].nearest).max() < 2400
+
+
+def test_groups_are_divided_by_what_they_cost():
+    rows = dense_rows(grid_rows(3000, 3, 4))
+    group = np.repeat([0, 1], [1000, 2000])
+    data = KernelRows(rows, KERNELS[2], 1)
+    made = Tree(data, KERNELS[2], sample_size=500, seed=0, group=group)
+    made.grow(4, second=False)
+    made.grow(16, second=False)
+    cost = np.zeros(made.forks[1].n_clusters)
+    for one in (0, 1):
+        cost += np.bincount(made.placed[2].nearest[group == one], minlength=len(cost)) ** 2.0
+    assert cost.max() < 12 * cost.mean()
+
+
+def test_shares_are_from_a_half_at_a_border_to_one():
+    placed = Placed(np.zeros(3, int), np.ones(3, int), np.array([0.0, 0.5, 2.0]))
+    assert placed.shares(1.0).tolist() == [0.5, 0.75, 1.0]
+    assert placed.shares(0.0).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_blended_values_are_means_and_nan_gives_way():
+    placed = Placed(np.array([0, 1, 2, 0]), np.array([1, 0, 0, -1]), np.array([0.0, 1.0, 0.5, 9.0]))
+    of_cluster = np.array([[1.0], [3.0], [np.nan]])
+
+    def values_by(some, cluster):
+        assert len(np.arange(4)[some]) == len(cluster)
+        return of_cluster[cluster]
+
+    assert partition.blended(values_by, placed, 2.0)[:, 0].tolist() == [2.0, 2.5, 1.0, 1.0]
+    assert np.isnan(partition.blended(values_by, placed, 0.0)[2, 0])
+
+
+def test_a_flat_partition_has_the_centers_of_version_3():
+    """Squared norms are those of means of all pairs, a row with itself too."""
+    X, _ = labelled_rows(300, 4, seed=7)
+    cluster = np.random.default_rng(0).integers(0, 5, 40).astype(np.int32)
+    cluster[:5] = np.arange(5)
+    kernel = Kernel("rbf", 0.7)
+    made = flat_partition(kernel, dense_rows(X[:40]), cluster, None)
+    indicator = (cluster[:, None] == np.arange(5)) / np.bincount(cluster)
+    used = ("rbf", 0.7, 0, 0)
+    norms = np.diag(indicator.T @ kernel_values(used, X[:40], X[:40]) @ indicator)
+    squared = norms - 2 * kernel_values(used, X, X[:40]) @ indicator
+    chosen = squared[np.arange(300), made.assign(dense_rows(X), 1)]
+    assert np.all(chosen <= squared.min(axis=1) + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_parts", "clusters", "why"),
+    [
+        ([3], [[0, 1, 2]], "more than"),
+        ([2, 1, 0], [[0, 1], [0]], "do not fit"),
+        ([2, 1], [[0, 1], [0]], "do not fit"),
+        ([2, 1, 2, 4], [[0, 1], [1, 2]], "more than"),
+        ([2], [[0, 2]], "do not fit"),
+        ([2], [[0, 0]], "no rows"),
+        ([2, 2, 1], [[0, 1], [0, 1, 2]], "has sampled rows"),
+        ([10**9], [[0, 1]], "do not fit"),
+        ([1025], [list(range(1025))], "do not fit"),
+        ([], [], "more than"),
+    ],
+)
+def test_partitions_that_do_not_fit_are_refused(n_parts, clusters, why):
+    X = grid_rows(2000, 3, 1)
+    clusters = [np.array(one, np.int32) for one in clusters]
+    if n_parts == [3]:
+        n_parts = [3, 1]
+    with pytest.raises(ValueError, match=why):
+        partition_of(
+            Kernel("rbf", 1.0),
+            dense_rows(X[: sum(map(len, clusters))]),
+            np.array(n_parts, np.int64),
+            clusters,
+            0.0,
+        )
 
 
 def test_a_tie_goes_to_the_lowest_cluster():
     X = np.array([[0.0, 0], [2, 0]], np.float32)
     made = divided(dense_rows(X), Kernel("linear"), 2)
-    assert made.assign(dense_rows(np.array([[1.0, 0], [1, 5]], np.float32)), 1).tolist() == [0, 0]
+    found = made.place(dense_rows(np.array([[1.0, 0], [1, 5]], np.float32)), 1, second=True)
+    assert found.nearest.tolist() == [0, 0]
+    assert found.second.tolist() == [1, 1]
+    assert found.distance.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("gamma", [50.0, 1e4, 1e8])
@@ -132,7 +281,7 @@ def test_sparse_rows_are_routed_as_dense_ones(kernel):
     X[3:9] = 0
     dense, sparse = divided(dense_rows(X), kernel), divided(csr_rows(X), kernel)
     assert np.array_equal(dense.sample.dense, sparse.sample.in_form_of(dense.sample, 1).dense)
-    assert np.array_equal(dense.cluster, sparse.cluster)
+    assert np.array_equal(dense.forks[0].cluster, sparse.forks[0].cluster)
     assert np.array_equal(dense.assign(dense_rows(X), 1), sparse.assign(csr_rows(X), 1))
 
 
@@ -147,7 +296,7 @@ def test_rows_routed_in_pieces_go_where_they_go_together(make, kernel, monkeypat
             made.assign(rows.take(np.arange(i, min(i + size, 500))), 1) for i in range(0, 500, size)
         ]
         assert np.array_equal(np.concatenate(parts), whole)
-    monkeypatch.setattr(partition_module, "ROUTED_AT_ONCE", 64)
+    monkeypatch.setattr(partition, "ROUTED_AT_ONCE", 64)
     assert np.array_equal(made.assign(rows, 2), whole)
 
 
@@ -157,22 +306,20 @@ def test_a_seed_gives_one_partition_on_any_number_of_threads(kernel):
     results = set()
     for threads in (1, 2, 3, 7, 1):
         made = divided(rows, kernel, 12, seed=4, threads=threads)
-        results.add((made.sample.dense.tobytes(), made.cluster.tobytes(),
+        results.add((made.sample.dense.tobytes(), made.forks[0].part.tobytes(),
                      made.assign(rows, threads).tobytes()))  # fmt: skip
     assert len(results) == 1
     other = divided(rows, kernel, 12, seed=5)
     assert other.sample.dense.tobytes() not in {sample for sample, *_ in results}
 
 
-def test_the_sample_is_taken_from_the_rows_named_without_repeats():
-    X = np.arange(100, dtype=np.float32)[:, None]
-    among = np.arange(10, 100, 3)
-    made = divided(dense_rows(X), n_clusters=4, sample=20, among=among)
-    values = made.sample.dense[:, 0].astype(int)
-    assert len(set(values)) == 20
-    assert set(values) <= set(among)
-    everything = divided(dense_rows(X), n_clusters=4, sample=1000, among=among)
-    assert set(everything.sample.dense[:, 0].astype(int)) == set(among)
+def test_samples_are_as_large_as_asked_for_within_limits():
+    X = np.arange(4000, dtype=np.float32)[:, None]
+    few, many = cluster_tree.FEWEST_SAMPLED, cluster_tree.MOST_SAMPLED
+    for sample, expected in ((80, 80), (1, 4 * few), (10**6, 4 * many)):
+        made = divided(dense_rows(X), n_clusters=4, sample=sample)
+        values = made.sample.dense[:, 0].astype(int)
+        assert len(set(values)) == len(values) == expected
 
 
 def test_no_rows_are_routed_nowhere():

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dcsvm.cli.predict import main
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Partition
+from dcsvm.kernel.partition import partition_of
 from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
@@ -178,9 +178,9 @@ def test_libsvm_s_format_is_nothing_else(tmp_path, svm_type):
 def test_what_libsvm_cannot_hold_is_refused_in_its_format(tmp_path):
     rows = Rows.from_array(np.eye(2))
     exact = ExactModel(rows, np.ones((1, 2)), np.zeros(1), np.ones(2, int), np.arange(2))
-    early = EarlyModel(1, Partition(Kernel("linear"), rows, np.zeros(2, np.int32)),
-                       np.zeros(2, np.int32), np.arange(2, dtype=np.int32), rows, np.ones((1, 2)),
-                       np.zeros((1, 1)), np.arange(2))  # fmt: skip
+    partition = partition_of(Kernel("linear"), rows, np.array([2]), [np.arange(2)], 0.0)
+    early = EarlyModel(1, partition, np.zeros(2, np.int32), np.arange(2, dtype=np.int32), rows,
+                       np.ones((1, 2)), np.zeros((2, 1)), np.arange(2))  # fmt: skip
     labels = np.array([0.5, 1.0])
     path = tmp_path / "a.model"
     with pytest.raises(ValueError, match="labels are whole numbers, not 0.5"):

@@ -2,9 +2,12 @@
 
 import os
 import random
+import json
 import re
 import shutil
 import subprocess
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from reference import labelled_rows
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Partition
+from dcsvm.kernel.partition import partition_of
 from dcsvm.model import model as model_module
 from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
@@ -90,15 +93,20 @@ def made_model(
         rho = np.round(rng.normal(size=n_pairs) * 3, rng.integers(0, 9))
         exact_part = ExactModel(rows.take(numbers), coef, rho, n_sv, numbers)
     if early:
-        numbers = rng.choice(40, 12, replace=False)
+        numbers = rng.choice(40, 8, replace=False)
+        numbers = np.concatenate((numbers, rng.choice(numbers[:5], 4, replace=False)))
+        cluster = np.repeat(np.arange(3, dtype=np.int32), [5, 3, 4])  # some rows twice
         class_ = rng.integers(0, k, 12).astype(np.int32) if len(labels) else None
-        centers = np.concatenate(([2, 0, 1], rng.integers(0, 3, 5))).astype(np.int32)
+        coarse = np.sort(np.concatenate(([0, 1], rng.integers(0, 2, 2))))
+        fine = np.sort(np.concatenate(([1, 2], rng.integers(1, 3, 3))))  # of the second
+        n_parts, blend = np.array([2, 1, 2]), rng.choice([0.0, 0.37])
+        sample = rows.take(rng.choice(40, 9))
         rho = rng.normal(size=(3, n_pairs))
         rho[1, rng.random(n_pairs) < 0.5] = np.nan
         early_part = EarlyModel(
             level=2,
-            partition=Partition(Kernel("rbf", 0.1), rows.take(rng.choice(40, 8)), centers),
-            cluster=np.sort(rng.integers(0, 3, 12)).astype(np.int32),
+            partition=partition_of(Kernel("rbf", 0.1), sample, n_parts, [coarse, fine], blend),
+            cluster=cluster,
             class_=class_,
             rows=rows.take(numbers),
             dual_coef=rng.normal(size=(k - 1, 12)),
@@ -153,7 +161,10 @@ def same_models(a, b):
         assert a.early.partition.kernel.parameters == b.early.partition.kernel.parameters
         for name in ("dual_coef", "rho", "cluster", "class_", "row_numbers"):
             same_numbers(getattr(a.early, name), getattr(b.early, name))
-        same_numbers(a.early.partition.cluster, b.early.partition.cluster)
+        assert a.early.partition.blend == b.early.partition.blend
+        for one, other in zip(a.early.partition.forks, b.early.partition.forks, strict=True):
+            for name in ("first_child", "start", "part", "products"):
+                same_numbers(getattr(one, name), getattr(other, name))
         assert a.early.level == b.early.level
 
 
@@ -257,7 +268,7 @@ def test_the_beginning_of_a_model_is_libsvms(tmp_path):
     assert lines[3:6] == ["nr_class 2", "total_sv 9", "rho 0"]
     assert lines[6] == "label 1 -1"
     assert lines[8] == "SV"
-    assert lines[18] == "dcsvm_section 3"
+    assert lines[18] == "dcsvm_section 4"
 
 
 @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
@@ -376,10 +387,10 @@ def test_a_section_of_another_version_is_refused(tmp_path):
         (made_model(exact=False), b"dcsvm_early_model"),
     ):
         path = tmp_path / "new.model"
-        path.write_bytes(text_of(model).replace(key + b" 3", key + b" 4"))
-        with pytest.raises(ModelError, match="version 4 is not 3; a newer dcsvm wrote it"):
+        path.write_bytes(text_of(model).replace(key + b" 4", key + b" 5"))
+        with pytest.raises(ModelError, match="version 5 is not 4; a newer dcsvm wrote it"):
             load_model(path)
-        path.write_bytes(text_of(model).replace(key + b" 3", key + b" 2"))
+        path.write_bytes(text_of(model).replace(key + b" 4", key + b" 2"))
         with pytest.raises(
             ModelError, match="earlier dcsvm wrote this file: train the model again"
         ):
@@ -526,3 +537,24 @@ def test_a_link_is_followed_and_the_mode_is_that_of_any_new_file(tmp_path):
 def test_a_folder_that_does_not_exist_is_an_os_error(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         made_model().save(tmp_path / "nowhere" / "a.model")
+
+
+# ------------------------------------------------------------------------------- earlier files
+
+VERSION_3 = Path(__file__).parent / "version3"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in VERSION_3.glob("*.model")))
+def test_files_of_version_3_predict_as_they_did(name, tmp_path):
+    """Written by the last dcsvm that had one level of clusters, each row in one of them."""
+    expected = json.loads((VERSION_3 / "expected.json").read_text())[name]
+    model = load_model(VERSION_3 / f"{name}.model")
+    rows = np.array(expected["rows"], np.float32)
+    for one in (model, saved_and_loaded(model, tmp_path)):
+        values = one.decision_function(rows, method="early")
+        assert np.allclose(values, expected["values"], atol=1e-6, equal_nan=True)
+
+
+def saved_and_loaded(model, folder):
+    model.save(folder / "again.model")
+    return load_model(folder / "again.model")

@@ -33,16 +33,16 @@ def test_seconds_are_tabled_by_program_and_rows(write_libsvm, tmp_path):
     absent = ("--svm-train", tmp_path / "none", "--python-peers", tmp_path / "none")
     out = tmp_path / "seconds"
     done = run(
-        "seconds.py", "--data", tmp_path, "--out", out, "--rows", "6000,500", "--rounds", 1, *absent
+        "seconds.py", "--data", tmp_path, "--out", out, "--rows", "6000,300", "--rounds", 1, *absent
     )
     lines = [line.split(",") for line in out.with_suffix(".csv").read_text().splitlines()]
     table = [line for line in lines if not line[0].startswith("#")]
     assert table[0] == ["program", "rows", "round", "status", "seconds"]
     assert [tuple(line[:4]) for line in table[1:]] == [
-        ("svm-train", "500", "1", "missing"),
-        ("sklearnex64", "500", "1", "missing"),
-        ("dcsvm", "500", "1", "ok"),
-        ("early", "500", "1", "failed"),  # too few for clusters
+        ("svm-train", "300", "1", "missing"),
+        ("sklearnex64", "300", "1", "missing"),
+        ("dcsvm", "300", "1", "ok"),
+        ("early", "300", "1", "failed"),  # too few for clusters
         ("dcsvm", "6000", "1", "ok"),
         ("early", "6000", "1", "ok"),
     ]

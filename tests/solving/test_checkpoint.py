@@ -223,7 +223,7 @@ def test_damaged_checkpoints_give_one_sentence(data, tmp_path):
 def lies():
     """Changes to a state that keep the file whole but make no sense."""
     yield lambda header, arrays: header["state"].update(steps_done=99)
-    yield lambda header, arrays: header["state"].update(rng={"bit_generator": "MT19937"})
+    yield lambda header, arrays: header["state"].update(early_level="x")
     yield lambda header, arrays: header["state"].pop("report")
     yield lambda header, arrays: header.update(run=[])
     yield lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1])
@@ -232,6 +232,7 @@ def lies():
     yield lambda header, arrays: arrays.update(gradient=np.full_like(arrays["alpha"], np.nan))
     yield lambda header, arrays: arrays.update(begun_with=np.array([10**6], np.int32))
     yield lambda header, arrays: arrays.update(whole_tolerance=np.zeros(0))
+    yield lambda header, arrays: arrays.update(level_alpha=np.full(3, np.nan))
     yield lambda header, arrays: arrays.pop("support_0")
 
 

@@ -10,7 +10,10 @@ import time
 import numpy as np
 
 import dcsvm
+from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.problem.duplicates import find_duplicates
+from dcsvm.solving.plan import make_plan
 from dcsvm.solving.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 
@@ -84,13 +87,40 @@ def fit(
 
 
 def fit_early(
-    X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, *, threads: int, **options
+    X: np.ndarray,
+    y: np.ndarray,
+    C: float,
+    kernel: Kernel,
+    *,
+    threads: int,
+    levels: int = LEVELS,
+    branching: int = BRANCHING,
+    early_level: int | None = None,
+    **options,
 ) -> Fitted:
-    """Stops after the early level: 64 clusters, or the finest there is; its objective is that of
-    the glued solution, f(alpha bar)."""
-    fitted = fit(X, y, C, kernel, threads=threads, early=True, **options)
+    """The paper's early prediction, every row in one cluster: stops after the early level, None is
+    the paper's; its objective is that of the glued solution, f(alpha bar)."""
+    fitted = fit(
+        X,
+        y,
+        C,
+        kernel,
+        threads=threads,
+        levels=levels,
+        branching=branching,
+        early=True,
+        early_level=early_level or paper_level(X, y, levels, branching),
+        overlap=1,
+        **options,
+    )
     fitted.facts["objective"] = part_objective(kernel, fitted.model.early, threads)
     return fitted
+
+
+def paper_level(X: np.ndarray, y: np.ndarray, levels: int, branching: int) -> int | None:
+    """The level of 64 clusters, or the finest there is; equal rows count as one."""
+    distinct = find_duplicates(Rows.from_array(X), y, np.ones(len(y))).first
+    return make_plan(len(distinct), levels, branching, None).early_level
 
 
 def fit_direct(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:

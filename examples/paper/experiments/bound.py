@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import two_step_kernel_kmeans
 from paper.cells import Cell
 from paper.experiments import problem, rbf
 from paper.fitted import expansion, objective
@@ -67,20 +68,12 @@ def measure(settings: dict, folder: Path) -> dict:
 
 def partition(settings: dict, X: np.ndarray, kernel: Kernel) -> np.ndarray:
     """Cluster number of every row."""
-    rng = np.random.default_rng(0)
     if settings["partition"] == "random":
-        return rng.permutation(np.arange(len(X)) % settings["clusters"])
-    rows = Rows.from_array(X)
-    found = two_step_kernel_kmeans(
-        rows,
-        kernel,
-        settings["clusters"],
-        sample_from=np.arange(len(X)),
-        sample_size=SAMPLE,
-        rng=rng,
-        threads=settings["threads"],
-    )
-    return found.assign(rows, settings["threads"])
+        return np.random.default_rng(0).permutation(np.arange(len(X)) % settings["clusters"])
+    data = KernelRows(Rows.from_array(X), kernel, settings["threads"])
+    tree = Tree(data, kernel, sample_size=SAMPLE, seed=0)
+    tree.grow(settings["clusters"], second=False)
+    return tree.placed[-1].nearest
 
 
 def between(X: np.ndarray, cluster: np.ndarray, kernel: Kernel, threads: int) -> float:

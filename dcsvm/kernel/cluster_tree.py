@@ -1,0 +1,149 @@
+"""A tree of clusters by two-step kernel k-means (the paper's section 3, after Chitta et al. 2011).
+
+Level by level every cluster is divided: a sample of its rows by kernel k-means, and every other row
+goes to its nearest center in kernel space. Euclidean k-means is the same algorithm with the linear
+kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.partition import MOST_PARTS, Fork, Partition, Placed, step
+
+# rows of a cluster; more of them cost more and find no better clusters, fewer at the top less equal
+# ones: docs/benchmark.md, Constants
+FEWEST_SAMPLED, MOST_SAMPLED = 8, 64
+LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
+
+
+class Tree:
+    """A tree of clusters of all rows of some data by a kernel, found level by level.
+
+    The rows of a cluster are divided into as many as keep the clusters of a level about equally
+    expensive to solve, which is the sum of squares of the rows they share with each `group` (int
+    (n,); None: all are one group). A level is found from `sample_size` sampled rows, but at least
+    FEWEST_SAMPLED and at most MOST_SAMPLED for each of its clusters.
+    """
+
+    def __init__(
+        self,
+        data: KernelRows,
+        kernel: Kernel,
+        *,
+        sample_size: int,
+        seed: int,
+        group: np.ndarray | None = None,
+    ):
+        self.rows, self.sample_size, self.group = data.rows, sample_size, group
+        n_rows = self.rows.n_samples
+        self.rng = np.random.default_rng(seed)
+        some = self.rng.choice(n_rows, min(sample_size, n_rows), replace=False)
+        kernel = clustering_kernel(self.rows.take(np.sort(some)), kernel, data.threads)
+        self.data = data.with_kernel(kernel)
+        self.forks: list[Fork] = []
+        self.sampled: list[np.ndarray] = []  # rows of each
+        self.placed = [Placed.at_root(n_rows)]
+
+    def grow(self, n_clusters: int, stop: _core.Stop | None = None, *, second: bool) -> None:
+        """Add a level of about n_clusters; fewer where rows of a cluster cannot be told apart.
+        `second`: with what is across borders. Raises Stopped."""
+        placed = self.placed[-1]
+        node, n_nodes = placed.nearest, self.forks[-1].n_clusters if self.forks else 1
+        wanted = _shares(_costs(node, n_nodes, self.group), n_clusters)
+        fork, rows = self._divided(node, wanted, n_clusters)
+        self.forks.append(fork)
+        self.sampled.append(rows)
+        self.placed.append(step(self.data, placed, fork.of(self.data, rows), stop, second=second))
+
+    def partition(self, n_levels: int, blend: float = 0.0) -> Partition:
+        """The first n_levels, as a model keeps them."""
+        forks = self.forks[:n_levels]
+        numbers = np.concatenate(self.sampled[:n_levels])
+        sample = self.rows.take_for_model(numbers)
+        kernel = self.data.kernel
+        return Partition(kernel, sample, tuple(forks), blend, kernel.is_precomputed)
+
+    def _divided(
+        self, node: np.ndarray, wanted: np.ndarray, n_clusters: int
+    ) -> tuple[Fork, np.ndarray]:
+        """Each node divided into as many clusters as are wanted, or fewer, and the sampled rows."""
+        data, n_nodes = self.data, len(wanted)
+        rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
+        nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
+        seed = int(self.rng.integers(2**63))
+        part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
+        found = np.ones(n_nodes, np.int64)
+        np.maximum.at(found, of_node, part + 1)
+        kept = np.flatnonzero(found[of_node] > 1)
+        kept = kept[np.lexsort((part[kept], of_node[kept]))]
+        rows, part, start = rows[kept], part[kept], _starts(of_node[kept], n_nodes)
+        first_child = np.concatenate(([0], np.cumsum(found)))
+        nodes = _core.Nodes(data.points, rows, start)
+        products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
+        return Fork(first_child, start, part, products), rows
+
+    def _some_of_each(
+        self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Random rows int32 of each node, for so many clusters of it, and their nodes."""
+        size = min(max(self.sample_size // n_clusters, FEWEST_SAMPLED), MOST_SAMPLED)
+        order = self.rng.permutation(len(node))
+        order = order[np.argsort(node[order], kind="stable")]
+        counts = np.bincount(node, minlength=len(n_parts))
+        rank = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
+        chosen = np.sort(order[rank < size * n_parts[node[order]]])
+        chosen = chosen[np.argsort(node[chosen], kind="stable")]
+        return chosen.astype(np.int32), node[chosen]
+
+
+def _starts(of_node: np.ndarray, n_nodes: int) -> np.ndarray:
+    return np.searchsorted(of_node, np.arange(n_nodes + 1)).astype(np.int64)
+
+
+def _costs(node: np.ndarray, n_nodes: int, group: np.ndarray | None) -> np.ndarray:
+    """What each node costs to solve: the sum of squares of the rows it shares with each group."""
+    if group is None:
+        return np.bincount(node, minlength=n_nodes).astype(np.float64) ** 2
+    n_groups = int(group.max()) + 1
+    shared, sizes = np.unique(node.astype(np.int64) * n_groups + group, return_counts=True)
+    return np.bincount(shared // n_groups, sizes.astype(np.float64) ** 2, n_nodes)
+
+
+def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Into how many clusters to divide each node, at least one and not too many, such that the costs of the parts
+    are as equal as possible: those of a node in c parts are about 1/c^2 of its own."""
+    wanted = np.sqrt(costs)
+    wanted *= n_clusters / max(wanted.sum(), 1.0)
+    shares = np.maximum(np.floor(wanted), 1.0)
+    missing = int(n_clusters - shares.sum())
+    if missing > 0:
+        shares[np.argsort(shares - wanted, kind="stable")[:missing]] += 1
+    return np.minimum(shares, MOST_PARTS).astype(np.int64)
+
+
+def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
+    """The kernel to cluster with: RBF with gamma lowered until the median value is at least 1/e.
+
+    With a larger gamma nearly all kernel values are 0, every sampled row is a cluster of its own
+    and rows far from the sample all go to the largest cluster.
+    """
+    if kernel.name != "rbf":
+        return kernel
+    step = -(-sample.n_samples // LARGEST_MEDIAN_SAMPLE)
+    some = sample.take(np.arange(0, sample.n_samples, step))
+    matrix = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
+    norms = np.diag(matrix)
+    distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
+    n = len(distances)
+    if n == 0:
+        return kernel
+    middle = np.partition(distances, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
+    median = 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
+    return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
