@@ -207,8 +207,8 @@ FILES = (
     "--early-level",
     type=LEVEL,
     metavar="L",
-    help="level kept for early prediction, or auto",
-    default_text="auto, else 3 or the finest",
+    help="level of early prediction",
+    default_text="auto, else 3",
     details="auto, for --early alone, takes the level with the fewest wrong rows, or the least "
     "squared error, as the rows of some clusters tell that are left out one by one. It looks from "
     "the finest level up, that of -l or of 100 rows a cluster. Without --early the default is 3.",
@@ -218,7 +218,7 @@ FILES = (
     type=NUMBER,
     metavar="F",
     default_text="1.5, else 1",
-    help="clusters of the early level for a row, 1 to 2",
+    help="clusters a row is in, 1 to 2",
     details="On average: rows near a border learn in the clusters on both sides of it, and are "
     "predicted by both. 1 is the paper's early prediction, and the default without --early.",
 )

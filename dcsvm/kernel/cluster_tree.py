@@ -7,6 +7,7 @@ kernel.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -50,17 +51,19 @@ class Tree:
         self.forks: list[Fork] = []
         self.sampled: list[np.ndarray] = []  # rows of each
         self.placed = [Placed.at_root(n_rows)]
+        self.seconds = [0.0]  # that each level took
 
     def grow(self, n_clusters: int, stop: _core.Stop | None = None, *, second: bool) -> None:
         """Add a level of about n_clusters; fewer where rows of a cluster cannot be told apart.
         `second`: with what is across borders. Raises Stopped."""
-        placed = self.placed[-1]
+        start, placed = time.perf_counter(), self.placed[-1]
         node, n_nodes = placed.nearest, self.forks[-1].n_clusters if self.forks else 1
         wanted = _shares(_costs(node, n_nodes, self.group), n_clusters)
         fork, rows = self._divided(node, wanted, n_clusters)
         self.forks.append(fork)
         self.sampled.append(rows)
         self.placed.append(step(self.data, placed, fork.of(self.data, rows), stop, second=second))
+        self.seconds.append(time.perf_counter() - start)
 
     def partition(self, n_levels: int, blend: float = 0.0) -> Partition:
         """The first n_levels, as a model keeps them."""
@@ -117,8 +120,9 @@ def _costs(node: np.ndarray, n_nodes: int, group: np.ndarray | None) -> np.ndarr
 
 
 def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Into how many clusters to divide each node, at least one and not too many, such that the costs of the parts
-    are as equal as possible: those of a node in c parts are about 1/c^2 of its own."""
+    """Into how many clusters to divide each node, at least one and not too many, such that the
+    costs of the parts are as equal as possible: those of a node in c parts are about 1/c^2 of its
+    own."""
     wanted = np.sqrt(costs)
     wanted *= n_clusters / max(wanted.sum(), 1.0)
     shares = np.maximum(np.floor(wanted), 1.0)

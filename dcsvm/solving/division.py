@@ -31,7 +31,7 @@ class Division:
         has_border = placed.second >= 0
         if overlap == 1 or not has_border.any():
             return Division(partition, placed)
-        wanted = min(int((overlap - 1.0) * len(has_border)), np.count_nonzero(has_border))
+        wanted = min(round((overlap - 1.0) * len(has_border)), np.count_nonzero(has_border))
         distances = np.sort(placed.distance[has_border])
         border = np.nextafter(distances[max(wanted, 1) - 1], np.inf)
         blend = min(border, distances[(len(distances) - 1) // 2])

@@ -191,8 +191,5 @@ def _plan_of(
             expensive_rows=expensive_rows,
         )
     if options.early and plan.deepest == 0:
-        is_possible = make_plan(n_rows, 1, options.branching, None).levels
-        may_ask = options.levels is None and is_possible
-        why = "have none by default: ask for levels" if may_ask else "are too few for one"
-        raise OptionError("early", f"needs a level, and {n_rows} rows {why}")
+        raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
     return plan

@@ -121,6 +121,12 @@ class Run(Relaxation):
             overlap = 1.0
         return Division.overlapping(self.tree.partition(level), self.tree.placed[level], overlap)
 
+    def seconds_of_clusters(self, level: int) -> float:
+        """What finding the clusters of a level took: the step to it from the next coarser level of
+        the plan."""
+        coarser = max((one for one in self.plan.levels if one < level), default=0)
+        return sum(self.tree.seconds[coarser + 1 : level + 1])
+
     def group_of_level(self, level: int) -> np.ndarray | None:
         """The groups of rows by which a level is divided besides its clusters. A sum couples them,
         but a part of a level may keep one of its own: not in the early level, whose clusters have
@@ -130,16 +136,15 @@ class Run(Relaxation):
 
     def find_early_level(self) -> None:
         """Find the early level and solve it: the only step where no other model is wanted."""
-        start, state = time.perf_counter(), self.state
-        begun: list[LevelSolving] = []
+        state, begun = self.state, []
 
         def begin(level: int) -> LevelSolving:
             begun.append(self.begin_level(level, self.divided(level)))
             return begun[-1]
 
+        self.divided(state.early_level or self.plan.choices[0])
+        clustered = time.perf_counter()
         if state.early_level is None:
-            self.divided(self.plan.choices[0])
-            clustered = time.perf_counter()
             self.control.progress.begin("early level", self.problem.size)
             if self.test is None:
                 found = best_level(self.plan.choices, begin, EARLY_TOLERANCE, self.options.seed)
@@ -152,9 +157,8 @@ class Run(Relaxation):
             self.control.progress.end_choice(self.report.early_choice)
         else:
             solving = begin(state.early_level)
-            clustered = time.perf_counter()
         self.division = state.early_level, solving.division
-        self.finish_level(state.early_level, solving, (start, clustered))
+        self.finish_level(state.early_level, solving, clustered)
 
     def begin_level(self, level: int, division: Division) -> LevelSolving:
         """A level whose clusters are solved each for itself, from the current alpha."""
@@ -188,9 +192,9 @@ class Run(Relaxation):
         self.state.level_alpha = solving.alpha
         self.save()
 
-    def finish_level(self, level: int, solving: LevelSolving, begun: tuple[float, float]) -> None:
-        """Solve what is left of a level, and keep its model. `begun` are the times when it began,
-        and when its clusters were found."""
+    def finish_level(self, level: int, solving: LevelSolving, begun: float) -> None:
+        """Solve what is left of a level, and keep its model; `begun` is when its clusters were
+        found."""
         self.level_solving = solving
         self.control.progress.begin(f"level {level}", solving.problem.size)
         everything = np.ones(solving.division.n_clusters, bool)
@@ -202,8 +206,8 @@ class Run(Relaxation):
                 level=level,
                 n_clusters=solving.division.n_clusters,
                 largest_cluster=solving.largest_part,
-                seconds_clustering=begun[1] - begun[0],
-                seconds_training=time.perf_counter() - begun[1],
+                seconds_clustering=self.seconds_of_clusters(level),
+                seconds_training=time.perf_counter() - begun,
                 n_sv=0,
                 objective=solving.objective,
                 kernel_evaluations=counts["kernel_evaluations"],
@@ -229,11 +233,10 @@ class Run(Relaxation):
 
     def divide(self, level: int) -> None:
         """Solve the clusters of a level from the current alpha."""
-        start, state = time.perf_counter(), self.state
-        division = self.divided(level)
+        state, division = self.state, self.divided(level)
         clustered = time.perf_counter()
         if division.border > 0:
-            self.finish_level(level, self.begin_level(level, division), (start, clustered))
+            self.finish_level(level, self.begin_level(level, division), clustered)
             self.relax_after(level)
             return
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
@@ -258,7 +261,7 @@ class Run(Relaxation):
                 level=level,
                 n_clusters=division.n_clusters,
                 largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
-                seconds_clustering=clustered - start,
+                seconds_clustering=self.seconds_of_clusters(level),
                 seconds_training=time.perf_counter() - clustered,
                 n_sv=0,
                 objective=objective,
@@ -304,10 +307,12 @@ class Run(Relaxation):
     def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
         """Report a level, and keep what measuring it will need."""
         rows = Coefficients(self.solution).row_numbers
-        report.n_sv = len(rows)
+        report.n_sv = len(rows) if report.overlap == 1 else self.report.n_sv
         self.report.levels.append(report)
         self.report.support_by_level.append(np.sort(rows))
-        self.state.levels.append(self.measured_state(cluster, report.objective))
+        # what rows in two clusters would add to the sum of their objectives has no theorem
+        measured = self.measured_state(cluster, report.objective) if report.overlap == 1 else None
+        self.state.levels.append(measured)
         self.control.progress.end_level(report)
 
     def measured_state(self, cluster: np.ndarray, objective: float) -> LevelState | None:

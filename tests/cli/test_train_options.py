@@ -71,6 +71,13 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
      (["-t", "4", "--clustering", "kmeans"], "error: --clustering kmeans needs features"),
      (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
      (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
+     (["--early-level", "auto"], "error: --early-level auto is for early models alone"),
+     (["--early-level", "x"], "'x' is neither a whole number nor auto"),
+     (["--early", "--overlap", "2.5"], "error: --overlap must be from 1 to 2, not 2.5;"),
+     (["-s", "2", "--overlap", "1.5"], "error: --overlap is not for one_class"),
+     (["--test", "a"], "--test is for --early with --early-level auto"),
+     (["--early", "--early-level", "2", "--test", "a"], "--test is for --early with --early-level"),
+     (["-v", "5", "--early", "--test", "a"], "--test is not for cross validation (-v)"),
      (["--checkpoint", "a", "--resume", "b"], "different folders")],
     ids=str,
 )  # fmt: skip
@@ -83,7 +90,8 @@ def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--early"], "--early needs a level, and 1000 rows have none by default: ask for levels"),
+    [(["-k", "11", "--early"], "--early needs a level, and 1000 rows are too few for one"),
+     (["--early", "--early-level", "9"], "early level 9 does not exist: levels are 1 to 1"),
      (["-l", "1", "-k", "2000", "--early"], "--early needs a level, and 1000 rows are too few"),
      (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
      (["-s", "1", "-n", "1"], "nu 1 is infeasible")],

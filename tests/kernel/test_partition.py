@@ -1,4 +1,4 @@
-"""Two-step kernel k-means makes clusters, level by level, and routes rows to them, always the same."""
+"""Two-step kernel k-means makes clusters level by level and routes rows to them, always equally."""
 
 import numpy as np
 import pytest

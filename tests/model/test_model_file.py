@@ -1,12 +1,11 @@
 """model_file: what is saved comes back bit for bit; svm-predict reads it; damage is an error."""
 
+import json
 import os
 import random
-import json
 import re
 import shutil
 import subprocess
-
 from pathlib import Path
 
 import numpy as np

@@ -10,10 +10,11 @@ from scipy.sparse import csr_matrix
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import locality
+from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.report import Progress
-from dcsvm.training import algorithm, cross_validation, held_out
+from dcsvm.training import cross_validation, held_out
 from dcsvm.training.cross_validation import cross_validate
 from dcsvm.training.train import train_rows
 
@@ -194,12 +195,11 @@ def test_folds_in_batches_are_the_same_folds(monkeypatch, n_folds):
 def test_folds_have_their_clusterings_in_common(monkeypatch):
     X, y = spots(900, 2, seed=7)
     calls = []
-    kept = algorithm.two_step_kernel_kmeans
-    monkeypatch.setattr(algorithm, "two_step_kernel_kmeans",
-                        lambda *a, **k: calls.append(a[2]) or kept(*a, **k))  # fmt: skip
+    kept = Tree.grow
+    monkeypatch.setattr(Tree, "grow", lambda *a, **k: calls.append(a[1]) or kept(*a, **k))
     monkeypatch.setattr(cross_validation, "VARIABLES_AT_ONCE", 1)
     cross_validate(Rows.from_array(X), y, replace(OPTIONS, levels=2, branching=2), 9)
-    assert calls == [4, 2]
+    assert calls == [2, 4]
 
 
 @pytest.mark.parametrize("svm_type", ["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"])

@@ -390,7 +390,7 @@ def test_stopping_early_gives_local_models_only(wavy, wavy_test):
 def test_the_early_level_is_the_same_whether_training_stops_there_or_not(wavy, trained):
     X, y = wavy
     model, _ = trained
-    early, _ = train(X, y, levels=1, early=True)
+    early, _ = train(X, y, levels=1, early=True, early_level=1, overlap=1)
     assert early.early.dual_coef[0].tobytes() == model.early.dual_coef[0].tobytes()
     assert np.array_equal(early.predict(X), model.predict(X, method="early"))
 
