@@ -66,17 +66,16 @@ def make_plan(
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
         if early_level is not None:
             finest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
-            deepest = max(deepest, min(early_level, finest))
+            _check_exists(early_level, tuple(range(1, finest + 1)))
+            deepest = max(deepest, early_level)
         wanted = deepest
     else:
         deepest = min(levels, _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER))
         wanted = levels
     kept = tuple(range(deepest, 0, -1))
     skipped = tuple(range(wanted, deepest, -1))
-    if early_level is not None and early_level not in kept:
-        finest = deepest if levels is not None else finest
-        known = f"levels are 1 to {finest}" if finest else "there are no levels"
-        raise ValueError(f"early level {early_level} does not exist: {known}")
+    if early_level is not None:
+        _check_exists(early_level, kept)
     if early_level is None and kept:
         early_level = min(3, deepest)
     if levels is None and kept:
@@ -87,12 +86,24 @@ def make_plan(
     return Plan(kept, skipped, early_level, branching)
 
 
-def choices_of_early_level(n_samples: int, levels: int | None, branching: int) -> Plan:
-    """The levels to find an early level among: all that are not too fine."""
+def early_plan(
+    n_samples: int, levels: int | None, branching: int, early_level: int | str | None
+) -> Plan:
+    """Of early models alone: the level that is asked for, or those to find it among, which are all
+    that are not too fine."""
     deepest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
     kept = tuple(range(min(deepest, wanted), 0, -1))
-    return Plan((), tuple(range(wanted, deepest, -1)), None, branching, kept)
+    if not isinstance(early_level, int):
+        return Plan((), tuple(range(wanted, deepest, -1)), None, branching, kept)
+    _check_exists(early_level, kept)
+    return Plan((early_level,), (), early_level, branching)
+
+
+def _check_exists(early_level: int, levels: tuple[int, ...]) -> None:
+    if early_level not in levels:
+        known = f"levels are 1 to {max(levels)}" if levels else "there are no levels"
+        raise ValueError(f"early level {early_level} does not exist: {known}")
 
 
 def _deepest(n_samples: int, branching: int, mean_cluster: int) -> int:

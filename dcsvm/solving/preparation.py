@@ -23,7 +23,7 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.memory import MemoryPlan, plan_memory
-from dcsvm.solving.plan import Plan, choices_of_early_level, make_plan
+from dcsvm.solving.plan import Plan, early_plan, make_plan
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
@@ -179,8 +179,8 @@ def _levels_asked(options: TrainOptions) -> int | None:
 def _plan_of(
     options: TrainOptions, formulation: Formulation, n_rows: int, *, expensive_rows: bool = False
 ) -> Plan:
-    if options.chooses_early_level:
-        plan = choices_of_early_level(n_rows, _levels_asked(options), options.branching)
+    if options.early and (options.levels is None or options.chooses_early_level):
+        plan = early_plan(n_rows, _levels_asked(options), options.branching, options.early_level)
     else:
         largest = int(np.diff(formulation.start).max())
         plan = make_plan(

@@ -21,8 +21,9 @@ from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import left_out_losses
 
 ENOUGH_ROWS = 50_000  # to compare two levels by
+TOLD_ROWS = 20_000  # that tell what the level is worth in the end
 # what comparing may cost: kernel values, or this part of what solving all of the finer level costs
-FREE_VALUES, SHARE = 5e8, 0.4
+FREE_VALUES, SHARE = 2e8, 0.4
 LARGEST_SHARE = 1.5  # the same where one cluster costs more
 # what a coarser level has to gain where it costs more kernel values than these, about a second:
 # rows, or a part of the squared error, and standard errors of the gain
@@ -63,39 +64,35 @@ def best_level(
     seed: int,
 ) -> tuple[int, LevelSolving, EarlyChoice]:
     """The best of some levels, from the finest, by what `begin` makes of each: its number, its
-    clusters as far as they are solved, and what was found. Raises Stopped."""
+    clusters, solved, and what was found. Raises Stopped."""
     rng = np.random.default_rng(seed)
-    best, finer = levels[0], begin(levels[0])
-    compared, last = None, levels[-1]
+    best, finer, last = levels[0], begin(levels[0]), levels[0]
     for level in levels[1:]:
         coarser = begin(level)
         region = _region(coarser, finer, rng)
         if region is None:
-            last = best
             break
-        rows = np.flatnonzero(region[coarser.division.cluster])
+        last, rows = level, np.flatnonzero(region[coarser.division.cluster])
         compared, other = (_compare(one, rows, tolerance) for one in (finer, coarser))
         is_cheap = coarser.costs.sum() <= CHEAP_VALUES
         if not is_worth(compared, other, finer.task.is_classification, is_cheap=is_cheap):
-            last = level
             break
-        best, finer, compared = level, coarser, other
-    if compared is None:
-        rows = np.arange(len(finer.division.cluster))
-        region = _region(finer, finer, rng)
-        if region is not None:
-            rows = np.flatnonzero(region[finer.division.cluster])
-        compared = _compare(finer, rows, tolerance)
+        best, finer = level, coarser
+    told = _told_by_random_rows(finer, tolerance, rng)
     choice = EarlyChoice(
-        best,
-        levels[0],
-        last,
-        compared.mean,
-        compared.error,
-        len(compared.losses),
-        finer.task.is_classification,
-    )
+        best, levels[0], last, told.mean, told.error, len(told.losses),
+        is_wrong=finer.task.is_classification,
+    )  # fmt: skip
     return best, finer, choice
+
+
+def _told_by_random_rows(level: LevelSolving, tolerance: float, rng) -> Compared:
+    """What a level is worth, solved as a whole: clusters differ, and rows of some of them would not
+    tell. Raises Stopped."""
+    level.solve_clusters(np.ones(level.division.n_clusters, bool), tolerance)
+    n_rows = len(level.division.cluster)
+    rows = np.sort(rng.choice(n_rows, min(n_rows, TOLD_ROWS), replace=False))
+    return Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
 
 
 def best_on_test(
@@ -104,7 +101,8 @@ def best_on_test(
     tolerance: float,
     test: TestRows,
 ) -> tuple[int, LevelSolving, EarlyChoice]:
-    """The same by test rows: levels are solved as long as the coarser one is better."""
+    """The same by test rows: levels are solved as long as the coarser one is better. Raises
+    Stopped."""
     best = None
     for level in levels:
         solving = begin(level)
@@ -115,9 +113,11 @@ def best_on_test(
             break
         best = level, solving, found
     chosen, solving, found = best
-    is_wrong = solving.task.is_classification
-    numbers = found.mean, found.error, len(found.losses), is_wrong
-    return chosen, solving, EarlyChoice(chosen, levels[0], level, *numbers, is_test=True)
+    choice = EarlyChoice(
+        chosen, levels[0], level, found.mean, found.error, len(found.losses),
+        is_wrong=solving.task.is_classification, is_test=True,
+    )  # fmt: skip
+    return chosen, solving, choice
 
 
 def _losses_of(solving: LevelSolving, level: int, test: TestRows) -> np.ndarray:
