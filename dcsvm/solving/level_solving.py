@@ -15,17 +15,23 @@ from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import early_model
 from dcsvm.solving.preparation import Prepared
+from dcsvm.solving.report import LevelReport
 from dcsvm.solving.solving import Solving
 
 
 class LevelSolving(Solving):
-    """The clusters of a division of a formulation: `cluster` int32 is that of every variable,
-    `is_solved` says which clusters are, `solved` what the solver said of each part of them."""
+    """The clusters of a level, a division of a formulation: `cluster` int32 is that of every
+    variable, `is_solved` says which clusters are, and `objective` is the sum of theirs."""
 
     def __init__(
-        self, prepared: Prepared, control: Control, formulation: Formulation, division: Division
+        self,
+        prepared: Prepared,
+        control: Control,
+        formulation: Formulation,
+        division: Division,
+        level: int,
     ):
-        self.whole, self.division = formulation, division
+        self.whole, self.division, self.level = formulation, division, level
         self.clustered = division.clustered(formulation)
         super().__init__(prepared, control, self.clustered.formulation)
         self.cluster = self.clustered.cluster
@@ -74,9 +80,34 @@ class LevelSolving(Solving):
         cluster = parts // n_of_cluster % self.division.n_clusters
         return np.bincount(cluster, sizes.astype(np.float64) ** 2, self.division.n_clusters)
 
-    @property
-    def largest_part(self) -> int:
-        return int(self.sizes[1].max())
+    def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
+        """What was done; the support vectors are counted later."""
+        counts = self.report.counts
+        return LevelReport(
+            level=self.level,
+            n_clusters=self.division.n_clusters,
+            largest_cluster=int(self.sizes[1].max()),
+            seconds_clustering=seconds_clustering,
+            seconds_training=seconds_training,
+            n_sv=0,
+            objective=self.objective,
+            kernel_evaluations=counts["kernel_evaluations"],
+            pairs_skipped=counts["pairs_skipped"],
+            overlap=self.problem.size / max(self.whole.problem.size, 1),
+        )
+
+    def is_feasible(self, alpha: np.ndarray) -> bool:
+        """Whether an alpha is one of these variables."""
+        problem = self.problem
+        if len(alpha) != problem.size:
+            return False
+        return bool(np.all((alpha >= problem.lower) & (alpha <= problem.upper)))
+
+    def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
+        """An alpha of the formulation that was divided, every row's in its nearest cluster."""
+        own = alpha[self.clustered.origin]
+        own[self.clustered.is_copy] = 0.0
+        return own
 
     def alpha_of_whole(self) -> np.ndarray:
         """A feasible alpha of the formulation that was divided: every row's from its nearest
@@ -90,6 +121,6 @@ class LevelSolving(Solving):
         """rho, float64 (n_clusters, n_problems)."""
         return self.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
 
-    def model(self, level: int) -> tuple[EarlyModel, int]:
+    def model(self) -> tuple[EarlyModel, int]:
         """The early model, and how many of its support vectors are at their bound."""
-        return early_model(self.solution, level, self.division.partition, self.cluster)
+        return early_model(self.solution, self.level, self.division.partition, self.cluster)

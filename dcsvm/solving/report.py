@@ -42,13 +42,13 @@ class LevelReport:
 class EarlyChoice:
     """Which of the levels `finest` to `coarsest` makes the early model: `loss` is the mean over
     `n_rows` rows left out, or test rows where it `is_test`: the part of them that `is_wrong`, or
-    the squared error of a regression; `error` is its standard error."""
+    the squared error of a regression; `error` is its standard error. None until it is known."""
 
     level: int
     finest: int
     coarsest: int
-    loss: float
-    error: float
+    loss: float | None
+    error: float | None
     n_rows: int
     is_wrong: bool
     is_test: bool = False

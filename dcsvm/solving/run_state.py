@@ -15,7 +15,7 @@ from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.certificate import Checked
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.level_measure import LevelState
-from dcsvm.solving.report import LevelReport, TrainReport
+from dcsvm.solving.report import EarlyChoice, LevelReport, TrainReport
 
 REPORTED = ("refine_seconds", "conquer_seconds", "seconds_train", "seconds_verify", "counts",
             "phases")  # fmt: skip
@@ -26,8 +26,8 @@ MEASURED = ("cluster", "support", "alpha", "linear")
 class RunState:
     """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
     `has_begun`: the level in progress is no longer what it began with; `begun_with` int32: the
-    variables that refine began with, None before and after. `early_level`: the early level that was
-    found, or None; `level_alpha` float64: where its clusters are, each for itself, or None.
+    variables that refine began with, None before and after. `level_alpha` float64: where the
+    clusters of a level are, each for itself, or None.
     `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
     the model of the early level, or of the last level before it. `checked`: how far the float64
     check of alpha is, where that goes on, after `checks` that found a violation. `multiplier` is
@@ -42,7 +42,6 @@ class RunState:
     neglected: float = 0.0
     has_begun: bool = False
     begun_with: np.ndarray | None = None
-    early_level: int | None = None
     level_alpha: np.ndarray | None = None
     is_global: bool = True
     seconds_before: float = 0.0
@@ -63,7 +62,7 @@ class RunState:
             "is_global": self.is_global,
             "iterations_left": self.iterations_left,
             "has_begun": self.has_begun,
-            "early_level": self.early_level,
+            "early_choice": report.early_choice and asdict(report.early_choice),
             "report": {name: getattr(report, name) for name in REPORTED},
             "levels": [asdict(level) for level in report.levels],
             "objectives": [level and level.objective for level in self.levels],
@@ -119,7 +118,7 @@ class RunState:
         self.is_global = bool(values["is_global"])
         self.iterations_left = int(values["iterations_left"])
         self.has_begun = bool(values["has_begun"])
-        self.early_level = _number(values["early_level"], unknown=True)
+        self.report.early_choice = _choice(values["early_choice"])
         self.begun_with, self.level_alpha = arrays.get("begun_with"), arrays.get("level_alpha")
         if not 0 <= self.steps_done < n_steps:
             raise ValueError("steps_done")
@@ -153,6 +152,19 @@ def _number(value, *, unknown: bool = False):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
         raise ValueError("not a number")
     return value
+
+
+def _choice(values: dict | None) -> EarlyChoice | None:
+    """The early level that was found, if it is one."""
+    if values is None:
+        return None
+    flags = {name: bool(values.pop(name)) for name in ("is_wrong", "is_test")}
+    choice = EarlyChoice(
+        **{name: _number(one, unknown=True) for name, one in values.items()}, **flags
+    )
+    if not all(isinstance(one, int) for one in (choice.level, choice.finest, choice.coarsest)):
+        raise ValueError("early level")
+    return choice
 
 
 def _as(known, value):

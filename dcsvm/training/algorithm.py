@@ -23,7 +23,12 @@ from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import LevelReport
-from dcsvm.training.early_level import TestRows, best_level, best_on_test
+from dcsvm.training.early_level import (
+    TestRows,
+    best_level,
+    best_on_test,
+    told_by_random_rows,
+)
 
 # a level that only starts the next one is not solved further than this; half and double cost the
 # same (docs/benchmark.md, Constants)
@@ -33,13 +38,15 @@ EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
 
 class Run(Relaxation):
     """A run through the steps of its plan. `division` is the level in progress, with its number,
-    and `level_solving` solves it where rows are in two clusters, or no other level follows."""
+    and `level_solving` solves it where rows are in two clusters, or no other level follows. `found`
+    is the early level that was found; `test` rows are to choose it by."""
 
     def __init__(self, *what, **how):
         super().__init__(*what, **how)
         self.plan = self.prepared.plan
         self.division: tuple[int, Division] | None = None
         self.level_solving: LevelSolving | None = None
+        self.found: LevelSolving | None = None
         self.test: TestRows | None = None
 
     def resume(self) -> None:
@@ -136,58 +143,56 @@ class Run(Relaxation):
 
     def find_early_level(self) -> None:
         """Find the early level and solve it: the only step where no other model is wanted."""
-        state, begun = self.state, []
+        report, choices, seed = self.report, self.plan.choices, self.options.seed
+        begun: list[LevelSolving] = []
 
         def begin(level: int) -> LevelSolving:
             begun.append(self.begin_level(level, self.divided(level)))
             return begun[-1]
 
-        self.divided(state.early_level or self.plan.choices[0])
+        self.divided(report.early_choice.level if report.early_choice else choices[0])
         clustered = time.perf_counter()
-        if state.early_level is None:
+        if report.early_choice is None:
             self.control.progress.begin("early level", self.problem.size)
             if self.test is None:
-                found = best_level(self.plan.choices, begin, EARLY_TOLERANCE, self.options.seed)
+                report.early_choice = best_level(choices, begin, EARLY_TOLERANCE, seed)
             else:
-                found = best_on_test(self.plan.choices, begin, EARLY_TOLERANCE, self.test)
-            state.early_level, solving, self.report.early_choice = found
-            for other in begun:
-                if other is not solving:
-                    self.report.include(other.report)
-            self.control.progress.end_choice(self.report.early_choice)
-        else:
-            solving = begin(state.early_level)
-        self.division = state.early_level, solving.division
-        self.finish_level(state.early_level, solving, clustered)
+                report.early_choice = best_on_test(choices, begin, EARLY_TOLERANCE, self.test)
+        level = report.early_choice.level
+        solving = next((one for one in begun if one.level == level), None) or begin(level)
+        for other in begun:
+            if other is not solving:
+                report.include(other.report)
+        self.finish_level(level, solving, clustered)
+        self.found = solving
+
+    def tell_early_level(self) -> None:
+        """Tell what the early level that was found is worth. Raises Stopped."""
+        choice = self.report.early_choice
+        if choice.loss is None:
+            choice = told_by_random_rows(choice, self.found, self.options.seed)
+            self.report.early_choice = choice
+        self.control.progress.end_choice(choice)
 
     def begin_level(self, level: int, division: Division) -> LevelSolving:
-        """A level whose clusters are solved each for itself, from the current alpha."""
-        # checkpoints of it are stored by save_level()
-        control = self.control
-        solving = LevelSolving(self.prepared, control, self.formulation, division)
+        """A level whose clusters are solved each for itself, from the current alpha, or from where
+        a checkpoint has it. Raises CheckpointError."""
+        solving = LevelSolving(self.prepared, self.control, self.formulation, division, level)
         solving.state.iterations_left = self.state.iterations_left
         solving.on_save = self.save_level
-        stored = self.state.level_alpha
-        if stored is not None:
-            problem = solving.problem
-            is_feasible = len(stored) == problem.size and np.all(
-                (stored >= problem.lower) & (stored <= problem.upper)
-            )
-            if not is_feasible:
+        if self.state.level_alpha is not None:
+            if not solving.is_feasible(self.state.level_alpha):
                 raise CheckpointError("the checkpoint is damaged: it is of other clusters")
-            solving.begin_with(stored)
+            solving.begin_with(self.state.level_alpha)
         elif np.any(self.alpha):
-            own = ~solving.clustered.is_copy
-            alpha = solving.alpha.copy()
-            alpha[own] = self.alpha[solving.clustered.origin[own]]
-            solving.begin_with(alpha)
+            solving.begin_with(solving.alpha_from(self.alpha))
         if self.level_solving is None:
             self.level_solving, self.division = solving, (level, division)
         return solving
 
     def save_level(self, solving: LevelSolving) -> None:
         """Store a checkpoint inside a level, once it is known which."""
-        if self.plan.choices and self.state.early_level is None:
+        if self.plan.choices and self.report.early_choice is None:
             return
         self.state.level_alpha = solving.alpha
         self.save()
@@ -195,37 +200,23 @@ class Run(Relaxation):
     def finish_level(self, level: int, solving: LevelSolving, begun: float) -> None:
         """Solve what is left of a level, and keep its model; `begun` is when its clusters were
         found."""
-        self.level_solving = solving
+        self.level_solving, self.division = solving, (level, solving.division)
         self.control.progress.begin(f"level {level}", solving.problem.size)
         everything = np.ones(solving.division.n_clusters, bool)
         solving.solve_clusters(everything, max(self.options.tolerance, EARLY_TOLERANCE))
-        self.take_level(level)
-        counts, members = solving.report.counts, solving.problem.size
-        self.note_level(
-            LevelReport(
-                level=level,
-                n_clusters=solving.division.n_clusters,
-                largest_cluster=solving.largest_part,
-                seconds_clustering=self.seconds_of_clusters(level),
-                seconds_training=time.perf_counter() - begun,
-                n_sv=0,
-                objective=solving.objective,
-                kernel_evaluations=counts["kernel_evaluations"],
-                pairs_skipped=counts["pairs_skipped"],
-                overlap=members / max(self.problem.size, 1),
-            ),
-            solving.division.cluster,
-        )
+        self.take_level()
+        seconds = self.seconds_of_clusters(level), time.perf_counter() - begun
+        self.note_level(solving.level_report(*seconds), solving.division.cluster)
         self.state.level_alpha = self.division = self.level_solving = None
 
-    def take_level(self, level: int) -> None:
+    def take_level(self) -> None:
         """Keep the model of the level in progress, as far as it is solved, and go on from there."""
         solving = self.level_solving
-        self.state.early, self.report.n_bsv = solving.model(level)
+        self.state.early, self.report.n_bsv = solving.model()
         self.report.n_sv = self.state.early.rows.n_samples
         self.report.include(solving.report)
         self.state.iterations_left = solving.state.iterations_left
-        self.converged[:] = solving.converged
+        self.converged[:] = solving.converged & solving.is_solved.all()
         self.report.converged = bool(self.converged.all())
         self.iterate.alpha[:] = solving.alpha_of_whole()
         self.iterate.forget(np.arange(self.problem.size))
@@ -290,7 +281,7 @@ class Run(Relaxation):
         level, division = self.division
         if self.level_solving is not None:
             if np.any(self.level_solving.alpha):
-                self.take_level(level)
+                self.take_level()
         elif self.state.early is None and np.any(self.alpha):
             self.keep_early(level, division)
 

@@ -110,7 +110,7 @@ def _plan_of_best_level(prepared: Prepared) -> Plan:
     choice has seen its own label."""
     run = Run(prepared)
     run.find_early_level()
-    level = run.state.early_level
+    level = run.report.early_choice.level
     return replace(prepared.plan, levels=(level,), early_level=level, choices=())
 
 

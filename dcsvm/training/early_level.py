@@ -3,7 +3,7 @@
 From the finest level up, a level and the next coarser one are compared on the same rows, those of
 random clusters of the coarser one: both are solved there, and judged by the losses of the rows left
 out. The coarser one is taken where it loses less, and then compared in its turn. What was solved of
-the level that is taken in the end is not solved again.
+the level that is taken in the end is not solved again. What it is worth is told by random rows.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ def best_level(
     begin: Callable[[int], LevelSolving],
     tolerance: float,
     seed: int,
-) -> tuple[int, LevelSolving, EarlyChoice]:
-    """The best of some levels, from the finest, by what `begin` makes of each: its number, its
-    clusters, solved, and what was found. Raises Stopped."""
+) -> EarlyChoice:
+    """The best of some levels, from the finest, by what `begin` makes of each; what it is worth is
+    not told yet. Raises Stopped."""
     rng = np.random.default_rng(seed)
-    best, finer, last = levels[0], begin(levels[0]), levels[0]
+    finer, last = begin(levels[0]), levels[0]
+    is_wrong = finer.task.is_classification
     for level in levels[1:]:
         coarser = begin(level)
         region = _region(coarser, finer, rng)
@@ -74,25 +75,21 @@ def best_level(
             break
         last, rows = level, np.flatnonzero(region[coarser.division.cluster])
         compared, other = (_compare(one, rows, tolerance) for one in (finer, coarser))
-        is_cheap = coarser.costs.sum() <= CHEAP_VALUES
-        if not is_worth(compared, other, finer.task.is_classification, is_cheap=is_cheap):
+        is_cheap = bool(coarser.costs.sum() <= CHEAP_VALUES)
+        if not is_worth(compared, other, is_wrong, is_cheap=is_cheap):
             break
-        best, finer = level, coarser
-    told = _told_by_random_rows(finer, tolerance, rng)
-    choice = EarlyChoice(
-        best, levels[0], last, told.mean, told.error, len(told.losses),
-        is_wrong=finer.task.is_classification,
-    )  # fmt: skip
-    return best, finer, choice
+        finer = coarser
+    return EarlyChoice(finer.level, levels[0], last, None, None, 0, is_wrong)
 
 
-def _told_by_random_rows(level: LevelSolving, tolerance: float, rng) -> Compared:
-    """What a level is worth, solved as a whole: clusters differ, and rows of some of them would not
-    tell. Raises Stopped."""
-    level.solve_clusters(np.ones(level.division.n_clusters, bool), tolerance)
+def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> EarlyChoice:
+    """A choice with what its level is worth, of which all clusters are solved: clusters differ, and
+    rows of some of them would not tell. Raises Stopped."""
     n_rows = len(level.division.cluster)
+    rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(n_rows, min(n_rows, TOLD_ROWS), replace=False))
-    return Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
+    told = Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
+    return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
 
 
 def best_on_test(
@@ -100,29 +97,28 @@ def best_on_test(
     begin: Callable[[int], LevelSolving],
     tolerance: float,
     test: TestRows,
-) -> tuple[int, LevelSolving, EarlyChoice]:
-    """The same by test rows: levels are solved as long as the coarser one is better. Raises
-    Stopped."""
+) -> EarlyChoice:
+    """The same by test rows, with what it is worth: levels are solved as long as the coarser one is
+    better. Raises Stopped."""
     best = None
     for level in levels:
         solving = begin(level)
         solving.solve_clusters(np.ones(solving.division.n_clusters, bool), tolerance)
-        losses = _losses_of(solving, level, test)
+        losses = _losses_of(solving, test)
         found = Compared(losses, np.ones(len(losses)))
-        if best is not None and not found.mean < best[2].mean:
+        if best is not None and not found.mean < best[1].mean:
             break
-        best = level, solving, found
-    chosen, solving, found = best
-    choice = EarlyChoice(
+        best = level, found
+    chosen, found = best
+    return EarlyChoice(
         chosen, levels[0], level, found.mean, found.error, len(found.losses),
         is_wrong=solving.task.is_classification, is_test=True,
     )  # fmt: skip
-    return chosen, solving, choice
 
 
-def _losses_of(solving: LevelSolving, level: int, test: TestRows) -> np.ndarray:
+def _losses_of(solving: LevelSolving, test: TestRows) -> np.ndarray:
     """The losses of test rows by the early model of a level."""
-    early, task = solving.model(level)[0], solving.task
+    early, task = solving.model()[0], solving.task
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
     parts = ModelParts(solving.data.kernel, task.labels, None, early, task.svm_type)
     found = predictions(parts, test.rows, "early", solving.threads)

@@ -11,18 +11,29 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.rows import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.model.coupling import most_voted
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.level_solving import LevelSolving
 
+VALUES_AT_ONCE = 2**22  # decision values of rows and pairs of classes
+SPAN_BYTES = 16_000_000  # that a thread needs for spans
+
 
 def left_out_losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     """The loss of each of the rows int64 (m,), whose nearest clusters are solved, without it: 1 for
     a wrong class, the squared error of a regression. Raises Stopped."""
-    values = left_out_values(level, rows)
-    truth = level.prepared.targets[rows]
+    losses = np.empty(len(rows))
+    order = np.argsort(level.division.cluster[rows], kind="stable")  # spans are of clusters
+    for some in slices(len(rows), VALUES_AT_ONCE // level.formulation.n_problems):
+        losses[order[some]] = _losses(level, rows[order[some]])
+    return losses
+
+
+def _losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
+    values, truth = left_out_values(level, rows), level.prepared.targets[rows]
     if not level.task.is_classification:
         return (truth - values[:, 0]) ** 2
     wrong = _lost(values, truth, level.task.n_classes)
@@ -89,8 +100,9 @@ def _spans(
     sizes = np.unique(level.part[own], return_counts=True)[1]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     data = level.data
+    threads = max(min(level.threads, level.solver_bytes // SPAN_BYTES), 1)
     return _core.squared_spans(
-        data.setup, data.points, level.problem, start, members, level.alpha, wanted, level.threads
+        data.setup, data.points, level.problem, start, members, level.alpha, wanted, threads
     )
 
 

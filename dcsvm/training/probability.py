@@ -46,7 +46,8 @@ def fitted_probability(run: Run) -> Probability:
 
 def level_of_folds(run: Run, control: Control, formulation: Formulation) -> LevelSolving:
     """The early level of a run, solved for folds."""
-    level = LevelSolving(run.prepared, control, formulation, run.divided(run.state.early.level))
+    number = run.state.early.level
+    level = LevelSolving(run.prepared, control, formulation, run.divided(number), number)
     control.progress.begin("folds", level.problem.size)
     everything = np.ones(level.division.n_clusters, bool)
     level.solve_clusters(everything, max(run.options.tolerance, EARLY_TOLERANCE))

@@ -95,6 +95,9 @@ def finished(run: Run) -> Model:
     else:
         run.set_seconds()
         exact = None if run.options.early else _exact(run)
+        if run.report.early_choice is not None:
+            _or_missing(run, "worth of the early level", Run.tell_early_level)
+            run.set_seconds()
         if run.options.measure_levels:
             _or_missing(run, "level measurements", measure_levels)
         if run.options.probability:

@@ -223,7 +223,7 @@ def test_damaged_checkpoints_give_one_sentence(data, tmp_path):
 def lies():
     """Changes to a state that keep the file whole but make no sense."""
     yield lambda header, arrays: header["state"].update(steps_done=99)
-    yield lambda header, arrays: header["state"].update(early_level="x")
+    yield lambda header, arrays: header["state"].update(early_choice={"level": "x"})
     yield lambda header, arrays: header["state"].pop("report")
     yield lambda header, arrays: header.update(run=[])
     yield lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1])

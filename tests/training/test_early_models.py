@@ -43,7 +43,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
     given = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True} | options
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
     run = Run(prepare(Rows.from_array(X), y, chosen, sample_weight))
-    solving = LevelSolving(run.prepared, Control(), run.formulation, run.divided(level))
+    solving = LevelSolving(run.prepared, Control(), run.formulation, run.divided(level), level)
     solving.solve_clusters(np.ones(solving.division.n_clusters, bool), 1e-5)
     return solving
 
