@@ -103,9 +103,10 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.
 soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
-# Against peers: the cases of SUITE, or with SUITE=rows the picture docs/seconds.png.
-.PHONY: bench-cases bench-rows
-bench: bench-$(or $(filter rows,$(SUITE)),cases)
+# Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
+# docs/early.png.
+.PHONY: bench-cases bench-rows bench-early
+bench: bench-$(or $(filter rows early,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -115,6 +116,11 @@ bench-rows: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype
 	@mkdir -p docs
 	$(BIN)/python examples/bench/seconds.py --data $(DATA) --out docs/seconds $(BENCH)
+
+bench-early: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	@mkdir -p docs
+	$(BIN)/python examples/bench/early.py --data $(DATA) --out docs/early $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench,plot]'

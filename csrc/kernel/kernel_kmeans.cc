@@ -51,7 +51,8 @@ class Sample {
     }
     for (std::size_t a = 0; a < n_parts_; ++a) {
       for (std::size_t b = 0; b < n_parts_; ++b) {
-        out[a * n_parts_ + b] = a == b ? squared_norm_[a] : out[a * n_parts_ + b] / sizes_[a] / sizes_[b];
+        out[a * n_parts_ + b] =
+            a == b ? squared_norm_[a] : out[a * n_parts_ + b] / sizes_[a] / sizes_[b];
       }
     }
   }
@@ -123,7 +124,8 @@ class Sample {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t c = 0; c < n_parts_; ++c) {
       const bool is_own = c == static_cast<std::size_t>(own) && sizes_[c] > 1;
-      const double mean = is_own ? (sum(i, c) - value(i, i)) / (sizes_[c] - 1) : sum(i, c) / sizes_[c];
+      const double mean =
+          is_own ? (sum(i, c) - value(i, i)) / (sizes_[c] - 1) : sum(i, c) / sizes_[c];
       const double distance = squared_norm_[c] - 2 * mean;
       if (distance < least) least = distance, best = c;
     }

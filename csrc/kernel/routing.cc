@@ -26,7 +26,8 @@ class ByNode {
   ByNode(const RowList& targets, const std::int32_t* node, std::size_t n_nodes)
       : place(targets.size), row(targets.size) {
     std::vector<std::size_t> start(n_nodes + 2, 0);
-    for (std::size_t i = 0; i < targets.size; ++i) ++start[static_cast<std::size_t>(node[i] + 1) + 1];
+    for (std::size_t i = 0; i < targets.size; ++i)
+      ++start[static_cast<std::size_t>(node[i] + 1) + 1];
     for (std::size_t p = 0; p <= n_nodes; ++p) start[p + 1] += start[p];
     std::vector<std::size_t> next(start.begin(), start.end() - 1);
     for (std::size_t i = 0; i < targets.size; ++i) {
@@ -57,7 +58,8 @@ void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fo
   const RowList sources = fork.samples.of(node);
   const std::int32_t* part = fork.part + fork.samples.start[node];
   scratch.sizes.assign(fork.n_parts(node), 0.0);
-  for (std::size_t s = 0; s < sources.size; ++s) scratch.sizes[static_cast<std::size_t>(part[s])] += 1;
+  for (std::size_t s = 0; s < sources.size; ++s)
+    scratch.sizes[static_cast<std::size_t>(part[s])] += 1;
   scratch.weights.resize(sources.size);
   scratch.indptr.resize(sources.size + 1);
   for (std::size_t s = 0; s < sources.size; ++s) {
@@ -88,7 +90,8 @@ void choose(const Fork& fork, std::size_t node, const double* means, std::size_t
   for (std::size_t c = 0; c < n; ++c) {
     if (c == best) continue;
     const double norms = products[best * n + best] + products[c * n + c];
-    const double between = std::max(norms - 2 * products[best * n + c], same_center * std::abs(norms));
+    const double between =
+        std::max(norms - 2 * products[best * n + c], same_center * std::abs(norms));
     const double distance =
         between > 0 ? (squared(c) - squared(best)) / (2 * std::sqrt(between)) : 0.0;
     if (distance < least || second == best) least = distance, second = c;
@@ -116,10 +119,12 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
         if (!complete) return;
         if (fork.n_parts(block.node) == 1) {
           const auto child = static_cast<std::int32_t>(fork.first_child[block.node]);
-          for (std::size_t t = block.begin; t < block.end; ++t) out.nearest[by_node.place[t]] = child;
+          for (std::size_t t = block.begin; t < block.end; ++t)
+            out.nearest[by_node.place[t]] = child;
           return;
         }
-        const RowList rows{targets.points, by_node.row.data() + block.begin, block.end - block.begin};
+        const RowList rows{targets.points, by_node.row.data() + block.begin,
+                           block.end - block.begin};
         find_means(setup, rows, fork, block.node, scratch);
         for (std::size_t t = 0; t < rows.size; ++t) {
           choose(fork, block.node, scratch.means.data() + t * fork.n_parts(block.node),

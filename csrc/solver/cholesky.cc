@@ -128,7 +128,8 @@ void Cholesky::divide(Columns& columns, std::size_t first) const {
     const std::size_t depth = i - begin;
     columns.rows.resize(block * depth);
     for (std::size_t r = 0; r < block; ++r) {
-      std::copy_n(matrix_.data() + (i + r) * stride_ + begin, depth, columns.rows.data() + r * depth);
+      std::copy_n(matrix_.data() + (i + r) * stride_ + begin, depth,
+                  columns.rows.data() + r * depth);
     }
     double* own = entries + i * width;
     isa().subtract_product(columns.rows.data(), entries + begin * width, depth, block, width, own,

@@ -12,9 +12,9 @@
 
 namespace dcsvm {
 
-// span[i] = S_i^2 for those support vectors among the members of the clusters that are wanted; other
-// entries are not written. In a cluster with many free ones the span is that of the nearest of them,
-// which can only make S_i larger.
+// span[i] = S_i^2 for those support vectors among the members of the clusters that are wanted;
+// other entries are not written. In a cluster with many free ones the span is that of the nearest
+// of them, which can only make S_i larger.
 void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
                    const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
                    int n_threads, double* span);

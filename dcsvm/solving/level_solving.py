@@ -18,6 +18,8 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import LevelReport
 from dcsvm.solving.solving import Solving
 
+PART_VALUES = 3e4  # kernel values that take as long as the least part of a cluster
+
 
 class LevelSolving(Solving):
     """The clusters of a level, a division of a formulation: `cluster` int32 is that of every
@@ -73,12 +75,13 @@ class LevelSolving(Solving):
 
     @cached_property
     def costs(self) -> np.ndarray:
-        """About what each cluster costs to solve, float64 (n_clusters,): the sum of the squares of
-        its parts."""
+        """About what each cluster costs to solve, in kernel values, float64 (n_clusters,): the sum
+        of the squares of its parts, and what each of these takes at least."""
         parts, sizes = self.sizes
         n_of_cluster = self.n_places // self.division.n_clusters
         cluster = parts // n_of_cluster % self.division.n_clusters
-        return np.bincount(cluster, sizes.astype(np.float64) ** 2, self.division.n_clusters)
+        costs = sizes.astype(np.float64) ** 2 + PART_VALUES
+        return np.bincount(cluster, costs, self.division.n_clusters)
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
         """What was done; the support vectors are counted later."""

@@ -22,6 +22,7 @@ from dcsvm.training.left_out import left_out_losses
 
 ENOUGH_ROWS = 50_000  # to compare two levels by
 TOLD_ROWS = 20_000  # that tell what the level is worth in the end
+MOST_VALUES = 2**21  # decision values of either, one for each row and pair of classes
 # what comparing may cost: kernel values, or this part of what solving all of the finer level costs
 FREE_VALUES, SHARE = 2e8, 0.4
 LARGEST_SHARE = 1.5  # the same where one cluster costs more
@@ -87,7 +88,8 @@ def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> 
     rows of some of them would not tell. Raises Stopped."""
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
-    rows = np.sort(rng.choice(n_rows, min(n_rows, TOLD_ROWS), replace=False))
+    n_told = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
+    rows = np.sort(rng.choice(n_rows, n_told, replace=False))
     told = Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
     return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
 
@@ -144,7 +146,8 @@ def _region(level: LevelSolving, finer: LevelSolving, rng) -> np.ndarray | None:
     order = rng.permutation(len(costs))
     order = order[sizes[order] > 0]
     rows, cost = np.cumsum(sizes[order]), np.cumsum(costs[order])
-    n_chosen = int(np.searchsorted(rows, ENOUGH_ROWS)) + 1
+    enough = min(ENOUGH_ROWS, MOST_VALUES // level.formulation.n_problems)
+    n_chosen = int(np.searchsorted(rows, enough)) + 1
     most = max(SHARE * cost_of_finer, FREE_VALUES)
     n_chosen = min(n_chosen, int(np.searchsorted(cost, most, side="right")))
     if n_chosen == 0:

@@ -4,7 +4,7 @@ and a picture (.png).
     python early.py --data DIR --out docs/early [--only NAME] [--redraw]
 
 DIR is what datasets.py filled. Every setting is trained once with `dcsvm-train --early`: the level
-that it finds, then every level with the overlap and without; then exactly. Test rows are predicted by
+that it finds, then every level with every overlap; then exactly. Test rows are predicted by
 `dcsvm-predict`. The table is rewritten after each run; --redraw makes the picture again from it.
 """
 
@@ -99,10 +99,11 @@ def run(data: Data, extra: list[str], options: argparse.Namespace) -> tuple:
     choice, level = report["early_choice"], {"level": "", "n_clusters": 1, "overlap": ""}
     if extra:
         level = report["levels"][-1]
+    seconds, accuracy = report["seconds"]["train"], said.split("Accuracy = ")[1].split("%")[0]
     return (
         level["level"], level["n_clusters"], level["overlap"] and round(level["overlap"], 3),
-        f"{report['seconds']['train']:.3f}", report["n_sv"], said.split("Accuracy = ")[1].split("%")[0],
-        f"{predicting:.2f}", f"{size:.1f}", f"{100 * choice['loss']:.3f}" if choice else "",
+        f"{seconds:.3f}", report["n_sv"], accuracy, f"{predicting:.2f}", f"{size:.1f}",
+        f"{100 * choice['loss']:.3f}" if choice else "",
     )  # fmt: skip
 
 
@@ -149,6 +150,8 @@ def draw(lines: dict[str, list[dict]], path: Path) -> None:
 
 
 def draw_panel(axes, name: str, lines: list[dict]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
     for overlap, color in COLORS.items():
         own = [one for one in lines if one["model"] == "early" and near(one, overlap)]
         own.sort(key=lambda one: -int(one["clusters"]))
@@ -166,6 +169,8 @@ def draw_panel(axes, name: str, lines: list[dict]) -> None:
                   label=label)  # fmt: skip
     axes.set(xscale="log")
     axes.set_title(name, loc="left", fontsize=10)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.grid(color="#e5e5e5", linewidth=0.6)
     axes.set_axisbelow(True)
