@@ -2,8 +2,9 @@
 
 From the finest level up, a level and the next coarser one are compared on the same rows, those of
 random clusters of the coarser one: both are solved there, and judged by the losses of the rows left
-out. The coarser one is taken where it loses less, and then compared in its turn. What was solved of
-the level that is taken in the end is not solved again. What it is worth is told by random rows.
+out. The coarser one is taken where it loses less, and then compared in its turn; where it does not,
+the next is still looked at if that costs next to nothing. What was solved of the level that is
+taken in the end is not solved again. What it is worth is told by random rows.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predictions
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import EarlyChoice
-from dcsvm.training.left_out import left_out_losses
+from dcsvm.training.left_out import left_out_losses, n_spans
 
 ENOUGH_ROWS = 50_000  # to compare two levels by
 TOLD_ROWS = 20_000  # that tell what the level is worth in the end
+MOST_SPANS = 8_000  # of either: of more rows some are taken
 MOST_VALUES = 2**21  # decision values of either, one for each row and pair of classes
 # what comparing may cost: kernel values, or this part of what solving all of the finer level costs
 FREE_VALUES, SHARE = 2e8, 0.4
@@ -75,11 +77,15 @@ def best_level(
         if region is None:
             break
         last, rows = level, np.flatnonzero(region[coarser.division.cluster])
-        compared, other = (_compare(one, rows, tolerance) for one in (finer, coarser))
-        is_cheap = bool(coarser.costs.sum() <= CHEAP_VALUES)
-        if not is_worth(compared, other, is_wrong, is_cheap=is_cheap):
+        for one in (finer, coarser):
+            one.solve_clusters(_clusters_of(one, rows), tolerance)
+        rows = _affordable(rows, (finer, coarser), rng)
+        compared, other = (_compared(one, rows) for one in (finer, coarser))
+        cost = float(coarser.costs.sum())
+        if is_worth(compared, other, is_wrong, is_cheap=cost <= CHEAP_VALUES):
+            finer = coarser
+        elif cost > FREE_VALUES:
             break
-        finer = coarser
     return EarlyChoice(finer.level, levels[0], last, None, None, 0, is_wrong)
 
 
@@ -89,8 +95,8 @@ def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> 
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
     n_told = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
-    rows = np.sort(rng.choice(n_rows, n_told, replace=False))
-    told = Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
+    rows = _affordable(np.sort(rng.choice(n_rows, n_told, replace=False)), (level,), rng)
+    told = _compared(level, rows)
     return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
 
 
@@ -159,9 +165,22 @@ def _region(level: LevelSolving, finer: LevelSolving, rng) -> np.ndarray | None:
     return region
 
 
-def _compare(level: LevelSolving, rows: np.ndarray, tolerance: float) -> Compared:
-    """A level solved where rows need it, and their losses. Raises Stopped."""
+def _clusters_of(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
+    """The clusters that rows are predicted by first, bool (n_clusters,)."""
     chosen = np.zeros(level.division.n_clusters, bool)
     chosen[level.division.cluster[rows]] = True
-    level.solve_clusters(chosen, tolerance)
+    return chosen
+
+
+def _affordable(rows: np.ndarray, levels: Sequence[LevelSolving], rng) -> np.ndarray:
+    """As many random ones of the rows as need not too many spans in any of the levels."""
+    most = max(n_spans(level, rows) for level in levels)
+    if most <= MOST_SPANS:
+        return rows
+    n_rows = max(len(rows) * MOST_SPANS // most, 1)
+    return np.sort(rng.choice(rows, n_rows, replace=False))
+
+
+def _compared(level: LevelSolving, rows: np.ndarray) -> Compared:
+    """The losses of rows whose clusters are solved. Raises Stopped."""
     return Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])

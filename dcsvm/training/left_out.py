@@ -48,25 +48,44 @@ def _losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
 def left_out_values(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     """Decision values float64 (m, n_pairs) of rows without them, of the pairs of their own class;
     nan of other pairs. Raises Stopped."""
-    division, n_problems = level.division, level.formulation.n_problems
-    place = np.full(level.data.rows.n_samples, -1, np.int64)
-    place[rows] = np.arange(len(rows))
-    variables = np.flatnonzero((place[level.problem.rows] >= 0) & level.is_solved[level.cluster])
-    offsets = level.offsets()
-    known = level.gradient[variables] + level.problem.linear[variables]
-    known -= offsets[level.cluster[variables], level.formulation.number[variables]]
-    lost = _what_one_adds(level, variables)
-    lost *= _spans(level, variables, known, lost)[variables]
-    row, is_copy = level.problem.rows[variables], level.clustered.is_copy[variables]
-    cell = place[row] * n_problems + level.formulation.number[variables]
-    values = _without(known, lost, cell, ~is_copy, len(rows) * n_problems)
+    own = _Own(level, rows)
+    lost = own.lost * _spans(level, own)
+    row, is_copy = level.problem.rows[own.variables], level.clustered.is_copy[own.variables]
+    n_problems = level.formulation.n_problems
+    cell = own.place[row] * n_problems + level.formulation.number[own.variables]
+    values = _without(own.known, lost, cell, ~is_copy, len(rows) * n_problems)
     if is_copy.any():
-        other = _without(known, lost, cell, is_copy, len(values))
+        other = _without(own.known, lost, cell, is_copy, len(values))
         both = np.unique(cell[is_copy])
-        placed = division.placed.take(rows[both // n_problems])
-        share = placed.shares(division.partition.blend)
+        placed = level.division.placed.take(rows[both // n_problems])
+        share = placed.shares(level.division.partition.blend)
         values[both] = share * values[both] + (1.0 - share) * other[both]
     return values.reshape(len(rows), n_problems)
+
+
+def n_spans(level: LevelSolving, rows: np.ndarray) -> int:
+    """How many spans the losses of rows need, which is nearly all that they cost."""
+    return int(np.count_nonzero(_Own(level, rows).is_doubtful))
+
+
+class _Own:
+    """The variables of some rows in clusters that are solved: the decision values that are `known`
+    of them, and what these have `lost` per span without the row. `place` is that of each row."""
+
+    def __init__(self, level: LevelSolving, rows: np.ndarray):
+        self.place = np.full(level.data.rows.n_samples, -1, np.int64)
+        self.place[rows] = np.arange(len(rows))
+        is_own = (self.place[level.problem.rows] >= 0) & level.is_solved[level.cluster]
+        self.variables = np.flatnonzero(is_own)
+        number = level.formulation.number[self.variables]
+        self.known = level.gradient[self.variables] + level.problem.linear[self.variables]
+        self.known -= level.offsets()[level.cluster[self.variables], number]
+        self.lost = _what_one_adds(level, self.variables)
+        # no span is longer than K(x, x) = 1, or 2 with a sum, which alone may turn a class
+        self.is_doubtful = self.lost != 0
+        if level.task.is_classification and level.data.kernel.name == "rbf":
+            longest = 2.0 if level.formulation.has_sums else 1.0
+            self.is_doubtful &= self.known * np.sign(self.lost) <= longest * np.abs(self.lost)
 
 
 def _without(
@@ -80,30 +99,24 @@ def _without(
     return values
 
 
-def _spans(
-    level: LevelSolving, variables: np.ndarray, known: np.ndarray, lost: np.ndarray
-) -> np.ndarray:
-    """Squared spans of those of the variables, by their decision values and what these lose per
-    span, whose loss could change: no span is longer than K(x, x) = 1, or 2 with a sum."""
+def _spans(level: LevelSolving, own: _Own) -> np.ndarray:
+    """Squared spans of those variables whose loss could change, 0 of the others."""
     if level.control.stop.is_requested:
         raise _core.Stopped
     wanted = np.zeros(level.problem.size, np.uint8)
-    doubtful = lost != 0
-    if level.task.is_classification and level.data.kernel.name == "rbf":
-        longest = 2.0 if level.formulation.has_sums else 1.0
-        doubtful &= known * np.sign(lost) <= longest * np.abs(lost)
-    wanted[variables[doubtful]] = 1
+    doubtful = own.variables[own.is_doubtful]
+    wanted[doubtful] = 1
     has_any = np.zeros(len(level.is_solved), bool)
-    has_any[level.cluster[variables[doubtful]]] = True
-    own = np.flatnonzero(has_any[level.cluster] & (level.alpha != 0))
-    members = own[np.argsort(level.part[own], kind="stable")].astype(np.int32)
-    sizes = np.unique(level.part[own], return_counts=True)[1]
+    has_any[level.cluster[doubtful]] = True
+    support = np.flatnonzero(has_any[level.cluster] & (level.alpha != 0))
+    members = support[np.argsort(level.part[support], kind="stable")].astype(np.int32)
+    sizes = np.unique(level.part[support], return_counts=True)[1]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     data = level.data
     threads = max(min(level.threads, level.solver_bytes // SPAN_BYTES), 1)
     return _core.squared_spans(
         data.setup, data.points, level.problem, start, members, level.alpha, wanted, threads
-    )
+    )[own.variables]
 
 
 def _what_one_adds(level: LevelSolving, variables: np.ndarray) -> np.ndarray:
