@@ -269,4 +269,4 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
 cdef extern from "solver/span.h" namespace "dcsvm" nogil:
     void c_squared_spans "dcsvm::squared_spans"(
         const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const double*,
-        const uint8_t*, int, double*) except +
+        const uint8_t*, size_t, int, double*) except +

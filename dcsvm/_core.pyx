@@ -710,10 +710,12 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
-                  const int32_t[::1] members, const double[::1] alpha, const uint8_t[::1] wanted, int threads):
+                  const int32_t[::1] members, const double[::1] alpha, const uint8_t[::1] wanted, size_t n_exact,
+                  int threads):
     """What |alpha| of each support vector among the members of clusters, which are as in
     solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
-    float64 (n_variables,), 0 for those that are not `wanted` and for others."""
+    float64 (n_variables,), 0 for those that are not `wanted` and for others. Those of clusters
+    with more than `n_exact` free ones are upper bounds."""
     cdef BoxQp qp = box_qp(problem)
     cdef Clusters clusters
     if alpha.shape[0] != <Py_ssize_t>qp.size or wanted.shape[0] != <Py_ssize_t>qp.size:
@@ -733,8 +735,8 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
     clusters.start = &start[0]
     clusters.members = &members[0]
     with nogil:
-        c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], &wanted[0], threads,
-                        &out[0])
+        c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], &wanted[0], n_exact,
+                        threads, &out[0])
     return spans
 
 

@@ -16,9 +16,8 @@ constexpr std::size_t at_once = Cholesky::width;
 constexpr double first_ridge = 1e-6;  // of the mean K(x, x): about the error of kernel values
 constexpr double ridge_step = 100;    // where that does not make the matrix definite
 constexpr double largest_ridge = 1e-1;
-// Free support vectors that spans are of. Where there are more, the shorter one counts of the span
-// of evenly spaced ones, which is good for flat kernels, and that of the nearest, for others.
-constexpr std::size_t most_exact = 1024;
+// Where there are more than n_exact free support vectors, the shorter one counts of the span of
+// evenly spaced ones, which is good for flat kernels, and that of the nearest, for others.
 constexpr std::size_t most_near = 64;
 constexpr std::size_t most_basis = 4096;  // of which evenly spaced ones are taken
 
@@ -51,9 +50,9 @@ class Basis {
       : setup_(setup), points_(points), qp_(qp), n_threads_(n_threads) {}
 
   // Spans of the targets, ascending, of which some may be in the basis.
-  void spans(const Variables& targets, const Variables& basis, double* span) {
-    if (basis.size() > most_exact) {
-      spans(targets, spaced(basis, most_exact), span);
+  void spans(const Variables& targets, const Variables& basis, std::size_t n_exact, double* span) {
+    if (basis.size() > n_exact) {
+      spans(targets, spaced(basis, n_exact), n_exact, span);
       near_spans(targets, basis, span);
       return;
     }
@@ -247,7 +246,7 @@ class Basis {
 
 void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
                    const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
-                   int n_threads, double* span) {
+                   std::size_t n_exact, int n_threads, double* span) {
   parallel_for({n_threads, clusters.n_clusters}, [&](std::size_t k) {
     Variables targets, free;
     for (std::int64_t m = clusters.start[k]; m < clusters.start[k + 1]; ++m) {
@@ -259,7 +258,7 @@ void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& 
     if (targets.empty()) return;
     std::sort(targets.begin(), targets.end());
     std::sort(free.begin(), free.end());
-    Basis(setup, points, qp, n_threads).spans(targets, spaced(free, most_basis), span);
+    Basis(setup, points, qp, n_threads).spans(targets, spaced(free, most_basis), n_exact, span);
   });
 }
 

@@ -8,6 +8,8 @@ again. Of a row that stands for several equal ones, one is left out.
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 
 from dcsvm import _core
@@ -19,7 +21,8 @@ from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.level_solving import LevelSolving
 
 VALUES_AT_ONCE = 2**22  # decision values of rows and pairs of classes
-SPAN_BYTES = 16_000_000  # that a thread needs for spans
+FEWEST_EXACT, MOST_EXACT = 512, 4096  # free support vectors of a cluster that spans are of
+EXACT_BYTES = 12  # of a thread, for each pair of them
 
 
 def left_out_losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
@@ -113,10 +116,12 @@ def _spans(level: LevelSolving, own: _Own) -> np.ndarray:
     sizes = np.unique(level.part[support], return_counts=True)[1]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     data = level.data
-    threads = max(min(level.threads, level.solver_bytes // SPAN_BYTES), 1)
+    n_exact = isqrt(level.solver_bytes // (EXACT_BYTES * level.threads))
+    n_exact = min(max(n_exact, FEWEST_EXACT), MOST_EXACT)
     return _core.squared_spans(
-        data.setup, data.points, level.problem, start, members, level.alpha, wanted, threads
-    )[own.variables]
+        data.setup, data.points, level.problem, start, members, level.alpha, wanted, n_exact,
+        level.threads,
+    )[own.variables]  # fmt: skip
 
 
 def _what_one_adds(level: LevelSolving, variables: np.ndarray) -> np.ndarray:

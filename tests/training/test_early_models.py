@@ -217,7 +217,7 @@ def test_spans_are_distances_to_the_span_of_the_others():
         start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         found = dcsvm._core.squared_spans(
             level.data.setup, level.data.points, level.problem, start, order, a,
-            np.ones(len(a), np.uint8), 2,
+            np.ones(len(a), np.uint8), 1000, 2,
         )  # fmt: skip
         for members in np.split(order, start[1:-1]):
             rows = level.problem.rows[members]
