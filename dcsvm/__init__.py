@@ -90,7 +90,8 @@ def train(
     - levels (int, None): levels L to 1 with branching^L clusters in the finest; 0 solves directly;
       None lets the number of rows decide.
     - branching (int, 4): clusters for each one of the next coarser level.
-    - sample (int, 1000): rows that kernel k-means is run on, for each level.
+    - sample (int, 1000): rows that kernel k-means is run on for a level; at least 8 and at most 64
+      for each of its clusters.
     - clustering (str, "kernel"): or "kmeans", with Euclidean distances.
     - early (bool, False): only one level, with a model of its clusters.
     - early_level (int or "auto", None): the level of early prediction; "auto" finds it, for early
@@ -123,6 +124,8 @@ def train(
     """
     import warnings
 
+    import numpy as np
+
     from dcsvm._core import Stop
     from dcsvm.data.rows import Rows
     from dcsvm.model.model import Model
@@ -149,10 +152,16 @@ def train(
     if test is not None:
         if not options.chooses_early_level:
             raise ValueError("test rows are for early models whose level training finds")
-        test_X, test_y = test
-        test = TestRows(Rows.from_array(test_X), as_labels(test_y))
-        if len(test.labels) != test.rows.n_samples or len(test.labels) == 0:
+        if not isinstance(test, tuple) or len(test) != 2:
+            raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
+        given, test = test[0], TestRows(Rows.from_array(test[0]), as_labels(test[1]))
+        if len(test.labels) != test.rows.n_samples:
             raise ValueError(f"{test.rows.n_samples} test rows have {len(test.labels)} labels")
+        n_features = np.shape(X)[1] if np.ndim(X) == 2 else test.rows.n_features
+        if not hasattr(given, "tocsr") and test.rows.n_features != n_features:
+            raise ValueError(
+                f"test rows have {test.rows.n_features} features, the training rows {n_features}"
+            )
     model, report = train_rows(
         Rows.from_array(X),
         labels,

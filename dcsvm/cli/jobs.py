@@ -48,6 +48,8 @@ class TrainJob:
         for name, option in NOT_WITH_FOLDS.items():
             if self.n_folds is not None and getattr(self, name) is not None:
                 raise click.UsageError(f"{option} is not for cross validation (-v)")
+        if self.test_file == self.training_set_file == "-":
+            raise click.UsageError("the training set and --test cannot both be standard input")
         if self.test_file is not None and not options.chooses_early_level:
             raise click.UsageError("--test is for --early with --early-level auto")
         if options.measure_levels and self.report_file is None:

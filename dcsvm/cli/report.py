@@ -125,6 +125,8 @@ def worth_of_solution(report: TrainReport) -> str:
     if report.converged:
         return "the model is converged"
     if report.violation is None:
+        if not report.levels:
+            return "the model is that of the clusters that were done"
         return "the model is that of the last level that was done"
     if report.objective is None:
         return (

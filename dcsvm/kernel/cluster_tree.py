@@ -21,6 +21,7 @@ from dcsvm.kernel.partition import MOST_PARTS, Fork, Partition, Placed, step
 # rows of a cluster; more of them cost more and find no better clusters, fewer at the top less equal
 # ones: docs/benchmark.md, Constants
 FEWEST_SAMPLED, MOST_SAMPLED = 8, 64
+MOST_OF_NODE = 2048  # sampled rows, of which all pairs meet
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
 
 
@@ -101,7 +102,8 @@ class Tree:
         order = order[np.argsort(node[order], kind="stable")]
         counts = np.bincount(node, minlength=len(n_parts))
         rank = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
-        chosen = np.sort(order[rank < size * n_parts[node[order]]])
+        most = np.minimum(size * n_parts, MOST_OF_NODE)
+        chosen = np.sort(order[rank < most[node[order]]])
         chosen = chosen[np.argsort(node[chosen], kind="stable")]
         return chosen.astype(np.int32), node[chosen]
 
@@ -144,6 +146,8 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     some = sample.take(np.arange(0, sample.n_samples, step))
     matrix = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
     norms = np.diag(matrix)
+    if not np.isfinite(norms).all():  # beyond float32: distances say nothing
+        return kernel
     distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
     n = len(distances)
     if n == 0:

@@ -23,7 +23,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
 
 ROUTED_AT_ONCE = 2**22  # values of rows
-MOST_PARTS = 1024  # clusters that one is divided into: all pairs of their centers meet
+MOST_PARTS = 256  # clusters that one is divided into: all pairs of their centers meet
 MOST_FLAT_PARTS = 4096  # the same in files of version 3
 
 

@@ -179,6 +179,8 @@ class TrainOptions:
             raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
         if self.levels == 0:
             raise OptionError(option, "needs levels, and there are none")
+        if self.measure_levels and self.early_overlap > 1:
+            raise OptionError("measure_levels", "is of levels without overlap: it needs overlap 1")
         if self.early_level == AUTO and not self.early:
             raise OptionError("early_level", "auto is for early models alone: it needs early")
         if (

@@ -16,6 +16,7 @@ from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import early_model
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import LevelReport
+from dcsvm.solving.run_state import RunState
 from dcsvm.solving.solving import Solving
 
 PART_VALUES = 3e4  # kernel values that take as long as the least part of a cluster
@@ -49,11 +50,19 @@ class LevelSolving(Solving):
         self.n_places = division.n_clusters * (1 if formulation.has_sums else n_groups)
         self.converged[:] = True
         self.on_save: Callable[[LevelSolving], None] | None = None
+        self.counter: RunState = self.state  # that counts iterations
 
     def save(self) -> None:
         """Hand a checkpoint that is due to the run that this level is part of."""
         if self.on_save is not None:
             self.on_save(self)
+
+    def solve(self, *what, **how) -> list[dict]:
+        self.state.iterations_left = self.counter.iterations_left
+        try:
+            return super().solve(*what, **how)
+        finally:
+            self.counter.iterations_left = self.state.iterations_left
 
     def solve_clusters(self, chosen: np.ndarray, tolerance: float) -> None:
         """Solve those of the chosen clusters, bool (n_clusters,), that are not solved yet. Raises

@@ -178,7 +178,7 @@ class Run(Relaxation):
         """A level whose clusters are solved each for itself, from the current alpha, or from where
         a checkpoint has it. Raises CheckpointError."""
         solving = LevelSolving(self.prepared, self.control, self.formulation, division, level)
-        solving.state.iterations_left = self.state.iterations_left
+        solving.counter = self.state
         solving.on_save = self.save_level
         if self.state.level_alpha is not None:
             if not solving.is_feasible(self.state.level_alpha):
@@ -215,7 +215,6 @@ class Run(Relaxation):
         self.state.early, self.report.n_bsv = solving.model()
         self.report.n_sv = self.state.early.rows.n_samples
         self.report.include(solving.report)
-        self.state.iterations_left = solving.state.iterations_left
         self.converged[:] = solving.converged & solving.is_solved.all()
         self.report.converged = bool(self.converged.all())
         self.iterate.alpha[:] = solving.alpha_of_whole()

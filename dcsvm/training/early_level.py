@@ -17,6 +17,7 @@ import numpy as np
 from dcsvm.data.rows import Rows
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predictions
+from dcsvm.problem.task import Task
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import left_out_losses, n_spans
@@ -42,6 +43,17 @@ class TestRows:
     labels: np.ndarray
 
 
+def check_test_rows(test: TestRows, task: Task) -> None:
+    """Raise ValueError for rows that cannot judge the models of a task."""
+    if len(test.labels) == 0:
+        raise ValueError("there are no test rows")
+    if task.is_classification:
+        if not np.isin(test.labels, task.labels).any():
+            raise ValueError("no test row has a label of the training rows")
+    elif test.labels.dtype.kind == "U" or not np.isfinite(test.labels).all():
+        raise ValueError("the targets of test rows must be finite numbers")
+
+
 @dataclass(frozen=True)
 class Compared:
     """A level on the rows of some clusters: the losses of the rows left out, and their weights."""
@@ -56,8 +68,9 @@ class Compared:
     @property
     def error(self) -> float:
         """The standard error of the mean."""
-        n = max(len(self.losses), 2)
-        return float(np.std(self.losses) / np.sqrt(n - 1))
+        total = self.weights.sum()
+        squared = np.sum((self.weights * (self.losses - self.mean)) ** 2)
+        return float(np.sqrt(squared) / total) if total > 0 else 0.0
 
 
 def best_level(

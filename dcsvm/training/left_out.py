@@ -81,14 +81,17 @@ class _Own:
         is_own = (self.place[level.problem.rows] >= 0) & level.is_solved[level.cluster]
         self.variables = np.flatnonzero(is_own)
         number = level.formulation.number[self.variables]
+        rows_of = level.problem.rows[self.variables]
         self.known = level.gradient[self.variables] + level.problem.linear[self.variables]
         self.known -= level.offsets()[level.cluster[self.variables], number]
         self.lost = _what_one_adds(level, self.variables)
-        # no span is longer than K(x, x) = 1, or 2 with a sum, which alone may turn a class
+        # no span is longer than K(x, x) = 1, or 2 with a sum; that of one cluster alone may turn a
+        # class, and with two of them neither says so
         self.is_doubtful = self.lost != 0
         if level.task.is_classification and level.data.kernel.name == "rbf":
             longest = 2.0 if level.formulation.has_sums else 1.0
-            self.is_doubtful &= self.known * np.sign(self.lost) <= longest * np.abs(self.lost)
+            may_turn = self.known * np.sign(self.lost) <= longest * np.abs(self.lost)
+            self.is_doubtful &= may_turn | level.division.is_in_two[rows_of]
 
 
 def _without(

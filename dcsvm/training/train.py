@@ -18,7 +18,7 @@ from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
 from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import TrainReport
 from dcsvm.training.algorithm import Run
-from dcsvm.training.early_level import TestRows
+from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.warm_start import check_rows, first_alpha
 
@@ -53,7 +53,9 @@ def train_rows(
         init_model=init_model,
         consume=consume,
     )
-    run.test = test
+    if test is not None:
+        check_test_rows(test, run.task)
+        run.test = test
     return finished(run), run.report
 
 
@@ -136,12 +138,17 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
     report.missing = [name for name, is_wanted in wanted.items() if is_wanted]
     run.set_seconds()
     run.keep_unfinished()
+    report.converged = False
+    if run.plan.choices and report.early_choice is None:
+        report.missing.insert(0, "choice of the early level")
     run.keep_sum()
     if not state.is_global:
         run.iterate.forget(np.flatnonzero(~run.is_whole))
     if not np.any(run.alpha) and state.early is None:
         raise _core.Stopped("stopped before anything was solved")
-    if run.options.early and state.early is not None:
+    if run.options.early:
+        if state.early is None:
+            raise _core.Stopped("stopped before anything was solved")
         return None
     run.settle_stopped()
     try:

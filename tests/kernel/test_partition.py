@@ -226,7 +226,7 @@ def test_a_flat_partition_has_the_centers_of_version_3():
         ([2], [[0, 0]], "no rows"),
         ([2, 2, 1], [[0, 1], [0, 1, 2]], "has sampled rows"),
         ([10**9], [[0, 1]], "do not fit"),
-        ([1025], [list(range(1025))], "do not fit"),
+        ([257], [list(range(257))], "do not fit"),
         ([], [], "more than"),
     ],
 )
