@@ -20,10 +20,11 @@ from dcsvm.model.predict import predictions
 from dcsvm.problem.task import Task
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import EarlyChoice
-from dcsvm.training.left_out import left_out_losses, n_spans
+from dcsvm.training.left_out import MOST_EXACT, left_out_losses, n_spans
 
 ENOUGH_ROWS = 50_000  # to compare two levels by
-TOLD_ROWS = 20_000  # that tell what the level is worth in the end
+TOLD_ROWS = 20_000  # that tell what the level is worth in the end, from all of its clusters,
+TOLD_EXACT = 1024  # by spans of so many support vectors
 MOST_SPANS = 8_000  # of either: of more rows some are taken
 MOST_VALUES = 2**21  # decision values of either, one for each row and pair of classes
 # what comparing may cost: kernel values, or this part of what solving all of the finer level costs
@@ -31,7 +32,8 @@ FREE_VALUES, SHARE = 2e8, 0.4
 LARGEST_SHARE = 1.5  # the same where one cluster costs more
 # what a coarser level has to gain where it costs more kernel values than these, about a second:
 # rows, or a part of the squared error, and standard errors of the gain
-CHEAP_VALUES = 2e9
+CHEAP_VALUES = 1e9
+DEAR = 0.3  # of the squared number of variables: costs more than the exact model may
 WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.001, 0.01, 0.5
 
 
@@ -86,6 +88,9 @@ def best_level(
     is_wrong = finer.task.is_classification
     for level in levels[1:]:
         coarser = begin(level)
+        cost = float(coarser.costs.sum())
+        if cost > max(CHEAP_VALUES, DEAR * coarser.whole.problem.size**2):
+            break
         region = _region(coarser, finer, rng)
         if region is None:
             break
@@ -94,7 +99,6 @@ def best_level(
             one.solve_clusters(_clusters_of(one, rows), tolerance)
         rows = _affordable(rows, (finer, coarser), rng)
         compared, other = (_compared(one, rows) for one in (finer, coarser))
-        cost = float(coarser.costs.sum())
         if is_worth(compared, other, is_wrong, is_cheap=cost <= CHEAP_VALUES):
             finer = coarser
         elif cost > FREE_VALUES:
@@ -109,7 +113,7 @@ def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> 
     rng = np.random.default_rng(seed)
     n_told = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
     rows = _affordable(np.sort(rng.choice(n_rows, n_told, replace=False)), (level,), rng)
-    told = _compared(level, rows)
+    told = _compared(level, rows, TOLD_EXACT)
     return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
 
 
@@ -194,6 +198,7 @@ def _affordable(rows: np.ndarray, levels: Sequence[LevelSolving], rng) -> np.nda
     return np.sort(rng.choice(rows, n_rows, replace=False))
 
 
-def _compared(level: LevelSolving, rows: np.ndarray) -> Compared:
+def _compared(level: LevelSolving, rows: np.ndarray, n_exact: int = MOST_EXACT) -> Compared:
     """The losses of rows whose clusters are solved. Raises Stopped."""
-    return Compared(left_out_losses(level, rows), level.prepared.sample_weight[rows])
+    losses = left_out_losses(level, rows, n_exact)
+    return Compared(losses, level.prepared.sample_weight[rows])

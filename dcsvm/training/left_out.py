@@ -25,18 +25,19 @@ FEWEST_EXACT, MOST_EXACT = 512, 4096  # free support vectors of a cluster that s
 EXACT_BYTES = 12  # of a thread, for each pair of them
 
 
-def left_out_losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
+def left_out_losses(level: LevelSolving, rows: np.ndarray, n_exact: int = MOST_EXACT) -> np.ndarray:
     """The loss of each of the rows int64 (m,), whose nearest clusters are solved, without it: 1 for
-    a wrong class, the squared error of a regression. Raises Stopped."""
+    a wrong class, the squared error of a regression. With more than `n_exact` free support vectors
+    in a cluster losses may be too high. Raises Stopped."""
     losses = np.empty(len(rows))
     order = np.argsort(level.division.cluster[rows], kind="stable")  # spans are of clusters
     for some in slices(len(rows), VALUES_AT_ONCE // level.formulation.n_problems):
-        losses[order[some]] = _losses(level, rows[order[some]])
+        losses[order[some]] = _losses(level, rows[order[some]], n_exact)
     return losses
 
 
-def _losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
-    values, truth = left_out_values(level, rows), level.prepared.targets[rows]
+def _losses(level: LevelSolving, rows: np.ndarray, n_exact: int) -> np.ndarray:
+    values, truth = left_out_values(level, rows, n_exact), level.prepared.targets[rows]
     if not level.task.is_classification:
         return (truth - values[:, 0]) ** 2
     wrong = _lost(values, truth, level.task.n_classes)
@@ -48,11 +49,11 @@ def _losses(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
     return wrong.astype(np.float64)
 
 
-def left_out_values(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
+def left_out_values(level: LevelSolving, rows: np.ndarray, n_exact: int = MOST_EXACT) -> np.ndarray:
     """Decision values float64 (m, n_pairs) of rows without them, of the pairs of their own class;
     nan of other pairs. Raises Stopped."""
     own = _Own(level, rows)
-    lost = own.lost * _spans(level, own)
+    lost = own.lost * _spans(level, own, n_exact)
     row, is_copy = level.problem.rows[own.variables], level.clustered.is_copy[own.variables]
     n_problems = level.formulation.n_problems
     cell = own.place[row] * n_problems + level.formulation.number[own.variables]
@@ -105,7 +106,7 @@ def _without(
     return values
 
 
-def _spans(level: LevelSolving, own: _Own) -> np.ndarray:
+def _spans(level: LevelSolving, own: _Own, n_exact: int) -> np.ndarray:
     """Squared spans of those variables whose loss could change, 0 of the others."""
     if level.control.stop.is_requested:
         raise _core.Stopped
@@ -119,8 +120,8 @@ def _spans(level: LevelSolving, own: _Own) -> np.ndarray:
     sizes = np.unique(level.part[support], return_counts=True)[1]
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     data = level.data
-    n_exact = isqrt(level.solver_bytes // (EXACT_BYTES * level.threads))
-    n_exact = min(max(n_exact, FEWEST_EXACT), MOST_EXACT)
+    room = isqrt(level.solver_bytes // (EXACT_BYTES * level.threads))
+    n_exact = min(max(room, FEWEST_EXACT), n_exact)
     return _core.squared_spans(
         data.setup, data.points, level.problem, start, members, level.alpha, wanted, n_exact,
         level.threads,
