@@ -68,6 +68,11 @@ class LinearSolver {
   double least_violation_ = std::numeric_limits<double>::infinity();
   double least_objective_ = std::numeric_limits<double>::infinity();
   int n_stalls_ = 0;
+  double tolerance_ = 0;  // of violations in no unit; measure() sets it
+
+  double tolerance_in(double unit) const {
+    return std::max(options_.tolerance * unit, options_.attainable);
+  }
 };
 
 SolveReport LinearSolver::run() {
@@ -86,9 +91,9 @@ SolveReport LinearSolver::run() {
     if (descends) {
       do {
         descend();
-      } while (violation_ > options_.tolerance && descent_.values() < turn_ends && may_go_on());
+      } while (violation_ > tolerance_ && descent_.values() < turn_ends && may_go_on());
       // variables that were shrunk away may violate as well
-      if (violation_ <= options_.tolerance) descent_.activate();
+      if (violation_ <= tolerance_) descent_.activate();
     } else {
       take_newton_step();
       descent_.activate();
@@ -99,7 +104,7 @@ SolveReport LinearSolver::run() {
   report_.violation = result.violation;
   report_.objective = result.objective;
   report_.gap = result.gap;
-  report_.converged = result.violation <= options_.tolerance;
+  report_.converged = result.violation <= tolerance_in(result.unit);
   report_.newton_steps = newton_.steps();
   return report_;
 }
@@ -113,7 +118,8 @@ bool LinearSolver::measure() {
   if (best_objective_ == std::numeric_limits<double>::infinity())
     state_.multipliers = now.multipliers;
   violation_ = now.violation;
-  const bool is_optimal = violation_ <= options_.tolerance;
+  tolerance_ = tolerance_in(now.unit);
+  const bool is_optimal = violation_ <= tolerance_;
   objective_ = now.objective;
   if (is_optimal || now.objective < best_objective_) {
     best_ = state_.alpha;
@@ -134,8 +140,7 @@ void LinearSolver::descend() {
 
 void LinearSolver::take_newton_step() {
   Timer timer(report_.seconds_newton);
-  newton_.step(std::max(newton_accuracy * violation_, final_accuracy * options_.tolerance),
-               options_.stop);
+  newton_.step(std::max(newton_accuracy * violation_, final_accuracy * tolerance_), options_.stop);
   report_.iterations = descent_.steps() + newton_.steps();
   ++report_.outer_steps;
 }
