@@ -647,6 +647,18 @@ def optimality(problem, const double[::1] alpha, const double[::1] gradient):
             list(result.multipliers), result.unit)
 
 
+cdef check_clusters(problem, Points points, start, members):
+    """Raise ValueError for clusters of variables that are not of the problem, or one of other
+    rows."""
+    cdef size_t size = len(problem.linear)
+    if problem.row is not None:
+        check_range(problem.row, points.points.n_samples, "row")
+    elif size > points.points.n_samples:
+        raise ValueError(f"{size} variables do not fit {points.points.n_samples} rows")
+    check_indptr(np.asarray(start), len(members), "cluster starts")
+    check_range(np.asarray(members), size, "variable")
+
+
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
@@ -676,12 +688,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and gradient do not have one entry per variable")
     check_sides(setup, points, points, threads)
-    if problem.row is not None:
-        check_range(problem.row, points.points.n_samples, "row")
-    elif qp.size > points.points.n_samples:
-        raise ValueError(f"{qp.size} variables do not fit {points.points.n_samples} rows")
-    check_indptr(np.asarray(start), members.shape[0], "cluster starts")
-    check_range(np.asarray(members), qp.size, "variable")
+    check_clusters(problem, points, start, members)
     if members.shape[0] == 0:
         return []
     clusters.n_clusters = start.shape[0] - 1
@@ -710,8 +717,8 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
-                  const int32_t[::1] members, const double[::1] alpha, const uint8_t[::1] wanted, size_t n_exact,
-                  int threads):
+                  const int32_t[::1] members, const double[::1] alpha,
+                  const uint8_t[::1] wanted, size_t n_exact, int threads):
     """What |alpha| of each support vector among the members of clusters, which are as in
     solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
     float64 (n_variables,), 0 for those that are not `wanted` and for others. Those of clusters
@@ -721,12 +728,7 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
     if alpha.shape[0] != <Py_ssize_t>qp.size or wanted.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and wanted do not have one entry per variable")
     check_sides(setup, points, points, threads)
-    if problem.row is not None:
-        check_range(problem.row, points.points.n_samples, "row")
-    elif qp.size > points.points.n_samples:
-        raise ValueError(f"{qp.size} variables do not fit {points.points.n_samples} rows")
-    check_indptr(np.asarray(start), members.shape[0], "cluster starts")
-    check_range(np.asarray(members), qp.size, "variable")
+    check_clusters(problem, points, start, members)
     spans = np.zeros(qp.size)
     if members.shape[0] == 0:
         return spans

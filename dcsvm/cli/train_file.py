@@ -90,13 +90,7 @@ def checkpoint_of(job: TrainJob) -> Checkpoint | None:
 
 def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     """The rows, and warnings of what looks wrong with them."""
-    data = read_data(
-        job.training_set_file,
-        lenient=job.lenient,
-        scale_file=job.scale_file,
-        threads=options.threads,
-        serials="training" if options.kernel == "precomputed" else None,
-    )
+    data = read_rows(job, options, job.training_set_file, "training")
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes):
         say(f"warning: {sentence}")
@@ -107,14 +101,18 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
 
 
 def read_test_rows(job: TrainJob, options: TrainOptions) -> TestRows:
-    data = read_data(
-        job.test_file,
+    data = read_rows(job, options, job.test_file, "test")
+    return TestRows(data.rows, data.labels)
+
+
+def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str) -> Dataset:
+    return read_data(
+        path,
         lenient=job.lenient,
         scale_file=job.scale_file,
         threads=options.threads,
-        serials="test" if options.kernel == "precomputed" else None,
+        serials=serials if options.kernel == "precomputed" else None,
     )
-    return TestRows(data.rows, data.labels)
 
 
 def tell(job: TrainJob, report: TrainReport, seconds: dict, *, is_classifier: bool) -> None:

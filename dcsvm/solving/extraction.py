@@ -132,8 +132,8 @@ class Coefficients:
         coef = np.zeros((max(task.n_classes - 1, 1), len(support)))
         np.add.at(coef, (column, place.reshape(-1)), solution.alpha[variables])
         found = solution.prepared.row_map.split(support, coef, task.bound_of(targets[support]))
-        self.place, self.row_numbers, self.coef, self.bound = found
-        self.row, self.cluster = support[self.place], member[self.place] // len(targets)
+        place, self.row_numbers, self.coef, self.bound = found
+        self.row, self.cluster = support[place], member[place] // len(targets)
 
     @property
     def n_bounded(self) -> int:

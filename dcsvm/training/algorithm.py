@@ -115,8 +115,8 @@ class Run(Relaxation):
             self.data, kernel, sample_size=self.options.sample, seed=self.options.seed, group=group
         )
 
-    def divided(self, level: int) -> Division:
-        """The clusters of a level. Raises Stopped."""
+    def grow_tree(self, level: int) -> None:
+        """Find the clusters of all levels up to this one. Raises Stopped."""
         finest_early = max(self.plan.choices, default=self.plan.early_level or 0)
         overlap = self.options.early_overlap
         while len(self.tree.forks) < level:
@@ -124,6 +124,11 @@ class Run(Relaxation):
             n_clusters = self.plan.branching**next_level
             has_second = overlap > 1 and next_level <= finest_early
             self.tree.grow(n_clusters, self.control.stop, second=has_second)
+
+    def divided(self, level: int) -> Division:
+        """The clusters of a level. Raises Stopped."""
+        self.grow_tree(level)
+        overlap = self.options.early_overlap
         if level != self.plan.early_level and level not in self.plan.choices:
             overlap = 1.0
         return Division.overlapping(self.tree.partition(level), self.tree.placed[level], overlap)
@@ -150,7 +155,7 @@ class Run(Relaxation):
             begun.append(self.begin_level(level, self.divided(level)))
             return begun[-1]
 
-        self.divided(report.early_choice.level if report.early_choice else choices[0])
+        self.grow_tree(report.early_choice.level if report.early_choice else choices[0])
         clustered = time.perf_counter()
         if report.early_choice is None:
             self.control.progress.begin("early level", self.problem.size)

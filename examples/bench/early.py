@@ -9,7 +9,6 @@ that it finds, then every level with every overlap; then exactly. Test rows are 
 """
 
 import argparse
-import csv
 import json
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import csv_table
 import machine
 from bench import beside_python, talk
 
@@ -69,7 +69,7 @@ def measure(options: argparse.Namespace, table: Path) -> None:
         for model, extra in settings(data):
             lines.append((data.name, model, *run(data, extra, options)))
             talk(" ".join(map(str, lines[-1])))
-            write(table, about, lines)
+            csv_table.write(table, about, [COLUMNS, *lines])
 
 
 def settings(data: Data):
@@ -107,19 +107,9 @@ def run(data: Data, extra: list[str], options: argparse.Namespace) -> tuple:
     )  # fmt: skip
 
 
-def write(table: Path, about: dict, lines: list[tuple]) -> None:
-    """Beside its name, then renamed. What it was measured on is in comments above."""
-    beside = table.with_name(f".{table.name}")
-    with open(beside, "w", encoding="utf-8", newline="") as file:
-        file.writelines(f"# {key}: {value}\n" for key, value in about.items())
-        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *lines])
-    beside.replace(table)
-
-
 def read(table: Path) -> dict[str, list[dict]]:
     """The lines of each data set."""
-    with open(table, encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    lines = csv_table.read(table)
     return {name: [one for one in lines if one["data"] == name] for name in
             dict.fromkeys(line["data"] for line in lines)}  # fmt: skip
 

@@ -9,13 +9,13 @@ after each run; --redraw makes the picture again from the table alone.
 """
 
 import argparse
-import csv
 import sys
 import tempfile
 from itertools import islice
 from pathlib import Path
 from statistics import median
 
+import csv_table
 import machine
 from bench import attempt_training, beside_python, talk
 from cases import rbf
@@ -56,7 +56,7 @@ def measure(options: argparse.Namespace, table: Path) -> None:
                     ok = run.status == "ok"
                     seconds = f"{max(run.seconds - run.reading, 0):.4g}" if ok else ""
                     runs.append((solver.name, rows, number, run.status, seconds))
-                    write(table, about, runs)
+                    csv_table.write(table, about, [COLUMNS, *runs])
                     talk(f"{rows} rows, round {number}, {solver.name}: {seconds or run.status} "
                          f"{run.message.strip()[-300:]}".rstrip())  # fmt: skip
                     if run.status in ("timeout", "missing"):
@@ -76,19 +76,9 @@ def prepare(rows: int, options: argparse.Namespace, work: Path) -> tuple[Setup, 
     return setup, Job(rbf(f"covtype {rows}", "covtype.tr", None, 32, 32), train, None, work)
 
 
-def write(table: Path, about: dict, runs: list[tuple]) -> None:
-    """Beside its name, then renamed. What it was measured on is in comments above."""
-    beside = table.with_name(f".{table.name}")
-    with open(beside, "w", encoding="utf-8", newline="") as file:
-        file.writelines(f"# {key}: {value}\n" for key, value in about.items())
-        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *runs])
-    beside.replace(table)
-
-
 def read(table: Path) -> dict[str, list[tuple[int, float]]]:
     """Rows and median seconds of each program, where all of its rounds ended."""
-    with open(table, encoding="utf-8", newline="") as file:
-        runs = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    runs = csv_table.read(table)
     lines: dict[str, list[tuple[int, float]]] = {}
     for program in LOOKS:
         own = [run for run in runs if run["program"] == program]

@@ -1,0 +1,19 @@
+"""Tables of measurements as CSV files; what they were measured on is in comments above."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def write(table: Path, about: dict, lines: Iterable[tuple]) -> None:
+    """Beside its name, then renamed; the first line has the names of the columns."""
+    beside = table.with_name(f".{table.name}")
+    with open(beside, "w", encoding="utf-8", newline="") as file:
+        file.writelines(f"# {key}: {value}\n" for key, value in about.items())
+        csv.writer(file, lineterminator="\n").writerows(lines)
+    beside.replace(table)
+
+
+def read(table: Path) -> list[dict[str, str]]:
+    with open(table, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
