@@ -68,7 +68,8 @@ def train(
     - bias (bool, False): C-SVC with a bias, as in LIBSVM; the other types always have one.
     - nu (float, 0.5): of nu-SVC, one-class and nu-SVR; above 0, at most 1.
     - epsilon (float, 0.1): of epsilon-SVR, in units of y: errors up to it cost nothing.
-    - probability (bool, False): fit what predict_probability needs, from five folds.
+    - probability (bool or "centered", False): fit what predict_probability needs, from five folds;
+      "centered" gives 1/2 where a decision value is 0.
 
     Kernel
 

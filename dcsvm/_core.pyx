@@ -56,6 +56,10 @@ cdef extern from "threads/simulated_cores.h" namespace "dcsvm" nogil:
     SimulatedCores& simulated_cores()
 
 
+cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
+    int c_allowed_threads "dcsvm::allowed_threads"()
+
+
 NO_LIMIT = 2**62  # bytes of memory
 
 
@@ -78,6 +82,11 @@ cdef class Stop:
     @property
     def is_requested(self):
         return self.stop.is_requested()
+
+
+def allowed_threads():
+    """Threads that OpenMP would use here: OMP_NUM_THREADS, or what threadpoolctl has set."""
+    return c_allowed_threads()
 
 
 def check_threads(int threads):

@@ -43,6 +43,15 @@ inline bool is_inside_loop() {
 #endif
 }
 
+// Threads that the OpenMP runtime would use here: what OMP_NUM_THREADS or threadpoolctl allows.
+inline int allowed_threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 // Calls work() on all threads of a loop, the first n_takers of them.
 template <class Work>
 void on_all_threads(const Loop& loop, Work work) {

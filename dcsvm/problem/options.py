@@ -26,6 +26,7 @@ from dcsvm.problem.svm_types import SVM_TYPES, WITH_LEVELS
 CLUSTERINGS = ("kernel", "kmeans")
 MOST_LEVELS = 30
 AUTO = "auto"  # an early level
+CENTERED = "centered"  # probabilities that are 1/2 where a decision value is 0
 # of rows near a border that early models learn in both of their clusters: 1.2 and 2 are no better
 # at the same cost (docs/early-models.md)
 DEFAULT_OVERLAP = 1.5
@@ -40,7 +41,7 @@ RULES = {
     "epsilon": NOT_NEGATIVE,
     "class_weight": optional(FACTORS),
     "bias": FLAG,
-    "probability": FLAG,
+    "probability": or_word(CENTERED, FLAG),
     "kernel": choice(*NAMES),
     "gamma": optional(NOT_NEGATIVE),
     "coef0": FINITE,
@@ -92,7 +93,7 @@ class TrainOptions:
     epsilon: float = 0.1
     class_weight: dict[float | str, float] | None = None
     bias: bool = False
-    probability: bool = False
+    probability: bool | str = False
     kernel: str = "rbf"
     gamma: float | None = None
     coef0: float = 0.0

@@ -59,7 +59,8 @@ class ProblemReport:
     """The solution of one of the problems of a task (one against one), as svm-train states it.
 
     `parameter` is what LIBSVM says beside it: ("nu", value) for C-SVC with equal bounds and
-    epsilon-SVR, ("C", value) for nu-SVC, ("epsilon", value) for nu-SVR.
+    epsilon-SVR, ("C", value) for nu-SVC, ("epsilon", value) for nu-SVR. `iterations` are its
+    coordinate updates, of the levels too.
     """
 
     objective: float | None
@@ -67,6 +68,7 @@ class ProblemReport:
     n_sv: int
     n_bsv: int
     parameter: tuple[str, float] | None = None
+    iterations: int = 0
 
 
 @dataclass

@@ -60,6 +60,7 @@ class Solving:
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
         self.is_warm = False
+        self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
@@ -286,12 +287,20 @@ class Solving:
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
+        self.count_iterations(members, sizes, solved)
         if state.iterations_left >= 0:
             used = sum(one["iterations"] for one in solved) // self.formulation.n_folds
             state.iterations_left = max(0, state.iterations_left - used)
         if self.control.stop.is_requested and not all(one["converged"] for one in solved):
             raise _core.Stopped
         return solved
+
+    def count_iterations(self, members: np.ndarray, sizes: np.ndarray, solved: list[dict]) -> None:
+        """Count the iterations of parts for their problems."""
+        first = members[np.cumsum(sizes)[sizes > 0] - 1]
+        number = np.searchsorted(self.formulation.start, first, side="right") - 1
+        iterations = np.array([one["iterations"] for one in solved], np.int64)
+        np.add.at(self.n_iterations, number, iterations[sizes > 0])
 
     def settle(self, certificate: Certificate) -> None:
         """Keep what is known of the solution, and report it."""

@@ -17,7 +17,11 @@ OUTLIER = 5  # standard deviations of the noise
 
 
 def fit_sigmoid(
-    values: np.ndarray, is_first: np.ndarray, weights: np.ndarray | None = None
+    values: np.ndarray,
+    is_first: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    centered: bool = False,
 ) -> tuple[float, float]:
     """(A, B) such that P(first class) = 1 / (1 + exp(A f + B)) fits decision values f best.
 
@@ -25,6 +29,7 @@ def fit_sigmoid(
     (n,), as how many values each counts, None is one. The minimum of
     equation (2) of Lin, Lin and Weng, "A note on Platt's probabilistic outputs for support vector
     machines", Machine Learning 68 (2007), by their Newton's method with backtracking.
+    `centered` keeps B at 0 and A below: the first class has more than 1/2 where f is above 0.
     Raises ValueError for values that are not finite or do not fit the rows.
     """
     values, is_first = np.asarray(values, np.float64), np.asarray(is_first, bool)
@@ -35,13 +40,15 @@ def fit_sigmoid(
     weights = np.ones(len(values)) if weights is None else weights
     n_first, n_other = weights[is_first].sum(), weights[~is_first].sum()
     target = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_other + 2))
-    at = np.array([0.0, np.log((n_other + 1) / (n_first + 1))])
+    at = np.array([0.0, 0.0 if centered else np.log((n_other + 1) / (n_first + 1))])
+    free = slice(0, 1 if centered else 2)
     loss = log_loss(at, values, target, weights)
     for _ in range(LARGEST_STEPS):
         gradient, hessian = derivatives(at, values, target, weights)
-        if np.abs(gradient).max() < SMALL_GRADIENT:
+        if np.abs(gradient[free]).max() < SMALL_GRADIENT:
             break
-        direction = -np.linalg.solve(hessian + RIDGE * np.eye(2), gradient)
+        direction, curved = np.zeros(2), (hessian + RIDGE * np.eye(2))[free, free]
+        direction[free] = -np.linalg.solve(curved, gradient[free])
         step = 1.0
         while step >= SMALLEST_STEP:
             reached = log_loss(at + step * direction, values, target, weights)
@@ -51,7 +58,7 @@ def fit_sigmoid(
         else:
             break
         at, loss = at + step * direction, reached
-    return float(at[0]), float(at[1])
+    return float(min(at[0], -RIDGE) if centered else at[0]), float(at[1])
 
 
 def log_loss(at: np.ndarray, values: np.ndarray, target: np.ndarray, weights: np.ndarray) -> float:

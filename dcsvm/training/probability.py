@@ -12,6 +12,7 @@ from dcsvm.model.parts import Probability
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
 from dcsvm.problem.formulation import Formulation
+from dcsvm.problem.options import CENTERED
 from dcsvm.solving.control import Control
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.report import PartOfProgress
@@ -77,12 +78,14 @@ def _fitted(of_folds: Solving, folds: Folds) -> Probability:
     if task.is_regression:
         return Probability(np.array([laplace_sigma(truth - values[:, 0], folds.weight)]), None)
     one_class = _values_of_one_class(folds, truth, task.n_classes)
+    is_centered = of_folds.options.probability == CENTERED
     fits = []
     for pair, (first, second) in enumerate(pairs_of(task.n_classes)):
         own = np.flatnonzero((truth == first) | (truth == second))
         known = values[own, pair]
         known = np.where(np.isnan(known), one_class[folds.fold[own], first, second], known)
-        fits.append(fit_sigmoid(known, truth[own] == first, folds.weight[own]))
+        is_first, weight = truth[own] == first, folds.weight[own]
+        fits.append(fit_sigmoid(known, is_first, weight, centered=is_centered))
     A, B = np.array(fits).T
     return Probability(A, B)
 

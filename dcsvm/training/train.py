@@ -121,6 +121,8 @@ def _exact(run: Run) -> ExactModel:
     found = exact_model(run.solution, run.certificate, report.converged)
     report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
     report.problems, report.objective = found.problems, found.objective
+    for problem, iterations in zip(report.problems, run.n_iterations.tolist(), strict=True):
+        problem.iterations = iterations
     report.duality_gap = found.gap
     return found.model
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel, ExactModel
+from dcsvm.model.ordering import with_label_order
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
@@ -23,30 +23,37 @@ from dcsvm.solving.preparation import Prepared
 AT_BOUND = 1.0 - 1e-9  # of the largest coefficient
 
 
+class OtherModel(ValueError):
+    """A model that training cannot begin with; the sentence says why."""
+
+
 def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
-    """Raise ValueError where the support vectors of a model are not among the rows to train on."""
+    """Raise OtherModel where the support vectors of a model are not among the rows to train on."""
     part = model.exact or model.early
     if part.row_numbers is None:
-        raise ValueError("the model to begin with does not say which rows its support vectors are")
+        raise OtherModel("the model to begin with does not say which rows its support vectors are")
     if part.row_numbers.max(initial=-1) >= rows.n_samples:
-        raise ValueError(
+        raise OtherModel(
             f"the model to begin with is of {part.row_numbers.max() + 1} rows or more, "
             f"there are {rows.n_samples}"
         )
-    if options.kernel == "precomputed":
+    is_precomputed = options.kernel == "precomputed"
+    if model.kernel.is_precomputed != is_precomputed:
+        raise OtherModel("the model to begin with is not of such rows: one has a kernel matrix")
+    if is_precomputed:
         return
     if not _are_equal(rows.take_for_model(part.row_numbers), part.rows, options.threads or 1):
-        raise ValueError("the model to begin with is of other rows: its support vectors differ")
+        raise OtherModel("the model to begin with is of other rows: its support vectors differ")
 
 
 def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
     """A feasible alpha for every variable of a problem, from a model of its rows.
 
-    Raises ValueError where the model is not of its labels and problem type.
+    Raises OtherModel where the model is not of its labels and problem type.
     """
     task, formulation = prepared.task, prepared.formulation
+    model = _of_task(task, model)
     part = model.exact or model.early
-    _check_labels(task, model, part)
     weight = prepared.row_map.weight_of_given
     there = weight[part.row_numbers] > 0
     numbers, stored = part.row_numbers[there], part.dual_coef[:, there]
@@ -67,14 +74,19 @@ def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
     return formulation.with_sums(alpha)
 
 
-def _check_labels(task: Task, model: Model, part: ExactModel | EarlyModel) -> None:
+def _of_task(task: Task, model: Model) -> Model:
+    """The model with its classes in the order of the task."""
     if model.svm_type != task.svm_type:
-        raise ValueError(f"the model to begin with is of {model.svm_type}")
-    if not np.array_equal(model.labels, task.labels):
-        raise ValueError("the model to begin with has other labels")
+        raise OtherModel(f"the model to begin with is of {model.svm_type}")
+    try:
+        model = with_label_order(model, task.labels)
+    except ValueError:
+        raise OtherModel("the model to begin with has other labels") from None
+    part = model.exact or model.early
     classes = part.class_
     if classes is not None and not np.array_equal(classes, task.targets[part.row_numbers]):
-        raise ValueError("the model to begin with is of other rows: its support vectors differ")
+        raise OtherModel("the model to begin with is of other rows: its support vectors differ")
+    return model
 
 
 def _are_equal(rows: Rows, others: Rows, threads: int) -> bool:

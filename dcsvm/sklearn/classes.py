@@ -1,0 +1,423 @@
+"""The five estimators: scikit-learn's constructor parameters with its defaults, then ours.
+
+Each solves exactly, with a certificate, and with levels of clusters where rows are many.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.utils.validation import _num_samples
+
+from dcsvm.sklearn.classifier import Classifier
+from dcsvm.sklearn.conversion import Convertible
+from dcsvm.sklearn.estimator import Estimator
+from dcsvm.sklearn.nu_pairs import infeasible_pairs, solved_pair_by_pair
+from dcsvm.sklearn.parameters import documented
+
+
+@documented
+class SVC(Convertible, Classifier):
+    """C-support vector classification, one against one, with a bias.
+
+    A drop-in for sklearn.svm.SVC. Sample weights are copies of rows, predict_proba agrees with
+    predict, and `violation_` and `duality_gap_` say how good the solution is.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    Those of scikit-learn: support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_,
+    classes_, class_weight_, fit_status_, n_iter_, shape_fit_, n_features_in_, feature_names_in_,
+    probA_, probB_. Ours: model_ (dcsvm.Model), report_ (its TrainReport), violation_,
+    duality_gap_. With early=True there are no dual_coef_ and intercept_: each cluster has its own,
+    in model_.early.
+
+    Notes
+    -----
+    Features are rounded to float32. Rows within a bound of 1000 are solved as far as rounding
+    allows, whatever tol is. With probability=True of more than two classes predict gives the class
+    of the highest probability.
+    """
+
+    _svm_type = "c_svc"
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        probability=False,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        levels=None,
+        early=False,
+        early_level=None,
+        overlap=None,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.levels = levels
+        self.early = early
+        self.early_level = early_level
+        self.overlap = overlap
+        self.gap = gap
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.threads = threads
+        self.memory = memory
+
+    def _options(self, seed):
+        weights = zip(self._labels.tolist(), self.class_weight_.tolist(), strict=True)
+        return {**super()._options(seed), "bias": True, "class_weight": dict(weights)}
+
+
+@documented
+class NuSVC(Convertible, Classifier):
+    """Nu-support vector classification, one against one.
+
+    A drop-in for sklearn.svm.NuSVC, which heeds class_weight: it multiplies the weights of the
+    rows of a class. Of two classes for which nu is infeasible, by class_weight or among others, the
+    one with more weight is predicted, which is the limit of the problem; a warning says so.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    As of SVC, but for the early model.
+    """
+
+    _svm_type = "nu_svc"
+    _one_class_left = (
+        "specified nu is infeasible: all samples with positive weights belong to the same class."
+    )
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        probability=False,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.gap = gap
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.threads = threads
+        self.memory = memory
+
+    def _targets(self, y, weights):
+        labels, weights = super()._targets(y, weights)
+        if weights is not None and len(weights) != len(labels):
+            return labels, weights
+        codes = self._codes(labels)
+        plain = np.bincount(codes, weights)
+        k = len(self.classes_)
+        if len(infeasible_pairs(plain, self.nu)) == k * (k - 1) // 2:
+            raise ValueError("specified nu is infeasible")
+        if self.class_weight is not None:
+            weights = (1.0 if weights is None else weights) * self.class_weight_[codes]
+        pairs = infeasible_pairs(np.bincount(codes, weights), self.nu)
+        if pairs:
+            named = ", ".join(f"{self.classes_[i]} and {self.classes_[j]}" for i, j in pairs)
+            warnings.warn(
+                f"nu={self.nu:g} is infeasible for the classes {named}: of such a pair the heavier"
+                " class is predicted",
+                UserWarning,
+                stacklevel=4,
+            )
+        self._are_infeasible = bool(pairs)
+        return labels, weights
+
+    def _codes(self, labels):
+        """Numbers of classes int64 (n,)."""
+        order = np.argsort(self._labels)
+        return order[np.searchsorted(self._labels[order], labels)]
+
+    def _solved(self, rows, labels, options, weights, checkpoint=None):
+        solved = super()._solved
+        if not self._are_infeasible:
+            return solved(rows, labels, options, weights, checkpoint)
+        codes = self._codes(labels)
+        own = np.ones(len(codes)) if weights is None else weights
+        model, report = solved_pair_by_pair(
+            lambda *given: solved(given[0], given[1], options, given[2]), rows, codes, own, options
+        )
+        return replace(model, labels=self._labels), report
+
+
+@documented
+class SVR(Convertible, RegressorMixin, Estimator):
+    """Epsilon-support vector regression.
+
+    A drop-in for sklearn.svm.SVR. Sample weights are copies of rows; `violation_` and
+    `duality_gap_` say how good the solution is.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    As of SVC, without those of classes.
+    """
+
+    _svm_type = "epsilon_svr"
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        levels=None,
+        early=False,
+        early_level=None,
+        overlap=None,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.levels = levels
+        self.early = early
+        self.early_level = early_level
+        self.overlap = overlap
+        self.gap = gap
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.threads = threads
+        self.memory = memory
+
+    def predict(self, X, *, method=None):
+        """Values (n,). `method` is 'exact', 'early' or 'naive'; None is what was fitted."""
+        return self._values(X, method)[:, 0]
+
+
+@documented
+class NuSVR(Convertible, RegressorMixin, Estimator):
+    """Nu-support vector regression: nu instead of epsilon.
+
+    A drop-in for sklearn.svm.NuSVR.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    As of SVR, but for the early model.
+    """
+
+    _svm_type = "nu_svr"
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.gap = gap
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.threads = threads
+        self.memory = memory
+
+    def predict(self, X):
+        """Values (n,)."""
+        return self._values(X, None)[:, 0]
+
+
+@documented
+class OneClassSVM(Convertible, OutlierMixin, Estimator):
+    """Novelty detection: the support of a distribution.
+
+    A drop-in for sklearn.svm.OneClassSVM.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    As of SVR, and offset_: decision_function is score_samples less offset_.
+    """
+
+    _svm_type = "one_class"
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.gap = gap
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.threads = threads
+        self.memory = memory
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model; y is ignored. X and sample_weight are as of SVC."""
+        return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
+
+    def decision_function(self, X):
+        """Decision values (n,): positive inside, negative for outliers."""
+        return self._values(X, None)[:, 0]
+
+    def score_samples(self, X):
+        """Decision values (n,) without the offset."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X):
+        """+1 for inliers, -1 for outliers, (n,)."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
+
+    @property
+    def offset_(self):
+        """What decision_function takes from score_samples."""
+        return -self.intercept_

@@ -1,0 +1,242 @@
+"""What the five estimators share: checked input, a fit, and decision values from it.
+
+Input is checked by scikit-learn, so that its own tests and tools find what they expect. A Model of
+dcsvm is trained, and its parts are told in scikit-learn's layout (fitted.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.model.model import Model
+from dcsvm.model.predict import decision_values
+from dcsvm.problem.options import TrainOptions
+from dcsvm.sklearn.fitted import Fitted, Given
+from dcsvm.sklearn.kernels import SCALED_KERNELS, gamma_of, kernel_matrix
+from dcsvm.sklearn.parameters import train_options
+from dcsvm.sklearn.threads import threads_for
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.control import Control
+from dcsvm.solving.report import Progress, TrainReport
+from dcsvm.training.train import train_rows
+from dcsvm.training.warm_start import OtherModel
+
+log = logging.getLogger("dcsvm.sklearn")
+
+FEW_ROWS = 1000
+# violation that few rows are solved to: it costs a millisecond, and then weights are copies and the
+# order of rows does not matter, to 8 digits
+FINE_TOLERANCE = 1e-9
+NOT_FINITE = (
+    "The dual coefficients or intercepts are not finite. The input data may contain large values"
+    " and need to be preprocessed."
+)
+
+
+class Estimator(Fitted, BaseEstimator):
+    """Base of the estimators. `model_` is the dcsvm.Model, `report_` its TrainReport."""
+
+    _svm_type: str
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        X (n, d) is an array, a data frame or a sparse matrix, or (n, n) kernel values where the
+        kernel is 'precomputed'; features are used as float32. y (n,) are labels or targets.
+        sample_weight (n,) counts each row as that many copies; rows of weight 0 or less are left
+        out. Returns self. Raises ValueError for input that does not fit, dcsvm.Stopped where
+        time_limit leaves nothing; warns (ConvergenceWarning) when tol is not reached.
+        """
+        # drawn by every fit, as scikit-learn does, so that scripts find the same numbers after it
+        seed = check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
+        is_sparse = sparse.issparse(X)
+        if is_sparse and self.kernel == "precomputed":
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        X, y = self._checked(X, y)
+        weights = _checked_weights(sample_weight, X)
+        labels, weights = self._targets(y, weights)
+        if len(labels) != X.shape[0]:
+            raise ValueError(
+                f"X and y have incompatible shapes.\nX has {X.shape[0]} samples, but y has "
+                f"{len(labels)}."
+            )
+        self._gamma = gamma_of(self.gamma, X, weights) if self.kernel in SCALED_KERNELS else 0.0
+        # folds of probabilities are random, clusters are not: the same fit gives the same model
+        others = self._options(seed)
+        with threads_for(self.threads) as threads:
+            others["threads"] = threads
+            options = train_options(self.get_params(deep=False), self._svm_type, self._gamma)
+            model, report = self._trained(_rows_of(X), labels, options | others, weights)
+        self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
+        self._warn(report)
+        return self
+
+    def _options(self, seed: int) -> dict[str, Any]:
+        """Options of training that the parameters do not say."""
+        return {}
+
+    def _checked(self, X, y):
+        """X as an array or CSR matrix, kernel values of a callable kernel, and y as it is."""
+        if callable(self.kernel):
+            kernel = kernel_matrix(self.kernel, X, X)
+            if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
+                raise ValueError("X.shape[0] should be equal to X.shape[1]")
+            self._X_fit = X
+            return kernel, y
+        X, y = validate_data(self, X, y, dtype="numeric", order="C", accept_sparse="csr")
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "Precomputed matrix must be a square matrix. Input is a "
+                f"{X.shape[0]}x{X.shape[1]} matrix."
+            )
+        return X, y
+
+    def _targets(self, y, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """What is trained on: labels or targets, and weights."""
+        return column_or_1d(y, warn=True).astype(np.float64), weights
+
+    def _trained(
+        self, rows: Rows, labels: np.ndarray, options: dict, weights: np.ndarray | None
+    ) -> tuple[Model, TrainReport]:
+        """The model; of few rows solved as far as rounding allows, else to tol."""
+        checkpoint = None
+        if self.checkpoint is not None:
+            resume = Checkpoint.exists(self.checkpoint)
+            checkpoint = Checkpoint(self.checkpoint, resume=resume)
+        limits = (self.max_iter >= 0, self.time_limit, self.gap, checkpoint)
+        if rows.n_samples <= FEW_ROWS and self.tol > FINE_TOLERANCE and not any(limits):
+            fine = self._solved(rows, labels, {**options, "tolerance": FINE_TOLERANCE}, weights)
+            if fine[1].converged or _is_within(fine[1], self.tol):
+                return fine
+        options = {**options, "tolerance": float(self.tol)}
+        found = self._solved(rows, labels, options, weights, checkpoint)
+        if checkpoint is not None and not found[1].stopped:
+            checkpoint.remove()
+        return found
+
+    def _solved(self, rows, labels, options, weights, checkpoint=None):
+        stop = _core.Stop(self.time_limit)
+        control = Control(Lines() if self.verbose else Progress(), stop, checkpoint)
+        options = TrainOptions.of(**options)
+        if self.warm_start and hasattr(self, "model_"):
+            try:
+                return train_rows(
+                    rows, labels, options, control, sample_weight=weights, init_model=self.model_
+                )
+            except OtherModel as reason:
+                log.info("%s: begun anew, %s", type(self).__name__, reason)
+        return train_rows(rows, labels, options, control, sample_weight=weights)
+
+    def _warn(self, report: TrainReport) -> None:
+        self.fit_status_ = int(not (report.converged or _is_within(report, self.tol)))
+        if report.missing:
+            missing = " and ".join(report.missing)
+            warnings.warn(f"stopped before the {missing}", ConvergenceWarning, stacklevel=3)
+        if self.fit_status_ == 0:
+            return
+        reason = f"(max_iter={self.max_iter})" if self.max_iter >= 0 else ""
+        if report.stopped:
+            reason = f"(time_limit={self.time_limit:g})"
+        worth = "" if report.violation is None else f" The violation is {report.violation:.3g}."
+        warnings.warn(
+            f"Solver terminated early {reason}.  Consider pre-processing your data with"
+            f" StandardScaler or MinMaxScaler.{worth}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _values(self, X, method: str | None) -> np.ndarray:
+        """Decision values float64 (n, n_pairs), positive for the first class of a pair."""
+        X = self._checked_for_predict(X)
+        if self.kernel == "linear" and method in (None, "exact") and self.model_.exact:
+            return np.asarray(X @ self._coef.T) + self._intercept_
+        with threads_for(self.threads) as threads:
+            method = method or ("exact" if self.model_.exact else "early")
+            return decision_values(self.model_, _rows_of(X), method, threads)
+
+    def _checked_for_predict(self, X):
+        check_is_fitted(self)
+        n_fitted = self.shape_fit_[0]
+        if callable(self.kernel):
+            X = kernel_matrix(self.kernel, X, self._X_fit)
+        else:
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype="numeric", order="C", reset=False
+            )
+            if sparse.issparse(X) and not self._sparse:
+                name = type(self).__name__
+                raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
+        if self._is_of_matrix and (X.ndim != 2 or X.shape[1] != n_fitted):
+            raise ValueError(
+                f"X.shape[1] = {X.shape[-1]} should be equal to {n_fitted}, the number of samples "
+                "at training time"
+            )
+        if self._n_support.sum() != self.support_vectors_.shape[0]:
+            name = type(self).__name__
+            raise ValueError(f"The internal representation of {name} was altered")
+        return X
+
+    @property
+    def _is_of_matrix(self) -> bool:
+        return callable(self.kernel) or self.kernel == "precomputed"
+
+
+class Lines(Progress):
+    """What verbose=True prints."""
+
+    def plan(self, text):
+        print(f"[dcsvm] {text}")
+
+    def end_level(self, report):
+        print(f"[dcsvm] level {report.level}: {report.n_sv} support vectors")
+
+    def end(self, name, seconds, n_sv=None):
+        left = "" if n_sv is None else f", {n_sv} support vectors"
+        print(f"[dcsvm] {name}: {seconds:.2f} s{left}")
+
+
+def _rows_of(X) -> Rows:
+    try:
+        return Rows.from_array(X)
+    except ValueError as reason:
+        if "finite float32" not in str(reason):
+            raise
+        raise ValueError(f"{NOT_FINITE} ({reason})") from None
+
+
+def _checked_weights(sample_weight, X) -> np.ndarray | None:
+    """The weights float64 (n,), 0 where they are below, or None. Raises ValueError."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {X.shape!r}\n"
+            "Note: Sparse matrices cannot be indexed w/boolean masks (use `indices=True` in CV)."
+        )
+    weights = np.where(weights < 0, 0.0, weights)
+    if not np.any(weights):
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return weights
+
+
+def _is_within(report: TrainReport, tol: float) -> bool:
+    return not report.stopped and report.violation is not None and report.violation <= tol

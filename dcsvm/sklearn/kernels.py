@@ -1,0 +1,55 @@
+"""Kernels as scikit-learn's users give them: gamma by the data, and kernels that are functions."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+
+from dcsvm.data.rows import slices
+
+SCALED_KERNELS = ("rbf", "poly", "sigmoid")
+AT_ONCE = 2**16  # values, which stay in a cache between two passes
+
+
+def gamma_of(gamma: str | float, X, weights: np.ndarray | None) -> float:
+    """gamma for rows X (n, d): 'scale' is 1 / (d X.var()), 'auto' 1 / d. Weights (n,) or None
+    count rows as copies."""
+    if isinstance(gamma, Real):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = _variance(X, weights)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def _variance(X, weights: np.ndarray | None) -> float:
+    """Of all entries of a dense array or sparse matrix, in float64."""
+    if sparse.issparse(X):
+        if weights is not None:
+            X, weights = X[weights > 0], weights[weights > 0]
+            total = weights.sum() * X.shape[1]
+            row_sums = np.asarray(X.sum(axis=1)).ravel(), np.asarray(X.multiply(X).sum(axis=1))
+            mean = weights @ row_sums[0] / total
+            return float(weights @ row_sums[1].ravel() / total - mean**2)
+        return float(X.multiply(X).mean() - X.mean() ** 2)
+    if weights is None:
+        weights = np.ones(len(X))
+    some = slices(len(X), AT_ONCE // X.shape[1])
+    total = weights.sum() * X.shape[1]
+    mean = sum(float(weights[own] @ X[own].sum(axis=1, dtype=np.float64)) for own in some) / total
+    squares = 0.0
+    for own in some:
+        from_mean = np.subtract(X[own], mean, dtype=np.float64)
+        squares += float(weights[own] @ np.einsum("ij,ij->i", from_mean, from_mean))
+    return squares / total
+
+
+def kernel_matrix(kernel, X, others) -> np.ndarray:
+    """Values float64 (n, m) of a callable kernel of rows with others."""
+    values = kernel(X, others)
+    if sparse.issparse(values):
+        values = values.toarray()
+    return np.asarray(values, dtype=np.float64, order="C")
