@@ -16,6 +16,12 @@ namespace dcsvm {
 
 namespace {
 
+// Variables of a linear kernel that the solver of all kernels takes at once, to the last digits.
+constexpr std::size_t few_variables = 64;
+// Variables up to which it goes on where the solver of linear kernels is stuck: with two sums and
+// nearly all variables at a bound (diabetes, nu-SVR).
+constexpr std::size_t most_general = 20000;
+
 class LevelSolver {
  public:
   LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
@@ -110,9 +116,7 @@ class LevelSolver {
         published = n_wanted_;
         write(problem);
       };
-      reports_[c] = setup_.kernel.type == KernelType::linear
-                        ? solve_linear(rows.points(), problem.qp(), problem.iterate(), options)
-                        : solve(setup_, rows.points(), problem.qp(), problem.iterate(), options);
+      reports_[c] = solve_part(rows.points(), problem, options);
       write(problem);
       tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
     } catch (...) {
@@ -120,6 +124,25 @@ class LevelSolver {
       if (stop) stop->request();
       throw;
     }
+  }
+
+  SolveReport solve_part(const Points& points, SubProblem& problem, const SolveOptions& options) {
+    const BoxQp qp = problem.qp();
+    if (setup_.kernel.type != KernelType::linear || qp.size <= few_variables)
+      return solve(setup_, points, qp, problem.iterate(), options);
+    const SolveReport found = solve_linear(points, qp, problem.iterate(), options);
+    const bool is_ended = found.converged || options.max_iterations >= 0 ||
+                          (options.stop && options.stop->is_requested());
+    if (is_ended || qp.n_sums < 2 || qp.size > most_general) return found;
+    SolveReport report = solve(setup_, points, qp, problem.iterate(), options);
+    report.iterations += found.iterations;
+    report.outer_steps += found.outer_steps;
+    report.newton_steps += found.newton_steps;
+    report.rebuilds += found.rebuilds;
+    report.seconds_inner += found.seconds_inner;
+    report.seconds_newton += found.seconds_newton;
+    report.seconds_rebuild += found.seconds_rebuild;
+    return report;
   }
 
   void write(const SubProblem& problem) {

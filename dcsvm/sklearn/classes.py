@@ -17,6 +17,7 @@ from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.nu_pairs import infeasible_pairs, solved_pair_by_pair
 from dcsvm.sklearn.parameters import documented
+from dcsvm.solving.extraction import NoMargin
 
 
 @documented
@@ -112,8 +113,8 @@ class NuSVC(Convertible, Classifier):
     """Nu-support vector classification, one against one.
 
     A drop-in for sklearn.svm.NuSVC, which heeds class_weight: it multiplies the weights of the
-    rows of a class. Of two classes for which nu is infeasible, by class_weight or among others, the
-    one with more weight is predicted, which is the limit of the problem; a warning says so.
+    rows of a class. Where nu is too large for some pairs of classes, by class_weight or among others,
+    the one with more weight is predicted of such a pair; a warning says so.
 
     Parameters
     ----------
@@ -187,16 +188,6 @@ class NuSVC(Convertible, Classifier):
             raise ValueError("specified nu is infeasible")
         if self.class_weight is not None:
             weights = (1.0 if weights is None else weights) * self.class_weight_[codes]
-        pairs = infeasible_pairs(np.bincount(codes, weights), self.nu)
-        if pairs:
-            named = ", ".join(f"{self.classes_[i]} and {self.classes_[j]}" for i, j in pairs)
-            warnings.warn(
-                f"nu={self.nu:g} is infeasible for the classes {named}: of such a pair the heavier"
-                " class is predicted",
-                UserWarning,
-                stacklevel=4,
-            )
-        self._are_infeasible = bool(pairs)
         return labels, weights
 
     def _codes(self, labels):
@@ -205,13 +196,23 @@ class NuSVC(Convertible, Classifier):
         return order[np.searchsorted(self._labels[order], labels)]
 
     def _solved(self, rows, labels, options, weights, checkpoint=None):
-        solved = super()._solved
-        if not self._are_infeasible:
-            return solved(rows, labels, options, weights, checkpoint)
-        codes = self._codes(labels)
+        solved, codes = super()._solved, self._codes(labels)
         own = np.ones(len(codes)) if weights is None else weights
-        model, report = solved_pair_by_pair(
+        if not infeasible_pairs(np.bincount(codes, own), self.nu):
+            try:
+                return solved(rows, labels, options, weights, checkpoint)
+            except NoMargin:
+                if len(self.classes_) == 2:
+                    raise
+        model, report, unsolved = solved_pair_by_pair(
             lambda *given: solved(given[0], given[1], options, given[2]), rows, codes, own, options
+        )
+        named = ", ".join(f"{self.classes_[i]} and {self.classes_[j]}" for i, j in unsolved)
+        warnings.warn(
+            f"nu={self.nu:g} is too large for the classes {named}: of such a pair the one with more"
+            " weight is predicted",
+            UserWarning,
+            stacklevel=5,
         )
         return replace(model, labels=self._labels), report
 

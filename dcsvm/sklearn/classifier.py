@@ -57,20 +57,18 @@ class Classifier(ClassifierMixin, Estimator):
             )
         if weights is not None and len(weights) == len(codes):
             classes, codes = _there(classes, codes, weights)
+        if len(classes) < 2:
+            raise ValueError(self._one_class_left)
         counts = np.bincount(codes, weights, minlength=len(classes))
         if self.class_weight == "balanced":
             self.class_weight_ = counts.sum() / (len(classes) * counts)
         else:
-            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=values)
-        if len(classes) < 2:
-            raise ValueError(self._one_class_left)
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=classes)
         self.classes_ = classes
         self._labels = labels_of(classes)
         return self._labels[codes], weights
 
-    _one_class_left = (
-        "Invalid input - all samples with positive weights belong to the same class."
-    )
+    _one_class_left = "Invalid input - all samples with positive weights belong to the same class."
 
     def _options(self, seed):
         probability = CENTERED if self._has_probability else False
@@ -101,9 +99,7 @@ class Classifier(ClassifierMixin, Estimator):
         highest decision value. `method` as in decision_function."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError(
-                "break_ties must be False when decision_function_shape is 'ovo'"
-            )
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         values, k = self._values(X, method), len(self.classes_)
         if k > 2 and len(self._probA):
             chosen = self._probabilities(values).argmax(axis=1)
@@ -172,6 +168,6 @@ def _of_classes(values: np.ndarray) -> np.ndarray:
         is_there = ~np.isnan(values[:, pair])
         sums[:, i] += value
         sums[:, j] -= value
-        votes[:, i] += is_there & (value > 0)
-        votes[:, j] += is_there & (value <= 0)
+        votes[:, i] += is_there & (value >= 0)
+        votes[:, j] += is_there & (value < 0)
     return votes + sums / (3 * (np.abs(sums) + 1))

@@ -23,7 +23,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.fitted import Fitted, Given
-from dcsvm.sklearn.kernels import SCALED_KERNELS, gamma_of, kernel_matrix
+from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
 from dcsvm.sklearn.parameters import train_options
 from dcsvm.sklearn.threads import threads_for
 from dcsvm.solving.checkpoint import Checkpoint
@@ -35,9 +35,10 @@ from dcsvm.training.warm_start import OtherModel
 log = logging.getLogger("dcsvm.sklearn")
 
 FEW_ROWS = 1000
-# violation that few rows are solved to: it costs a millisecond, and then weights are copies and the
-# order of rows does not matter, to 8 digits
-FINE_TOLERANCE = 1e-9
+# violation that few rows are solved to, whatever tol is: it costs a millisecond, and then weights are
+# copies and the order of rows does not matter, to 7 digits
+FINE_TOLERANCE = 1e-12  # of the largest kernel value
+FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
     " and need to be preprocessed."
@@ -121,9 +122,12 @@ class Estimator(Fitted, BaseEstimator):
         if self.checkpoint is not None:
             resume = Checkpoint.exists(self.checkpoint)
             checkpoint = Checkpoint(self.checkpoint, resume=resume)
-        limits = (self.max_iter >= 0, self.time_limit, self.gap, checkpoint)
-        if rows.n_samples <= FEW_ROWS and self.tol > FINE_TOLERANCE and not any(limits):
-            fine = self._solved(rows, labels, {**options, "tolerance": FINE_TOLERANCE}, weights)
+        limits = (self.time_limit, self.gap, checkpoint)
+        has_limit = self.max_iter >= 0 or any(limit is not None for limit in limits)
+        if rows.n_samples <= FEW_ROWS and not has_limit:
+            wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
+            few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
+            fine = self._solved(rows, labels, options | few, weights)
             if fine[1].converged or _is_within(fine[1], self.tol):
                 return fine
         options = {**options, "tolerance": float(self.tol)}
@@ -167,7 +171,7 @@ class Estimator(Fitted, BaseEstimator):
         """Decision values float64 (n, n_pairs), positive for the first class of a pair."""
         X = self._checked_for_predict(X)
         if self.kernel == "linear" and method in (None, "exact") and self.model_.exact:
-            return np.asarray(X @ self._coef.T) + self._intercept_
+            return dense(X @ self._coef.T) + self._intercept_
         with threads_for(self.threads) as threads:
             method = method or ("exact" if self.model_.exact else "early")
             return decision_values(self.model_, _rows_of(X), method, threads)
@@ -178,9 +182,7 @@ class Estimator(Fitted, BaseEstimator):
         if callable(self.kernel):
             X = kernel_matrix(self.kernel, X, self._X_fit)
         else:
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype="numeric", order="C", reset=False
-            )
+            X = validate_data(self, X, accept_sparse="csr", dtype="numeric", order="C", reset=False)
             if sparse.issparse(X) and not self._sparse:
                 name = type(self).__name__
                 raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")

@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-from dcsvm.data.rows import slices
+from dcsvm.data.rows import Rows, slices
 
 SCALED_KERNELS = ("rbf", "poly", "sigmoid")
 AT_ONCE = 2**16  # values, which stay in a cache between two passes
@@ -47,9 +47,28 @@ def _variance(X, weights: np.ndarray | None) -> float:
     return squares / total
 
 
+def largest_value(rows: Rows, options: dict) -> float:
+    """The largest |K(x, x)| of rows under the kernel of training options, at least 1."""
+    name = options["kernel"]
+    if name == "precomputed":
+        return max(1.0, float(np.abs(np.diagonal(rows.dense)).max()))
+    if name in ("rbf", "sigmoid"):
+        return 1.0
+    with np.errstate(over="ignore"):
+        if rows.is_dense:
+            squares = np.square(rows.dense, dtype=np.float64).sum(axis=1)
+        else:
+            row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
+            squares = np.bincount(row, np.square(rows.values, dtype=np.float64), rows.n_samples)
+        if name == "polynomial":
+            squares = np.abs(options["gamma"] * squares + options["coef0"]) ** options["degree"]
+    return max(1.0, float(squares.max()))
+
+
 def kernel_matrix(kernel, X, others) -> np.ndarray:
     """Values float64 (n, m) of a callable kernel of rows with others."""
-    values = kernel(X, others)
-    if sparse.issparse(values):
-        values = values.toarray()
-    return np.asarray(values, dtype=np.float64, order="C")
+    return np.asarray(dense(kernel(X, others)), dtype=np.float64, order="C")
+
+
+def dense(values) -> np.ndarray:
+    return values.toarray() if sparse.issparse(values) else np.asarray(values)

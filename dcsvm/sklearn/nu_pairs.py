@@ -1,9 +1,11 @@
-"""nu-SVC where nu is infeasible for some pairs of classes.
+"""nu-SVC where nu is too large for some pairs of classes.
 
 Of two classes with weights W and w < W in all, nu (W + w) / 2 must not be above w. Beyond that the
 dual problem has no solution and the primal one no bound: the larger the margin the better, with
-every row on the side of the heavier class. LIBSVM refuses all of it where one pair is so; here such
-a pair goes to its heavier class, and the other pairs are solved each for itself.
+every row on the side of the heavier class. LIBSVM refuses all of it where one pair is so. Where the
+reduced convex hulls of two classes meet the solution is w = 0, and what LIBSVM divides by its
+margin is rounding. Here such pairs go to their heavier class, and the others are solved each for
+itself.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.ordering import with_label_order
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.dual_problems import pairs_of
+from dcsvm.solving.extraction import NoMargin
 from dcsvm.solving.report import ProblemReport, TrainReport
 
 ROUNDING = 1e-12  # that LIBSVM's rule allows
@@ -39,9 +42,9 @@ def infeasible_pairs(total: np.ndarray, nu: float) -> list[tuple[int, int]]:
 
 def solved_pair_by_pair(
     train: Train, rows: Rows, codes: np.ndarray, weights: np.ndarray, options: dict
-) -> tuple[Model, TrainReport]:
-    """A model with the labels 0, 1, ... of rows of classes `codes` (n,), and its report; `options`
-    are those that `train` heeds."""
+) -> tuple[Model, TrainReport, list[tuple[int, int]]]:
+    """A model with the labels 0, 1, ... of rows of classes `codes` (n,), its report, and the pairs
+    that have no solution; `options` are those that `train` heeds."""
     nu, kernel = options["nu"], _kernel_of(options)
     total = np.bincount(codes, weights)
     k, n = len(total), rows.n_samples
@@ -49,14 +52,19 @@ def solved_pair_by_pair(
     coef, rho = np.zeros((k, n)), np.zeros(len(pairs))
     A, B = np.full(len(pairs), SURE), np.zeros(len(pairs))
     report = TrainReport(converged=True, violation=0.0, duality_gap=0.0, n_checked=0)
+    unsolved = []
     for number, (i, j) in enumerate(pairs):
-        if is_infeasible(total[i], total[j], nu):
-            rho[number] = -1.0 if total[i] > total[j] else 1.0
-            report.problems.append(ProblemReport(None, rho[number], n_sv=0, n_bsv=0))
-            continue
         own = (codes == i) | (codes == j)
         labels = np.where(own, codes, i).astype(np.float64)
-        model, found = train(rows, labels, np.where(own, weights, 0.0))
+        try:
+            if is_infeasible(total[i], total[j], nu):
+                raise NoMargin
+            model, found = train(rows, labels, np.where(own, weights, 0.0))
+        except NoMargin:
+            unsolved.append((i, j))
+            rho[number] = 1.0 if total[i] < total[j] else -1.0
+            report.problems.append(ProblemReport(None, rho[number], n_sv=0, n_bsv=0))
+            continue
         model = with_label_order(model, np.array([float(i), float(j)]))
         exact, class_ = model.exact, codes[model.exact.row_numbers]
         coef[np.where(class_ == i, j, i), exact.row_numbers] = exact.dual_coef[0]
@@ -81,7 +89,7 @@ def solved_pair_by_pair(
     made = Model(
         kernel, np.arange(float(k)), exact, None, svm_type="nu_svc", probability=probability
     )
-    return made, report
+    return made, report, unsolved
 
 
 def _kernel_of(options: dict) -> Kernel:
