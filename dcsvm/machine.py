@@ -8,8 +8,29 @@ LARGEST_DEFAULT_CACHE = 8000  # MB
 MOST_THREADS = 1024
 
 
+_is_forked = False
+
+
+def _note_fork() -> None:
+    global _is_forked
+    _is_forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def is_forked() -> bool:
+    """Whether this process is a fork of another Python process: OpenMP's threads do not come with
+    it, and waiting for them would not end."""
+    return _is_forked
+
+
 def default_threads() -> int:
-    """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota."""
+    """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota; one in a
+    forked process."""
+    if is_forked():
+        return 1
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if wanted.isdecimal() and int(wanted) > 0:
         return min(int(wanted), MOST_THREADS)

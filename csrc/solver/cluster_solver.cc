@@ -18,9 +18,10 @@ namespace {
 
 // Variables of a linear kernel that the solver of all kernels takes at once, to the last digits.
 constexpr std::size_t few_variables = 64;
-// Variables up to which it goes on where the solver of linear kernels is stuck: with two sums and
-// nearly all variables at a bound (diabetes, nu-SVR).
+// Variables up to which it goes on where the solver of linear kernels is stuck far from the
+// tolerance: with a sum and nearly all variables at a bound (diabetes, both regressions).
 constexpr std::size_t most_general = 20000;
+constexpr double far_off = 100;
 
 class LevelSolver {
  public:
@@ -133,7 +134,8 @@ class LevelSolver {
     const SolveReport found = solve_linear(points, qp, problem.iterate(), options);
     const bool is_ended = found.converged || options.max_iterations >= 0 ||
                           (options.stop && options.stop->is_requested());
-    if (is_ended || qp.n_sums < 2 || qp.size > most_general) return found;
+    const bool is_stuck = found.violation > far_off * options.tolerance;
+    if (is_ended || !is_stuck || qp.n_sums == 0 || qp.size > most_general) return found;
     SolveReport report = solve(setup_, points, qp, problem.iterate(), options);
     report.iterations += found.iterations;
     report.outer_steps += found.outer_steps;

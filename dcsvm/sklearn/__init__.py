@@ -17,9 +17,11 @@ except ImportError as _error:
         "dcsvm.sklearn needs scikit-learn 1.6 or later: pip install 'dcsvm[sklearn]'"
     ) from _error
 
-from dcsvm.sklearn.classes import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from dcsvm.sklearn.classification import SVC, NuSVC
 from dcsvm.sklearn.loading import from_sklearn, load
+from dcsvm.sklearn.one_class import OneClassSVM
 from dcsvm.sklearn.patching import patch, unpatch
+from dcsvm.sklearn.regression import SVR, NuSVR
 
 __all__ = [
     "SVC",

@@ -10,13 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dcsvm.model.coupling import most_voted
+from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.model.model import Model
 from dcsvm.model.ordering import with_label_order
-from dcsvm.model.predict import probabilities_from
 from dcsvm.problem.options import CENTERED
-from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.estimator import Estimator
+from dcsvm.sklearn.theirs import labels_of
 
 
 def _is_probable(estimator: Classifier) -> bool:
@@ -81,7 +80,8 @@ class Classifier(ClassifierMixin, Estimator):
     def _keep(self, model, report, given):
         super()._keep(self._in_order(model), report, given)
         found = self.model_.probability
-        self._probA, self._probB = (found.A, found.B) if found else (np.empty(0), np.empty(0))
+        fits = (found.A, found.B) if found else (np.empty(0), np.empty(0))
+        self._probA, self._probB = map(np.ascontiguousarray, fits)
 
     def decision_function(self, X, *, method=None):
         """Decision values (n,) of two classes, positive for classes_[1]; of k classes (n, k), or
@@ -128,7 +128,8 @@ class Classifier(ClassifierMixin, Estimator):
         return np.log(self.predict_proba(X, method=method))
 
     def _probabilities(self, values: np.ndarray) -> np.ndarray:
-        found = probabilities_from(self.model_, values)
+        pairs = pair_probabilities(values, self._probA, self._probB)
+        found = coupled(pairs, len(self.classes_))
         if found.shape[1] == 2:  # a decision value near 0 may be lost in rounding
             found[:, 0] = np.where(values[:, 0] >= 0, np.maximum(found[:, 0], ABOVE_HALF),
                                    np.minimum(found[:, 0], 1 - ABOVE_HALF))  # fmt: skip
@@ -143,16 +144,6 @@ def _there(classes, codes, weights):
     """The classes that have weight, and codes of all rows among them."""
     found = np.unique(codes[weights > 0])
     return classes[found], np.clip(np.searchsorted(found, codes), 0, len(found) - 1)
-
-
-def labels_of(classes: np.ndarray) -> np.ndarray:
-    """The labels that a Model has for classes: the same ones, or their numbers where those are
-    neither numbers nor strings."""
-    try:
-        labels = as_labels(classes)
-    except ValueError:
-        return np.arange(float(len(classes)))
-    return labels if len(np.unique(labels)) == len(classes) else np.arange(float(len(classes)))
 
 
 def _of_classes(values: np.ndarray) -> np.ndarray:

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 
 import numpy as np
-from sklearn.svm import _classes as theirs
 from sklearn.utils.validation import check_is_fitted
 
-NAMES = {
-    "c_svc": "SVC",
-    "nu_svc": "NuSVC",
-    "epsilon_svr": "SVR",
-    "nu_svr": "NuSVR",
-    "one_class": "OneClassSVM",
-}
-SHARED = (  # attributes that both have, in the same layout
-    "support_", "support_vectors_", "n_features_in_", "feature_names_in_", "shape_fit_",
-    "fit_status_", "classes_", "class_weight_", "_gamma", "_sparse", "_dual_coef_", "_intercept_",
-    "dual_coef_", "intercept_", "_n_support", "_probA", "_probB",
-)  # fmt: skip
+from dcsvm.sklearn.theirs import SHARED, made_of
 
 
 class Convertible:
@@ -29,17 +18,14 @@ class Convertible:
         """The fitted estimator of scikit-learn with the same decision function, for what reads
         only those. Raises ValueError for an early model, which has no single one."""
         check_is_fitted(self)
+        if self._theirs is not None:
+            return deepcopy(self._theirs)
         if self.model_.exact is None:
             raise ValueError(
                 "an early model has a decision function for each cluster: scikit-learn has no such"
                 " estimator"
             )
-        made = getattr(theirs, NAMES[self._svm_type])()
-        params = self.get_params(deep=False)
-        params["probability"] = params.get("probability") in (True, np.True_)
-        if not params["probability"]:
-            del params["probability"]
-        made.set_params(**{name: params[name] for name in made.get_params() if name in params})
+        made = made_of(self._svm_type, self.get_params(deep=False))
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         is_classifier = self.model_.is_classifier
         nothing = np.empty(0)
@@ -48,6 +34,7 @@ class Convertible:
         made._n_support = self._n_support.copy()
         if not is_classifier:
             made._n_support = np.array([self._n_support[0], 0], np.int32)
+        made.support_vectors_ = self._vectors()
         if self._is_of_matrix:
             made.support_vectors_ = np.empty((0, 0))
         if callable(self.kernel):
@@ -62,4 +49,6 @@ class Convertible:
         """Write the model file that dcsvm-predict reads, and svm-predict where it is exact; the
         format "libsvm" is nothing but LIBSVM. Raises ValueError for labels that are strings."""
         check_is_fitted(self)
+        if self.model_ is None:
+            raise ValueError("the model does not fit float32, which a file holds")
         self.model_.save(path, format)

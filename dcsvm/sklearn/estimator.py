@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
 from dcsvm.sklearn.parameters import train_options
+from dcsvm.sklearn.theirs import fitted_by_scikit_learn, pair_values, take_over
 from dcsvm.sklearn.threads import threads_for
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
@@ -35,10 +37,16 @@ from dcsvm.training.warm_start import OtherModel
 log = logging.getLogger("dcsvm.sklearn")
 
 FEW_ROWS = 1000
-# violation that few rows are solved to, whatever tol is: it costs a millisecond, and then weights are
-# copies and the order of rows does not matter, to 7 digits
+FEW_OF_LINEAR = 64  # that the solver of all kernels takes at once
+# violation that few rows are solved to, whatever tol is: it costs a millisecond, and then weights
+# are copies and the order of rows does not matter, to 7 digits
 FINE_TOLERANCE = 1e-12  # of the largest kernel value
 FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
+MOST_ITERATIONS = 20_000_000  # of scikit-learn's solver, some seconds
+SMALLEST, LARGEST = 1e-15, 1e15  # features whose squares are float32
+# checked arrays of these are taken as they are, others become float64
+DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
+          np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
     " and need to be preprocessed."
@@ -68,7 +76,7 @@ class Estimator(Fitted, BaseEstimator):
         """
         # drawn by every fit, as scikit-learn does, so that scripts find the same numbers after it
         seed = check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
-        is_sparse = sparse.issparse(X)
+        is_sparse, as_given = sparse.issparse(X), (X, y, sample_weight)
         if is_sparse and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
         X, y = self._checked(X, y)
@@ -86,9 +94,37 @@ class Estimator(Fitted, BaseEstimator):
             others["threads"] = threads
             options = train_options(self.get_params(deep=False), self._svm_type, self._gamma)
             model, report = self._trained(_rows_of(X), labels, options | others, weights)
+        if not report.converged and self._is_beyond_float32(X):
+            try:
+                self._leave(*as_given, "kernel values need float64", max_iter=MOST_ITERATIONS)
+            except ConvergenceWarning:
+                pass
+            else:
+                return self
         self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
         self._warn(report)
         return self
+
+    def _is_beyond_float32(self, X) -> bool:
+        """Whether kernel values may be too large for float32, and rows few enough for a solver in
+        float64."""
+        is_large = self._is_of_matrix or self.kernel == "poly"
+        return is_large and X.shape[0] <= FEW_ROWS and not self._has_limit
+
+    @property
+    def _has_limit(self) -> bool:
+        limits = (self.time_limit, self.gap, self.checkpoint)
+        return self.max_iter >= 0 or any(limit is not None for limit in limits)
+
+    def _leave(self, X, y, sample_weight, reason, **params) -> None:
+        """Leave a fit to scikit-learn. Raises what it raises, and ConvergenceWarning where it did
+        not get there within max_iter."""
+        made = fitted_by_scikit_learn(self, X, y, sample_weight, **params)
+        if params and made.fit_status_:
+            raise ConvergenceWarning
+        take_over(self, made)
+        self._theirs = made
+        log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
 
     def _options(self, seed: int) -> dict[str, Any]:
         """Options of training that the parameters do not say."""
@@ -102,7 +138,7 @@ class Estimator(Fitted, BaseEstimator):
                 raise ValueError("X.shape[0] should be equal to X.shape[1]")
             self._X_fit = X
             return kernel, y
-        X, y = validate_data(self, X, y, dtype="numeric", order="C", accept_sparse="csr")
+        X, y = validate_data(self, X, y, dtype=DTYPES, order="C", accept_sparse="csr")
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix. Input is a "
@@ -122,14 +158,13 @@ class Estimator(Fitted, BaseEstimator):
         if self.checkpoint is not None:
             resume = Checkpoint.exists(self.checkpoint)
             checkpoint = Checkpoint(self.checkpoint, resume=resume)
-        limits = (self.time_limit, self.gap, checkpoint)
-        has_limit = self.max_iter >= 0 or any(limit is not None for limit in limits)
-        if rows.n_samples <= FEW_ROWS and not has_limit:
+        most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
+        if rows.n_samples <= most and not self._has_limit:
             wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
-            fine = self._solved(rows, labels, options | few, weights)
-            if fine[1].converged or _is_within(fine[1], self.tol):
-                return fine
+            model, report = self._solved(rows, labels, options | few, weights)
+            if not report.stopped and report.violation <= self.tol:
+                return _converged(model), replace(report, converged=True)
         options = {**options, "tolerance": float(self.tol)}
         found = self._solved(rows, labels, options, weights, checkpoint)
         if checkpoint is not None and not found[1].stopped:
@@ -150,7 +185,7 @@ class Estimator(Fitted, BaseEstimator):
         return train_rows(rows, labels, options, control, sample_weight=weights)
 
     def _warn(self, report: TrainReport) -> None:
-        self.fit_status_ = int(not (report.converged or _is_within(report, self.tol)))
+        self.fit_status_ = int(not report.converged)
         if report.missing:
             missing = " and ".join(report.missing)
             warnings.warn(f"stopped before the {missing}", ConvergenceWarning, stacklevel=3)
@@ -169,6 +204,9 @@ class Estimator(Fitted, BaseEstimator):
 
     def _values(self, X, method: str | None) -> np.ndarray:
         """Decision values float64 (n, n_pairs), positive for the first class of a pair."""
+        check_is_fitted(self)
+        if self._theirs is not None:
+            return pair_values(self._theirs, X)
         X = self._checked_for_predict(X)
         if self.kernel == "linear" and method in (None, "exact") and self.model_.exact:
             return dense(X @ self._coef.T) + self._intercept_
@@ -177,12 +215,11 @@ class Estimator(Fitted, BaseEstimator):
             return decision_values(self.model_, _rows_of(X), method, threads)
 
     def _checked_for_predict(self, X):
-        check_is_fitted(self)
         n_fitted = self.shape_fit_[0]
         if callable(self.kernel):
             X = kernel_matrix(self.kernel, X, self._X_fit)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype="numeric", order="C", reset=False)
+            X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, order="C", reset=False)
             if sparse.issparse(X) and not self._sparse:
                 name = type(self).__name__
                 raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
@@ -216,8 +253,15 @@ class Lines(Progress):
 
 
 def _rows_of(X) -> Rows:
+    """The rows of checked input. Raises ValueError for values that float32 does not hold."""
     try:
-        return Rows.from_array(X)
+        rows = Rows.from_array(X)
+        size = float(np.abs(rows.dense if rows.is_dense else rows.values).max(initial=0.0))
+        if size > LARGEST or 0 < size < SMALLEST:
+            raise ValueError(
+                f"features of size {size:.0e} have squares that are not finite float32"
+            )
+        return rows
     except ValueError as reason:
         if "finite float32" not in str(reason):
             raise
@@ -240,5 +284,7 @@ def _checked_weights(sample_weight, X) -> np.ndarray | None:
     return weights
 
 
-def _is_within(report: TrainReport, tol: float) -> bool:
-    return not report.stopped and report.violation is not None and report.violation <= tol
+def _converged(model: Model) -> Model:
+    """The model of a solution that is as good as was asked for."""
+    worth = replace(model.exact.worth, converged=True) if model.exact.worth else None
+    return replace(model, exact=replace(model.exact, worth=worth))

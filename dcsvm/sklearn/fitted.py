@@ -22,7 +22,8 @@ class Given:
 
     def vectors(self, places, numbers: np.ndarray):
         """The support vectors at some places of a model, which are rows of these `numbers`."""
-        return self.X[numbers].astype(np.float64, copy=False)
+        vectors = self.X[numbers].astype(np.float64, copy=False)
+        return sparse.csr_matrix(vectors) if self.is_sparse else vectors
 
 
 class Fitted:
@@ -30,6 +31,7 @@ class Fitted:
 
     model_: Model
     report_: TrainReport | None
+    _theirs = None  # the estimator of scikit-learn that was fitted instead
 
     def _keep(self, model: Model, report: TrainReport | None, given: Given) -> None:
         """Keep a model of these rows."""
@@ -47,23 +49,23 @@ class Fitted:
         self.n_support_ = self._n_support
         problems = [] if report is None else report.problems
         self._iterations = np.array([problem.iterations for problem in problems], np.int32)
-        for name in ("_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_coef"):
+        for name in ("_theirs", "_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_coef"):
             vars(self).pop(name, None)
         if model.exact is not None:
             self._keep_coefficients(model.exact)
 
     def _keep_coefficients(self, exact: ExactModel) -> None:
-        coef = exact.dual_coef
+        coef = np.ascontiguousarray(exact.dual_coef)
         self._dual_coef_ = _full_csr(coef) if self._sparse else coef
         self._intercept_ = -exact.rho
-        sign = -1.0 if len(self.model_.labels) == 2 else 1.0
+        sign = -1.0 if self._n_classes == 2 else 1.0
         self.dual_coef_, self.intercept_ = sign * self._dual_coef_, sign * self._intercept_
         if self.kernel == "linear":
             self._coef = self._pair_coef()
 
     def _pair_coef(self):
         """Coefficients of the features (n_pairs, d), positive for the first class of a pair."""
-        vectors, k = self.support_vectors_, len(self.model_.labels)
+        vectors, k = self._vectors(), self._n_classes
         if k <= 2:
             return self._dual_coef_ @ vectors
         begin = np.concatenate(([0], np.cumsum(self._n_support)))
@@ -72,6 +74,14 @@ class Fitted:
         block = [self._dual_coef_[:, own] @ vectors[own] for own in of_class]
         pairs = [block[i][[j - 1]] + block[j][[i]] for i in range(k) for j in range(i + 1, k)]
         return sparse.vstack(pairs, format="csr") if self._sparse else np.vstack(pairs)
+
+    @property
+    def _n_classes(self) -> int:
+        return len(getattr(self, "classes_", ()))
+
+    def _vectors(self):
+        """The support vectors as they were trained on: with large coefficients it matters."""
+        return self.support_vectors_.astype(np.float32).astype(np.float64)
 
     @property
     def n_iter_(self) -> int:
@@ -83,7 +93,9 @@ class Fitted:
         """Coefficients of the features of a linear kernel, read-only: (n_pairs, d), or (1, d)."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        sign = -1.0 if len(self.model_.labels) == 2 else 1.0
+        if self._theirs is not None:
+            return self._theirs.coef_
+        sign = -1.0 if self._n_classes == 2 else 1.0
         coef = sign * self._coef
         (coef.data if self._sparse else coef).flags.writeable = False
         return coef
@@ -91,12 +103,12 @@ class Fitted:
     @property
     def violation_(self) -> float | None:
         """The largest violation of the optimality conditions, checked in float64."""
-        return self.report_.violation
+        return self.report_ and self.report_.violation
 
     @property
     def duality_gap_(self) -> float | None:
         """The duality gap of the solution, in the units of LIBSVM's objective."""
-        return self.report_.duality_gap
+        return self.report_ and self.report_.duality_gap
 
 
 def _full_csr(coef: np.ndarray) -> sparse.csr_matrix:

@@ -28,6 +28,7 @@ def gamma_of(gamma: str | float, X, weights: np.ndarray | None) -> float:
 def _variance(X, weights: np.ndarray | None) -> float:
     """Of all entries of a dense array or sparse matrix, in float64."""
     if sparse.issparse(X):
+        X = X.astype(np.float64)
         if weights is not None:
             X, weights = X[weights > 0], weights[weights > 0]
             total = weights.sum() * X.shape[1]

@@ -6,19 +6,18 @@ import os
 
 import numpy as np
 from scipy import sparse
-from sklearn.svm import _classes as theirs
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.file import load_model
-from dcsvm.model.model import Model
-from dcsvm.model.parts import ExactModel, Probability
-from dcsvm.sklearn import classes
-from dcsvm.sklearn.classifier import labels_of
-from dcsvm.sklearn.conversion import NAMES, SHARED
+from dcsvm.sklearn.classification import SVC, NuSVC
 from dcsvm.sklearn.fitted import Given
+from dcsvm.sklearn.one_class import OneClassSVM
 from dcsvm.sklearn.parameters import KERNELS
+from dcsvm.sklearn.regression import SVR, NuSVR
+from dcsvm.sklearn.theirs import NAMES, THEIRS, take_over
+
+OURS = {kind._svm_type: kind for kind in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
 
 
 class FromFile(Given):
@@ -67,60 +66,22 @@ def load(path: str | os.PathLike[str]):
 def from_sklearn(estimator):
     """The estimator of dcsvm with the decision function of a fitted one of scikit-learn.
 
-    Raises TypeError for what is none of the five, NotFittedError, and ValueError for a kernel of
-    its own in which rows were not kept.
+    Raises TypeError for what is none of the five, NotFittedError, and ValueError for support
+    vectors that do not fit float32.
     """
-    svm_type = next(
-        (one for one, name in NAMES.items() if isinstance(estimator, getattr(theirs, name))), None
-    )
+    svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
         raise TypeError(f"expected one of {', '.join(NAMES.values())}, not {estimator!r}")
     check_is_fitted(estimator)
-    made = _ours(svm_type)
-    params = {**estimator.get_params(deep=False)}
+    params = estimator.get_params(deep=False)
     if params.get("probability") == "deprecated":
         params["probability"] = False
-    made.set_params(**params)
-    made.__dict__.update(
-        {name: vars(estimator)[name] for name in SHARED if name in vars(estimator)}
-    )
-    made._n_support = np.asarray(estimator.n_support_, np.int32)
-    made.n_support_ = made._n_support
-    made._iterations = np.atleast_1d(estimator.n_iter_).astype(np.int32)
-    made.report_ = None
-    if callable(estimator.kernel):
-        made._X_fit = estimator._BaseLibSVM__Xfit
-    made.model_ = _model_of(made, svm_type)
-    if made.kernel == "linear":
-        made._coef = made._pair_coef()
+    made = _ours(svm_type).set_params(**params)
+    take_over(made, estimator)
+    if made.model_ is None:
+        raise ValueError("the support vectors do not fit float32")
     return made
 
 
-def _model_of(made, svm_type: str) -> Model:
-    """The Model of what was taken over from scikit-learn."""
-    is_classifier = svm_type in ("c_svc", "nu_svc")
-    if made._is_of_matrix:
-        kernel = Kernel("precomputed", 0.0)
-        made.support_vectors_ = np.empty((len(made.support_), 0))
-        rows = Rows(len(made.support_), made.shape_fit_[0], columns=made.support_)
-    else:
-        kernel = Kernel(KERNELS[made.kernel], float(made._gamma), made.coef0, made.degree)
-        rows = Rows.from_array(made.support_vectors_)
-    coef = made._dual_coef_.toarray() if made._sparse else made._dual_coef_
-    labels, probability = np.empty(0), None
-    if is_classifier:
-        labels = made._labels = labels_of(made.classes_)
-        if len(made._probA):
-            probability = Probability(made._probA, made._probB)
-    exact = ExactModel(
-        rows=rows,
-        dual_coef=np.ascontiguousarray(coef),
-        rho=-made._intercept_,
-        n_sv=made._n_support.astype(np.int64) if is_classifier else None,
-        row_numbers=made.support_.astype(np.int64),
-    )
-    return Model(kernel, labels, exact, None, svm_type=svm_type, probability=probability)
-
-
 def _ours(svm_type: str):
-    return getattr(classes, NAMES[svm_type])()
+    return OURS[svm_type]()

@@ -64,8 +64,8 @@ MEANINGS = {
     "probability": "bool: fit what predict_proba needs, from five folds.",
     "tol": "float: largest violation of the optimality conditions.",
     "cache_size": "float: taken, and changes nothing; see memory.",
-    "class_weight": "dict, 'balanced' or None: factors of C of the classes; of NuSVC of the weights\n"
-    "of their rows.",
+    "class_weight": "dict, 'balanced' or None: factors of C of the classes; of NuSVC of the\n"
+    "weights of their rows.",
     "verbose": "bool: print what is done.",
     "max_iter": "int: stop after about so many coordinate updates; -1 is no limit.",
     "decision_function_shape": "{'ovr', 'ovo'}: a column for each class, or for each pair.",
@@ -73,8 +73,8 @@ MEANINGS = {
     "random_state": "int, RandomState or None: of the folds of probabilities.",
     "levels": "int or None: levels of clusters; None lets the number of rows decide.",
     "early": "bool: train and predict with the clusters of one level only.",
-    "early_level": "int, 'auto' or None: that level; it is kept beside the exact model where early\n"
-    "is False.",
+    "early_level": "int, 'auto' or None: that level; it is kept beside the exact model\n"
+    "where early is False.",
     "overlap": "float or None: clusters of the early level that a row is in on average, 1 to 2.",
     "gap": "float or None: stop at this duality gap relative to the objective, instead of tol.",
     "time_limit": "float or None: seconds after which the model is what there is by then.",

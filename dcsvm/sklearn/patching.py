@@ -10,10 +10,9 @@ import sys
 
 import sklearn.svm
 from sklearn.svm import _classes as theirs
+from sklearn.utils._param_validation import InvalidParameterError
 
-from dcsvm.sklearn import classes
-from dcsvm.sklearn.estimator import log
-from dcsvm.sklearn.loading import from_sklearn
+from dcsvm.sklearn import classification, one_class, regression
 
 
 class FallingBack:
@@ -24,35 +23,31 @@ class FallingBack:
         """Fit the model, as the estimator that this one is made of."""
         try:
             return super().fit(X, y, sample_weight=sample_weight)
+        except InvalidParameterError:
+            raise
         except ValueError as error:
-            reason = error
-        made = getattr(theirs, type(self).__name__)()
-        params = self.get_params(deep=False)
-        made.set_params(**{name: params[name] for name in made.get_params() if name in params})
-        made.fit(X, y, sample_weight=sample_weight)
-        self.__dict__.update(vars(from_sklearn(made)) | params)
-        log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
+            self._leave(X, y, sample_weight, error)
         return self
 
 
-class SVC(FallingBack, classes.SVC):
-    __doc__ = classes.SVC.__doc__
+class SVC(FallingBack, classification.SVC):
+    __doc__ = classification.SVC.__doc__
 
 
-class NuSVC(FallingBack, classes.NuSVC):
-    __doc__ = classes.NuSVC.__doc__
+class NuSVC(FallingBack, classification.NuSVC):
+    __doc__ = classification.NuSVC.__doc__
 
 
-class SVR(FallingBack, classes.SVR):
-    __doc__ = classes.SVR.__doc__
+class SVR(FallingBack, regression.SVR):
+    __doc__ = regression.SVR.__doc__
 
 
-class NuSVR(FallingBack, classes.NuSVR):
-    __doc__ = classes.NuSVR.__doc__
+class NuSVR(FallingBack, regression.NuSVR):
+    __doc__ = regression.NuSVR.__doc__
 
 
-class OneClassSVM(FallingBack, classes.OneClassSVM):
-    __doc__ = classes.OneClassSVM.__doc__
+class OneClassSVM(FallingBack, one_class.OneClassSVM):
+    __doc__ = one_class.OneClassSVM.__doc__
 
 
 OURS = {one.__name__: one for one in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dcsvm import _core
-from dcsvm.machine import default_threads
+from dcsvm.machine import default_threads, is_forked
 
 _lock = threading.Lock()
 _at_work = 0
@@ -23,7 +23,7 @@ def threads_for(wanted: int | None) -> Iterator[int]:
         share = _at_work
     try:
         there = min(default_threads(), _core.allowed_threads())
-        yield wanted or max(1, there // share)
+        yield 1 if is_forked() else wanted or max(1, there // share)
     finally:
         with _lock:
             _at_work -= 1

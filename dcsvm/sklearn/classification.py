@@ -1,7 +1,4 @@
-"""The five estimators: scikit-learn's constructor parameters with its defaults, then ours.
-
-Each solves exactly, with a certificate, and with levels of clusters where rows are many.
-"""
+"""SVC and NuSVC: scikit-learn's constructor parameters with its defaults, then ours."""
 
 from __future__ import annotations
 
@@ -9,12 +6,9 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from sklearn.base import OutlierMixin, RegressorMixin
-from sklearn.utils.validation import _num_samples
 
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.conversion import Convertible
-from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.nu_pairs import infeasible_pairs, solved_pair_by_pair
 from dcsvm.sklearn.parameters import documented
 from dcsvm.solving.extraction import NoMargin
@@ -41,9 +35,9 @@ class SVC(Convertible, Classifier):
 
     Notes
     -----
-    Features are rounded to float32. Rows within a bound of 1000 are solved as far as rounding
-    allows, whatever tol is. With probability=True of more than two classes predict gives the class
-    of the highest probability.
+    Features are rounded to float32. Up to 1000 rows are solved as far as rounding allows, whatever
+    tol is, where there is no limit to the work. With probability=True of more than two classes
+    predict gives the class of the highest probability.
     """
 
     _svm_type = "c_svc"
@@ -112,9 +106,9 @@ class SVC(Convertible, Classifier):
 class NuSVC(Convertible, Classifier):
     """Nu-support vector classification, one against one.
 
-    A drop-in for sklearn.svm.NuSVC, which heeds class_weight: it multiplies the weights of the
-    rows of a class. Where nu is too large for some pairs of classes, by class_weight or among others,
-    the one with more weight is predicted of such a pair; a warning says so.
+    A drop-in for sklearn.svm.NuSVC, but it heeds class_weight: it multiplies the weights of the
+    rows of a class. Where nu is too large for some pairs of classes, by class_weight or among
+    others, the one with more weight is predicted of such a pair; a warning says so.
 
     Parameters
     ----------
@@ -215,210 +209,3 @@ class NuSVC(Convertible, Classifier):
             stacklevel=5,
         )
         return replace(model, labels=self._labels), report
-
-
-@documented
-class SVR(Convertible, RegressorMixin, Estimator):
-    """Epsilon-support vector regression.
-
-    A drop-in for sklearn.svm.SVR. Sample weights are copies of rows; `violation_` and
-    `duality_gap_` say how good the solution is.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    As of SVC, without those of classes.
-    """
-
-    _svm_type = "epsilon_svr"
-
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        levels=None,
-        early=False,
-        early_level=None,
-        overlap=None,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.levels = levels
-        self.early = early
-        self.early_level = early_level
-        self.overlap = overlap
-        self.gap = gap
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.threads = threads
-        self.memory = memory
-
-    def predict(self, X, *, method=None):
-        """Values (n,). `method` is 'exact', 'early' or 'naive'; None is what was fitted."""
-        return self._values(X, method)[:, 0]
-
-
-@documented
-class NuSVR(Convertible, RegressorMixin, Estimator):
-    """Nu-support vector regression: nu instead of epsilon.
-
-    A drop-in for sklearn.svm.NuSVR.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    As of SVR, but for the early model.
-    """
-
-    _svm_type = "nu_svr"
-
-    def __init__(
-        self,
-        *,
-        nu=0.5,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-    ):
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.gap = gap
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.threads = threads
-        self.memory = memory
-
-    def predict(self, X):
-        """Values (n,)."""
-        return self._values(X, None)[:, 0]
-
-
-@documented
-class OneClassSVM(Convertible, OutlierMixin, Estimator):
-    """Novelty detection: the support of a distribution.
-
-    A drop-in for sklearn.svm.OneClassSVM.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    As of SVR, and offset_: decision_function is score_samples less offset_.
-    """
-
-    _svm_type = "one_class"
-
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.gap = gap
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.threads = threads
-        self.memory = memory
-
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the model; y is ignored. X and sample_weight are as of SVC."""
-        return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
-
-    def decision_function(self, X):
-        """Decision values (n,): positive inside, negative for outliers."""
-        return self._values(X, None)[:, 0]
-
-    def score_samples(self, X):
-        """Decision values (n,) without the offset."""
-        return self.decision_function(X) + self.offset_
-
-    def predict(self, X):
-        """+1 for inliers, -1 for outliers, (n,)."""
-        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
-
-    @property
-    def offset_(self):
-        """What decision_function takes from score_samples."""
-        return -self.intercept_

@@ -1,0 +1,120 @@
+"""scikit-learn's own estimators: made with our parameters, and what they found taken over."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.svm import _classes
+
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.model import Model
+from dcsvm.model.parts import ExactModel, Probability
+from dcsvm.problem.svm_types import CLASSIFIERS
+from dcsvm.problem.task import as_labels
+from dcsvm.sklearn.parameters import KERNELS
+
+NAMES = {
+    "c_svc": "SVC",
+    "nu_svc": "NuSVC",
+    "epsilon_svr": "SVR",
+    "nu_svr": "NuSVR",
+    "one_class": "OneClassSVM",
+}
+THEIRS = {svm_type: getattr(_classes, name) for svm_type, name in NAMES.items()}
+SHARED = (  # attributes that both have, in the same layout
+    "support_", "support_vectors_", "n_features_in_", "feature_names_in_", "shape_fit_",
+    "fit_status_", "classes_", "class_weight_", "_gamma", "_sparse", "_dual_coef_", "_intercept_",
+    "dual_coef_", "intercept_", "_n_support", "_probA", "_probB",
+)  # fmt: skip
+
+
+def made_of(svm_type: str, params: dict[str, Any]):
+    """scikit-learn's estimator with those of our parameters that it has."""
+    made, params = THEIRS[svm_type](), dict(params)
+    if params.get("probability") in (False, np.False_, "deprecated"):
+        del params["probability"]  # the default warns the least
+    return made.set_params(**{name: params[name] for name in made.get_params() if name in params})
+
+
+def fitted_by_scikit_learn(ours, X, y, sample_weight, **params):
+    """scikit-learn's estimator with the parameters of ours, and others, fitted without warnings."""
+    made = made_of(ours._svm_type, ours.get_params(deep=False) | params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return made.fit(X, y, sample_weight=sample_weight)
+
+
+def take_over(ours, fitted) -> None:
+    """Give ours what a fitted estimator of scikit-learn has found. Its `model_` is None where that
+    does not fit float32."""
+    found = vars(fitted)
+    ours.__dict__.update({name: found[name] for name in SHARED if name in found})
+    ours._n_support = np.asarray(fitted.n_support_, np.int32)
+    ours.n_support_ = ours._n_support
+    ours._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
+    ours.report_ = None
+    if callable(fitted.kernel):
+        ours._X_fit = fitted._BaseLibSVM__Xfit
+    if ours._is_of_matrix:
+        ours.support_vectors_ = np.empty((len(ours.support_), 0))
+    if ours._svm_type in CLASSIFIERS:
+        ours._labels = labels_of(ours.classes_)
+    try:
+        ours.model_ = _model_of(ours)
+    except ValueError:
+        ours.model_ = None
+    if ours.kernel == "linear":
+        ours._coef = ours._pair_coef()
+
+
+def _model_of(ours) -> Model:
+    is_classifier = ours._svm_type in CLASSIFIERS
+    if ours._is_of_matrix:
+        kernel = Kernel("precomputed", 0.0)
+        rows = Rows(len(ours.support_), ours.shape_fit_[0], columns=ours.support_)
+    else:
+        kernel = Kernel(KERNELS[ours.kernel], float(ours._gamma), ours.coef0, ours.degree)
+        rows = Rows.from_array(ours.support_vectors_)
+    coef = ours._dual_coef_
+    exact = ExactModel(
+        rows=rows,
+        dual_coef=np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef),
+        rho=-ours._intercept_,
+        n_sv=ours._n_support.astype(np.int64) if is_classifier else None,
+        row_numbers=ours.support_.astype(np.int64),
+    )
+    return Model(
+        kernel,
+        ours._labels if is_classifier else np.empty(0),
+        exact,
+        None,
+        svm_type=ours._svm_type,
+        probability=Probability(ours._probA, ours._probB) if len(ours._probA) else None,
+    )
+
+
+def labels_of(classes: np.ndarray) -> np.ndarray:
+    """The labels that a Model has for classes: the same ones, or their numbers where those are
+    neither numbers nor strings."""
+    try:
+        labels = as_labels(classes)
+    except ValueError:
+        return np.arange(float(len(classes)))
+    return labels if len(np.unique(labels)) == len(classes) else np.arange(float(len(classes)))
+
+
+def pair_values(fitted, X) -> np.ndarray:
+    """Decision values (n, n_pairs) of an estimator of scikit-learn, positive for the first class of
+    a pair."""
+    if not hasattr(fitted, "classes_"):
+        return getattr(fitted, "decision_function", fitted.predict)(X)[:, None]
+    shape = fitted.decision_function_shape
+    try:
+        values = fitted.set_params(decision_function_shape="ovo").decision_function(X)
+    finally:
+        fitted.set_params(decision_function_shape=shape)
+    return -values[:, None] if values.ndim == 1 else values

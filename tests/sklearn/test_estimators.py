@@ -1,0 +1,229 @@
+"""The estimators against scikit-learn's own, and what only ours have."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", minversion="1.6")
+
+# ruff: noqa: E402
+from reference import labelled_rows
+from scipy import sparse
+from sklearn import svm
+from sklearn.datasets import load_iris, make_blobs, make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning
+
+import dcsvm
+from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+KERNELS = [
+    {"kernel": "linear"},
+    {"kernel": "rbf"},
+    {"kernel": "rbf", "gamma": "auto"},
+    {"kernel": "poly", "coef0": 1.0, "degree": 2},
+    {"kernel": "sigmoid", "gamma": 0.01},
+]
+
+
+def data_of(name):
+    if name in ("SVR", "NuSVR"):
+        X, y = make_regression(200, 5, noise=5.0, random_state=0)
+        return X, y / y.std()
+    return make_blobs(150, 4, centers=3, cluster_std=0.4, center_box=(-1, 1), random_state=2)
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda one: "-".join(map(str, one.values())))
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_the_decision_function_is_that_of_scikit_learn(name, kernel, form):
+    X, y = data_of(name)
+    if name == "NuSVC":
+        kernel, y = {**kernel, "nu": 0.1}, y == 0  # or reduced hulls meet, and rounding decides
+    X = form(X)
+    ours = getattr(dcsvm.sklearn, name)(**kernel, tol=1e-6).fit(X, y)
+    theirs = getattr(svm, name)(**kernel, tol=1e-6, max_iter=10**6).fit(X, y)
+    method = "decision_function" if hasattr(theirs, "decision_function") else "predict"
+    expected = getattr(theirs, method)(X)
+    found = getattr(ours, method)(X)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=5e-4 * np.abs(expected).max())
+    fitted = {one for one in vars(theirs) if one.endswith("_") and not one.startswith("_")}
+    assert fitted <= set(dir(ours))
+
+
+def test_attributes_have_the_layout_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    ours, theirs = SVC(C=10).fit(X, y), svm.SVC(C=10, tol=1e-9).fit(X, y)
+    for name in ("support_", "n_support_", "classes_", "class_weight_", "shape_fit_"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    np.testing.assert_array_equal(ours.support_vectors_, X[ours.support_])
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+    assert ours.n_iter_.shape == theirs.n_iter_.shape
+    assert ours.fit_status_ == theirs.fit_status_ == 0
+
+
+def test_the_certificate_of_a_fit_is_an_attribute(wavy):
+    X, y = wavy
+    fitted = SVC(C=4, gamma=2.0, tol=1e-2, max_iter=10**6).fit(X, y)
+    assert 0 <= fitted.violation_ <= 1e-2
+    assert 0 <= fitted.duality_gap_ < 0.01 * abs(fitted.report_.objective)
+    assert fitted.report_.converged
+
+
+def test_few_rows_are_solved_as_far_as_rounding_allows(wavy):
+    X, y = wavy
+    order = np.random.default_rng(0).permutation(len(X))
+    one, other = SVC(gamma=1.0).fit(X, y), SVC(gamma=1.0).fit(X[order], y[order])
+    assert one.violation_ < 1e-10
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("Estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_weights_are_copies(Estimator):
+    rng = np.random.default_rng(1)
+    X, weights = rng.normal(size=(120, 4)), rng.integers(0, 4, 120)
+    y = (X[:, 0] + 0.5 * rng.normal(size=120) > 0).astype(float)
+    order = rng.permutation(weights.sum())
+    again = np.repeat(np.arange(120), weights)[order]
+    weighted = Estimator().fit(X, y, sample_weight=weights)
+    repeated = Estimator().fit(X[again], y[again])
+    method = (
+        "predict" if hasattr(weighted, "epsilon") or Estimator is NuSVR else "decision_function"
+    )
+    np.testing.assert_allclose(
+        getattr(weighted, method)(X), getattr(repeated, method)(X), atol=1e-7
+    )
+
+
+def test_nu_svc_heeds_class_weights():
+    X, y = make_blobs([60, 20], centers=[[0, 0], [1, 1]], cluster_std=1.0, random_state=0)
+    plain = NuSVC(nu=0.3).fit(X, y)
+    balanced = NuSVC(nu=0.3, class_weight="balanced").fit(X, y)
+    assert balanced.predict(X).sum() > plain.predict(X).sum()
+    weights = np.where(y == 1, 2.0, 2 / 3)
+    by_weights = NuSVC(nu=0.3, gamma=plain._gamma).fit(X, y, sample_weight=weights)
+    by_class = NuSVC(nu=0.3, gamma=plain._gamma, class_weight="balanced").fit(X, y)
+    np.testing.assert_allclose(by_weights.decision_function(X), by_class.decision_function(X))
+
+
+def test_nu_that_is_too_large_for_some_pairs_is_told():
+    X, y = make_blobs([60, 50, 5], random_state=0)
+    with pytest.warns(UserWarning, match="nu=0.5 is too large for the classes 0 and 2, 1 and 2"):
+        fitted = NuSVC(decision_function_shape="ovo").fit(X, y)
+    values = fitted.decision_function(X)
+    assert np.all(values[:, 1:] == 1)
+    own = y < 2
+    alone = NuSVC(gamma=fitted._gamma).fit(X[own], y[own])
+    np.testing.assert_allclose(values[:, 0], -alone.decision_function(X), atol=1e-9)
+    with pytest.raises(ValueError, match="specified nu is infeasible"):
+        NuSVC().fit(X[y != 1], y[y != 1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_probabilities_agree_with_predictions(seed):
+    rng = np.random.default_rng(seed)
+    k = 2 + seed % 3
+    X, y = make_classification(
+        240, 6, n_informative=4, n_classes=k, flip_y=0.2, weights=rng.dirichlet(np.full(k, 5.0)),
+        random_state=seed,
+    )  # fmt: skip
+    class_weight = "balanced" if seed % 2 else None
+    fitted = SVC(C=10.0 ** rng.integers(-1, 3), probability=True, class_weight=class_weight)
+    fitted.fit(X[:160], y[:160])
+    probabilities = fitted.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.classes_[probabilities.argmax(axis=1)], fitted.predict(X))
+    if k == 2:
+        positive = fitted.decision_function(X) > 0
+        np.testing.assert_array_equal(positive, probabilities[:, 1] > 0.5)
+    np.testing.assert_allclose(np.log(probabilities), fitted.predict_log_proba(X))
+
+
+def test_probability_gives_no_warning(recwarn):
+    X, y = load_iris(return_X_y=True)
+    SVC(probability=True).fit(X, y).predict_proba(X)
+    assert not [one for one in recwarn if "dcsvm" in str(one.filename) or "probab" in str(one)]
+
+
+def test_an_early_model_predicts_early():
+    X, y = labelled_rows(3000, 2, seed=0)
+    early = SVC(C=4, gamma=2.0, early=True, early_level=1, levels=1).fit(X, y)
+    both = SVC(C=4, gamma=2.0, early_level=1, levels=1).fit(X, y)
+    assert early.model_.exact is None and not hasattr(early, "dual_coef_")
+    assert np.mean(early.predict(X) == both.predict(X)) > 0.95
+    np.testing.assert_array_equal(
+        early.decision_function(X), early.decision_function(X, method="early")
+    )
+    assert not np.array_equal(both.decision_function(X), both.decision_function(X, method="early"))
+    assert len(early.support_) == early.n_support_.sum() == len(early.support_vectors_)
+    np.testing.assert_array_equal(early.support_vectors_, X[early.support_])
+    with pytest.raises(ValueError, match="no exact solution"):
+        early.predict(X, method="exact")
+
+
+def test_three_classes_of_early_clusters_have_values_for_all():
+    X, y = make_blobs(3000, centers=6, cluster_std=0.5, random_state=0)
+    early = SVC(early=True, early_level=1, levels=1).fit(X, y)
+    assert np.isfinite(early.decision_function(X)).all()
+    assert np.mean(early.predict(X) == y) > 0.97
+
+
+def test_a_warm_start_goes_on_from_the_last_fit(caplog):
+    X, y = labelled_rows(3000, 4, seed=1)
+    cold = SVC(C=100, gamma=1.0).fit(X, y)
+    warm = SVC(C=50, gamma=1.0, warm_start=True).fit(X, y).set_params(C=100).fit(X, y)
+    assert warm.n_iter_.sum() < cold.n_iter_.sum()
+    np.testing.assert_allclose(warm.report_.objective, cold.report_.objective, rtol=1e-4)
+    caplog.set_level("INFO", "dcsvm.sklearn")
+    warm.fit(X[::2], y[::2])
+    assert "begun anew" in caplog.text
+    assert np.mean(warm.predict(X) == cold.predict(X)) > 0.9
+
+
+def test_a_time_limit_ends_a_fit(wavy):
+    X, y = wavy
+    with pytest.raises(dcsvm.Stopped):
+        SVC(time_limit=0.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"Solver terminated early \(max_iter=3\)"):
+        fitted = SVC(max_iter=3).fit(X, y)
+    assert fitted.fit_status_ == 1
+
+
+def test_a_checkpoint_is_removed_when_the_fit_is_done(wavy, tmp_path):
+    X, y = wavy
+    folder = tmp_path / "run"
+    fitted = SVC(checkpoint=str(folder)).fit(X, y)
+    assert not (folder / "state").exists()
+    np.testing.assert_array_equal(
+        fitted.predict(X), SVC(tol=1e-3, max_iter=10**9).fit(X, y).predict(X)
+    )
+
+
+def test_values_beyond_float32_are_refused():
+    X = np.array([[0.0], [1e300], [2.0], [3.0]])
+    with pytest.raises(ValueError, match="not finite"):
+        SVC().fit(X, [0, 0, 1, 1])
+
+
+def test_labels_of_any_kind_come_back():
+    X = np.r_[np.zeros((20, 2)), np.ones((20, 2))] + np.random.default_rng(0).normal(
+        0, 0.1, (40, 2)
+    )
+    for labels in (["no", "yes"], [False, True], [2**60, 2**60 + 1], [-1, 1]):
+        y = np.repeat(np.array(labels), 20)
+        fitted = SVC().fit(X, y)
+        np.testing.assert_array_equal(fitted.predict(X), y)
+        assert fitted.predict(X).dtype == fitted.classes_.dtype == np.array(labels).dtype
+        assert np.all((fitted.decision_function(X) > 0) == (y == max(labels)))
+        again = pickle.loads(pickle.dumps(fitted))
+        np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
+
+
+def test_verbose_prints_what_is_done(capsys):
+    X, y = labelled_rows(3000, 2, seed=0)
+    SVC(verbose=True).fit(X, y)
+    assert "[dcsvm]" in capsys.readouterr().out
+    SVC().fit(X, y)
+    assert capsys.readouterr().out == ""
