@@ -45,7 +45,7 @@ test: $(VENV)/ready  ## set up, install, run the tests
 $(VENV)/ready: $(NATIVE)
 	@echo "installing into $(VENV): a minute or so"
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -e '.[test,lint]'
+	$(BIN)/pip install -q -e '.[test,test-sklearn,lint]'
 	touch $@
 
 lint: $(VENV)/ready
@@ -104,9 +104,9 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png.
-.PHONY: bench-cases bench-rows bench-early
-bench: bench-$(or $(filter rows early,$(SUITE)),cases)
+# docs/early.png, SUITE=estimators is that of scikit-learn's.
+.PHONY: bench-cases bench-rows bench-early bench-estimators
+bench: bench-$(or $(filter rows early estimators,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -121,6 +121,10 @@ bench-early: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	@mkdir -p docs
 	$(BIN)/python examples/bench/early.py --data $(DATA) --out docs/early $(BENCH)
+
+bench-estimators: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	$(BIN)/python examples/bench/estimators.py --data $(DATA) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench,plot]'

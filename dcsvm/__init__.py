@@ -18,6 +18,7 @@ The floors, from the ground up; each uses those below it only:
     model              what comes out: parts, prediction, the model file
     solving            a problem being solved, checked, stored and reported
     training           Algorithm 1, probabilities, cross validation
+    sklearn            scikit-learn's estimators (an extra)
     cli                the commands
 """
 

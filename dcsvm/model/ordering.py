@@ -22,8 +22,8 @@ def with_label_order(model: Parts, labels: np.ndarray) -> Parts:
         return model
     if not np.array_equal(np.sort(model.labels), np.sort(labels)):
         raise ValueError("the model has other labels")
-    rank = np.argsort(np.argsort(labels))[np.argsort(np.argsort(model.labels))]
-    order = _Order(rank)
+    place = np.argsort(np.argsort(model.labels))  # among the sorted labels
+    order = _Order(np.argsort(labels)[place])
     probability = model.probability
     if probability is not None:
         # with -f for f the other class of the pair has 1 / (1 + exp(A f - B))

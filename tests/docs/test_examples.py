@@ -12,6 +12,7 @@ languages, such as `text`, are not run.
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 import re
 import shlex
@@ -51,6 +52,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 
 
 NEEDS = {
+    "sklearn": lambda: importlib.util.find_spec("sklearn") is not None,
     "svm-train": lambda: shutil.which("svm-train") is not None,
 }
 

@@ -48,6 +48,16 @@ def test_swapped_classes_change_the_signs():
     assert fit_sigmoid(-values, ~is_first) == pytest.approx((A, -B), rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_centered_fit_is_the_best_without_an_offset(seed):
+    values, is_first = drawn(300, -2 + seed, 0.5, seed=seed)
+    A, B = fit_sigmoid(values, is_first, centered=True)
+    best = minimize(lambda at: loss_of(at[0], 0.0, values, is_first), (0.0,), method="Nelder-Mead",
+                    options={"xatol": 1e-9, "fatol": 1e-12})  # fmt: skip
+    assert B == 0 and A < 0
+    assert pytest.approx(min(best.x[0], -1e-12), rel=1e-4, abs=1e-5) == A
+
+
 def test_values_that_say_nothing_give_the_share_of_the_classes():
     A, B = fit_sigmoid(np.zeros(100), np.arange(100) < 30)
     assert A == 0

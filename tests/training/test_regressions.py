@@ -1,5 +1,6 @@
 """One test per fault found: each failed once, and says what was wrong."""
 
+import os
 import subprocess
 import sys
 
@@ -169,3 +170,48 @@ def test_merged_rows_at_their_bound_are_counted_as_such():
     report = dcsvm.train(X[again], y[again], C=0.3, gamma=2, threads=1).report
     assert report.n_merged > 500
     assert report.n_bsv == report.problems[0].n_bsv > 300
+
+
+@pytest.mark.parametrize("svm_type, options", [("nu_svr", {"nu": 0.4}), ("epsilon_svr", {})])
+@pytest.mark.parametrize("C", [0.1, 1.0, 2.0])
+def test_a_linear_regression_with_nearly_all_rows_at_a_bound_is_solved(svm_type, options, C):
+    """Targets of some hundred, features of some hundredths: descent in w got stuck far away."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 10)) / 20
+    y = 150 + 70 * rng.normal(size=400) + 200 * X[:, 0]
+    linear = dcsvm.train(X, y, svm_type=svm_type, kernel="linear", C=C, **options)
+    same = {"kernel": "polynomial", "degree": 1, "gamma": 1.0}
+    other = dcsvm.train(X, y, svm_type=svm_type, C=C, **same, **options)
+    assert linear.report.converged
+    assert linear.report.objective == pytest.approx(other.report.objective, rel=1e-6)
+
+
+def test_iterations_are_counted_for_every_pair_of_classes():
+    X, y = labelled_rows(600, 4, seed=2)
+    y = np.where(X[:, 0] > 0.4, 3.0, y)
+    report = dcsvm.train(X, y, C=4, gamma=1.0).report
+    counts = [problem.iterations for problem in report.problems]
+    assert min(counts) > 0 and sum(counts) == report.counts["iterations"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_uses_one_thread():
+    """OpenMP's threads do not come with a fork, and waiting for them did not end."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], timeout=60, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+FORKED = """
+import os
+import numpy as np
+import dcsvm
+X = np.random.default_rng(0).normal(size=(3000, 3))
+y = np.where(X[:, 0] > 0, 1, -1)
+dcsvm.train(X, y, threads=2)
+child = os.fork()
+if child == 0:
+    os._exit(dcsvm.train(X, y).report.threads - 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""

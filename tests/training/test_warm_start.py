@@ -8,6 +8,7 @@ from reference import labelled_rows
 from dcsvm.cli.train import main
 from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
+from dcsvm.model.ordering import with_label_order
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
@@ -53,6 +54,16 @@ def test_the_same_problem_is_solved_by_its_own_model(data, name):
     model, cold = train(*data, **TYPES[name])
     warm = train(*data, model, **TYPES[name])[1]
     assert warm.counts["iterations"] <= 0.2 * cold.counts["iterations"]
+
+
+def test_labels_may_come_in_another_order(data):
+    X, y = data
+    model, cold = train(X, y)
+    start, _ = train(X, y, C=1.0)
+    turned = with_label_order(start, start.labels[::-1])
+    assert not np.array_equal(turned.labels, model.labels)
+    _, warm = train(X, y, turned)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-5)
 
 
 def test_appended_rows_join_a_model_of_the_first_ones(data):
