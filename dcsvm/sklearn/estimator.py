@@ -93,7 +93,7 @@ class Estimator(Fitted, BaseEstimator):
         with threads_for(self.threads) as threads:
             others["threads"] = threads
             options = train_options(self.get_params(deep=False), self._svm_type, self._gamma)
-            model, report = self._trained(_rows_of(X), labels, options | others, weights)
+            model, report = self._trained(_rows_to_fit(X), labels, options | others, weights)
         if not report.converged and self._is_beyond_float32(X):
             try:
                 self._leave(*as_given, "kernel values need float64", max_iter=MOST_ITERATIONS)
@@ -115,6 +115,10 @@ class Estimator(Fitted, BaseEstimator):
     def _has_limit(self) -> bool:
         limits = (self.time_limit, self.gap, self.checkpoint)
         return self.max_iter >= 0 or any(limit is not None for limit in limits)
+
+    @property
+    def _is_early(self) -> bool:
+        return getattr(self, "early", False)
 
     def _leave(self, X, y, sample_weight, reason, **params) -> None:
         """Leave a fit to scikit-learn. Raises what it raises, and ConvergenceWarning where it did
@@ -159,7 +163,7 @@ class Estimator(Fitted, BaseEstimator):
             resume = Checkpoint.exists(self.checkpoint)
             checkpoint = Checkpoint(self.checkpoint, resume=resume)
         most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
-        if rows.n_samples <= most and not self._has_limit:
+        if rows.n_samples <= most and not (self._has_limit or self._is_early):
             wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
             model, report = self._solved(rows, labels, options | few, weights)
@@ -255,17 +259,21 @@ class Lines(Progress):
 def _rows_of(X) -> Rows:
     """The rows of checked input. Raises ValueError for values that float32 does not hold."""
     try:
-        rows = Rows.from_array(X)
-        size = float(np.abs(rows.dense if rows.is_dense else rows.values).max(initial=0.0))
-        if size > LARGEST or 0 < size < SMALLEST:
-            raise ValueError(
-                f"features of size {size:.0e} have squares that are not finite float32"
-            )
-        return rows
+        return Rows.from_array(X)
     except ValueError as reason:
         if "finite float32" not in str(reason):
             raise
         raise ValueError(f"{NOT_FINITE} ({reason})") from None
+
+
+def _rows_to_fit(X) -> Rows:
+    """Those whose squares are float32, too."""
+    rows = _rows_of(X)
+    values = rows.dense if rows.is_dense else rows.values
+    size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if size > LARGEST or 0 < size < SMALLEST:
+        raise ValueError(f"{NOT_FINITE} (float32 does not hold squares of features of {size:.0e})")
+    return rows
 
 
 def _checked_weights(sample_weight, X) -> np.ndarray | None:
