@@ -5,10 +5,11 @@
 DIR of --raw holds them under their published names, plain or packed as .bz2, .xz or .gz: ijcnn1,
 ijcnn1.t, a9a, a9a.t, covtype.libsvm.binary.scale, letter.scale, letter.scale.t,
 webspam_wc_normalized_unigram.svm, mnist8m (LIBSVM data page), census-income.data, kddcup.data,
-kddcup.data_10_percent, corrected (UCI), MNIST's train-* and t10k-* IDX files, cifar-10-python.tar.
+kddcup.data_10_percent, corrected (UCI), cpu_small.tsv (PMLB), MNIST's train-* and t10k-* IDX files,
+cifar-10-python.tar.
 integers, ternary and flags are made of random numbers. A set whose files are absent is skipped with
 a line on stderr; what is there is not made again; files are written beside their names and renamed.
-Labels are +1 and -1, for letter 1 to 26.
+Labels are +1 and -1, for letter 1 to 26, for digits 0 to 9; cpu_small is a regression.
 
 Features are in [0, 1] but for pixels, 0 to 255, and ijcnn1, which stays as LIBSVM publishes it:
 with every feature scaled to [0, 1] the paper's C and gamma give 96.7 %, as published its 98.7 %.
@@ -98,12 +99,39 @@ def make_covtype(raw: Path) -> Files:
 
 def make_mnist(raw: Path) -> Files:
     """Raw pixels 0..255; round digits against the rest, as the paper does for mnist8m."""
-    for output, part in (("mnist.tr", "train"), ("mnist.te", "t10k")):
+    for end, digits, images in mnist(raw):
+        yield f"mnist.{end}", map(sparse_line, signs(np.isin(digits, ROUND_DIGITS)), images)
+
+
+def make_digits(raw: Path) -> Files:
+    """Raw pixels 0..255, labels 0 to 9."""
+    for end, digits, images in mnist(raw):
+        yield f"digits.{end}", map(sparse_line, digits.astype(str), images)
+
+
+def mnist(raw: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    for end, part in (("tr", "train"), ("te", "t10k")):
         with open_raw(raw / f"{part}-labels-idx1-ubyte") as stream:
             digits = np.frombuffer(stream.read(), np.uint8, offset=8)
         with open_raw(raw / f"{part}-images-idx3-ubyte") as stream:
             images = np.frombuffer(stream.read(), np.uint8, offset=16).reshape(len(digits), -1)
-        yield output, map(sparse_line, np.isin(digits, ROUND_DIGITS), images)
+        yield end, digits, images
+
+
+def make_cpu_small(raw: Path) -> Files:
+    """Percents as targets; a header and lines of tabs as published."""
+    with open_raw(raw / "cpu_small.tsv") as stream:
+        table = np.loadtxt(stream, skiprows=1)
+    features = table[:, :-1] - table[:, :-1].min(axis=0)
+    features /= features.max(axis=0)
+    train, test = split(len(table))
+    for output, rows in (("cpu_small.tr", train), ("cpu_small.te", test)):
+        yield output, (dense_line(table[i, -1], features[i]) for i in rows)
+
+
+def dense_line(target: float, values: np.ndarray) -> bytes:
+    pairs = (f"{index}:{value:.6g}" for index, value in enumerate(values.tolist(), 1) if value)
+    return f"{target:g} {' '.join(pairs)}\n".encode()
 
 
 def make_mnist8m(raw: Path) -> Files:
@@ -133,7 +161,7 @@ def make_cifar(raw: Path) -> Files:
 def cifar_lines(archive: tarfile.TarFile, name: str) -> Iterator[bytes]:
     member = archive.extractfile(f"cifar-10-batches-py/{name}")
     batch = pickle.load(member, encoding="bytes")
-    return map(sparse_line, np.isin(batch[b"labels"], CIFAR_ANIMALS), batch[b"data"])
+    return map(sparse_line, signs(np.isin(batch[b"labels"], CIFAR_ANIMALS)), batch[b"data"])
 
 
 def make_webspam(raw: Path) -> Files:
@@ -163,11 +191,15 @@ def scaled_line(positive: bool, indices: np.ndarray, values: np.ndarray, scale) 
     return f"{'+1' if positive else '-1'} {text}\n".encode()
 
 
-def sparse_line(positive: bool, pixels: np.ndarray) -> bytes:
+def signs(is_positive: np.ndarray) -> np.ndarray:
+    return np.where(is_positive, "+1", "-1")
+
+
+def sparse_line(label: str, pixels: np.ndarray) -> bytes:
     places = np.flatnonzero(pixels)
     pairs = zip((places + 1).tolist(), pixels[places].tolist(), strict=True)
     text = " ".join(f"{index}:{value}" for index, value in pairs)
-    return f"{'+1' if positive else '-1'} {text}\n".encode()
+    return f"{label} {text}\n".encode()
 
 
 def make_census(raw: Path) -> Files:
@@ -244,7 +276,7 @@ def make_rows(name: str, n_rows: int, features: Callable[..., np.ndarray]) -> Re
         value = hidden[:, 0] * hidden[:, 1] + np.sin(2 * hidden[:, 2]) + 0.5 * hidden[:, 3]
         labels = value + rng.normal(scale=0.1, size=len(value)) > 0
         for output, part in ((f"{name}.tr", slice(n_rows)), (f"{name}.te", slice(n_rows, None))):
-            yield output, map(sparse_line, labels[part], rows[part])
+            yield output, map(sparse_line, signs(labels[part]), rows[part])
 
     return Recipe((f"{name}.tr", f"{name}.te"), make)
 
@@ -277,6 +309,8 @@ RECIPES = {
     "a9a": unpack({"a9a": "a9a", "a9a.t": "a9a.t"}),
     "a9a.10000": unpack({"a9a.10000": "a9a"}, count=10_000),
     "mnist": Recipe(("mnist.tr", "mnist.te"), make_mnist),
+    "digits": Recipe(("digits.tr", "digits.te"), make_digits),
+    "cpu_small": Recipe(("cpu_small.tr", "cpu_small.te"), make_cpu_small),
     "letter": unpack({"letter": "letter.scale", "letter.t": "letter.scale.t"}),
     "census": Recipe(("census.tr", "census.te"), make_census),
     "kdd10": make_kddcup("kdd10", "kddcup.data_10_percent"),
