@@ -51,6 +51,22 @@ struct SolveReport {
   double seconds_newton = 0;
   double seconds_selection = 0;  // selection and shrinking
   double seconds_rebuild = 0;    // kernel products: initial gradient, rebuilt gradients
+
+  // Counts the work of another solve of the same problem.
+  void add_work(const SolveReport& other) {
+    iterations += other.iterations;
+    outer_steps += other.outer_steps;
+    newton_steps += other.newton_steps;
+    rebuilds += other.rebuilds;
+    kernel_evaluations += other.kernel_evaluations;
+    rows_computed += other.rows_computed;
+    rows_reused += other.rows_reused;
+    seconds_tiles += other.seconds_tiles;
+    seconds_inner += other.seconds_inner;
+    seconds_newton += other.seconds_newton;
+    seconds_selection += other.seconds_selection;
+    seconds_rebuild += other.seconds_rebuild;
+  }
 };
 
 }  // namespace dcsvm

@@ -89,6 +89,10 @@ class Formulation:
         """The problem of every variable, int32."""
         return np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.start))
 
+    def problem_of(self, variables: np.ndarray) -> np.ndarray:
+        """The problem of some variables."""
+        return np.searchsorted(self.start, variables, side="right") - 1
+
     def parts(self) -> list[slice]:
         return [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
 

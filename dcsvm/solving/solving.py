@@ -189,7 +189,9 @@ class Solving:
             attainable = self.attainable(folds, tolerance)
             if state.checked is None:
                 wanted = SOLVER_TOLERANCE * tolerance
-                self.solve(members, self.units.sizes(members), wanted, attainable)
+                is_cold = not self.is_warm and not self.report.levels
+                place = self.units.places if is_cold else None
+                self.solve(members, self.units.sizes(members), wanted, attainable, place)
             certificates |= self.verify(folds, tolerance)
             state.checks += 1
             folds = [k for k in folds if not self.is_reached(certificates[k])]
@@ -263,10 +265,15 @@ class Solving:
         }
 
     def solve(
-        self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
+        self,
+        members: np.ndarray,
+        sizes: np.ndarray,
+        tolerance: float,
+        attainable: float = 0.0,
+        place: np.ndarray | None = None,
     ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
-        where it is stopped before all are solved."""
+        """Solve parts of the problem, `sizes` of the variables `members`, in place; those of one
+        `place` share kernel values, None is none. Raises Stopped before all are solved."""
         state = self.state
         solved = _core.solve_clusters(
             self.data.setup,
@@ -284,6 +291,7 @@ class Solving:
             state.neglected,
             self.control.stop,
             attainable,
+            None if place is None else place.astype(np.int32),
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
@@ -297,10 +305,8 @@ class Solving:
 
     def count_iterations(self, members: np.ndarray, sizes: np.ndarray, solved: list[dict]) -> None:
         """Count the iterations of parts for their problems."""
-        first = members[np.cumsum(sizes)[sizes > 0] - 1]
-        number = np.searchsorted(self.formulation.start, first, side="right") - 1
-        iterations = np.array([one["iterations"] for one in solved], np.int64)
-        np.add.at(self.n_iterations, number, iterations[sizes > 0])
+        for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
+            self.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
 
     def settle(self, certificate: Certificate) -> None:
         """Keep what is known of the solution, and report it."""
