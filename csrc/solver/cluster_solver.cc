@@ -49,7 +49,9 @@ class LevelSolver {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
-    if (clusters_.place && setup_.kernel.type != KernelType::linear) order = solve_places(order);
+    const bool is_shared =
+        setup_.kernel.type != KernelType::linear && sharing_pays(setup_, points_);
+    if (clusters_.place && is_shared) order = solve_places(order);
     for (const std::size_t c : order) total_cost_ += cost(c);
     if (!order.empty())
       spare_ = options_.memory_bytes - std::min(options_.memory_bytes, least_bytes(order[0]));

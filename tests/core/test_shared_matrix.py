@@ -15,11 +15,13 @@ ENOUGH, LITTLE = 10**8, 10**5  # bytes
 
 
 def classes_in_a_ring(n, k, seed=0):
-    """Rows (n, 3) of k classes, which overlap."""
+    """Rows (n, 60) of k classes, which overlap."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
     angle = 2 * np.pi * y / k
-    X = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(n)]) + rng.normal(0, 0.5, (n, 3))
+    X = rng.normal(0, 0.05, (n, 60))  # enough features for kernel values to be worth sharing
+    X[:, 0] += np.cos(angle) + rng.normal(0, 0.5, n)
+    X[:, 1] += np.sin(angle) + rng.normal(0, 0.5, n)
     return X.astype(np.float32), y
 
 
