@@ -11,7 +11,6 @@ from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.nu_pairs import infeasible_pairs, solved_pair_by_pair
 from dcsvm.sklearn.parameters import documented
-from dcsvm.solving.extraction import NoMargin
 
 
 @documented
@@ -107,8 +106,9 @@ class NuSVC(Convertible, Classifier):
     """Nu-support vector classification, one against one.
 
     A drop-in for sklearn.svm.NuSVC, but it heeds class_weight: it multiplies the weights of the
-    rows of a class. Where nu is too large for some pairs of classes, by class_weight or among
-    others, the one with more weight is predicted of such a pair; a warning says so.
+    rows of a class. Where nu is infeasible for some pairs of classes, by class_weight or among
+    others, the one with more weight is predicted of such a pair; a warning says so. Where a pair
+    has no margin the fit is left to scikit-learn's solver, which stops before it finds that out.
 
     Parameters
     ----------
@@ -193,18 +193,14 @@ class NuSVC(Convertible, Classifier):
         solved, codes = super()._solved, self._codes(labels)
         own = np.ones(len(codes)) if weights is None else weights
         if not infeasible_pairs(np.bincount(codes, own), self.nu):
-            try:
-                return solved(rows, labels, options, weights, checkpoint)
-            except NoMargin:
-                if len(self.classes_) == 2:
-                    raise
+            return solved(rows, labels, options, weights, checkpoint)
         model, report, unsolved = solved_pair_by_pair(
             lambda *given: solved(given[0], given[1], options, given[2]), rows, codes, own, options
         )
         named = ", ".join(f"{self.classes_[i]} and {self.classes_[j]}" for i, j in unsolved)
         warnings.warn(
-            f"nu={self.nu:g} is too large for the classes {named}: of such a pair the one with more"
-            " weight is predicted",
+            f"nu={self.nu:g} is infeasible for the classes {named}: of such a pair the one with"
+            " more weight is predicted",
             UserWarning,
             stacklevel=5,
         )

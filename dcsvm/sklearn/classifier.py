@@ -59,10 +59,16 @@ class Classifier(ClassifierMixin, Estimator):
         if len(classes) < 2:
             raise ValueError(self._one_class_left)
         counts = np.bincount(codes, weights, minlength=len(classes))
-        if self.class_weight == "balanced":
+        if isinstance(self.class_weight, str):  # "balanced"
             self.class_weight_ = counts.sum() / (len(classes) * counts)
         else:
             self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=classes)
+        wrong = ~(np.isfinite(self.class_weight_) & (self.class_weight_ > 0))
+        if wrong.any():
+            factor, label = self.class_weight_[wrong][0], classes[wrong][0]
+            raise ValueError(
+                f"class_weight must be positive and finite, not {factor:g} for class {label}"
+            )
         self.classes_ = classes
         self._labels = labels_of(classes)
         return self._labels[codes], weights
@@ -117,6 +123,8 @@ class Classifier(ClassifierMixin, Estimator):
         `method` as in decision_function."""
         check_is_fitted(self)
         if not len(self._probA):
+            if self.report_ and "probabilities" in self.report_.missing:
+                raise NotFittedError("the fit was stopped before the probabilities")
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False"
             )

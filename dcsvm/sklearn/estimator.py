@@ -22,6 +22,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
+from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
@@ -30,6 +31,7 @@ from dcsvm.sklearn.theirs import fitted_by_scikit_learn, pair_values, take_over
 from dcsvm.sklearn.threads import threads_for
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
+from dcsvm.solving.extraction import NoMargin
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.train import train_rows
 from dcsvm.training.warm_start import OtherModel
@@ -47,6 +49,8 @@ SMALLEST, LARGEST = 1e-15, 1e15  # features whose squares are float32
 # checked arrays of these are taken as they are, others become float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
           np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
+OWN_NAMES = {"cache_mb": "memory", "tolerance": "tol", "max_iterations": "max_iter"}
+LARGEST_OFFSET = 1e5  # of a feature, in its standard deviations: float32 keeps 7 digits of the sum
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
     " and need to be preprocessed."
@@ -74,6 +78,15 @@ class Estimator(Fitted, BaseEstimator):
         out. Returns self. Raises ValueError for input that does not fit, dcsvm.Stopped where
         time_limit leaves nothing; warns (ConvergenceWarning) when tol is not reached.
         """
+        before = dict(vars(self))
+        try:
+            self._fit(X, y, sample_weight)
+        except BaseException:  # what was fitted before stays as it was
+            self.__dict__ = before
+            raise
+        return self
+
+    def _fit(self, X, y, sample_weight) -> None:
         # drawn by every fit, as scikit-learn does, so that scripts find the same numbers after it
         seed = check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
         is_sparse, as_given = sparse.issparse(X), (X, y, sample_weight)
@@ -90,20 +103,28 @@ class Estimator(Fitted, BaseEstimator):
         self._gamma = gamma_of(self.gamma, X, weights) if self.kernel in SCALED_KERNELS else 0.0
         # folds of probabilities are random, clusters are not: the same fit gives the same model
         others = self._options(seed)
-        with threads_for(self.threads) as threads:
-            others["threads"] = threads
-            options = train_options(self.get_params(deep=False), self._svm_type, self._gamma)
-            model, report = self._trained(_rows_to_fit(X), labels, options | others, weights)
+        options = train_options(self.get_params(deep=False), self._svm_type, self._gamma) | others
+        rows = _rows_to_fit(X)
+        _warn_of_offsets(X)
+        try:
+            with threads_for(self.threads) as threads:
+                options["threads"] = threads
+                model, report = self._trained(rows, labels, options, weights)
+        except NoMargin as reason:  # scikit-learn's solver stops before it finds that out
+            self._leave(*as_given[:2], weights, reason)
+            return
+        except OptionError as error:
+            name = OWN_NAMES.get(error.option, error.option)
+            raise OptionError(name, error.reason) from None
         if not report.converged and self._is_beyond_float32(X):
             try:
                 self._leave(*as_given, "kernel values need float64", max_iter=MOST_ITERATIONS)
             except ConvergenceWarning:
                 pass
             else:
-                return self
+                return
         self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
         self._warn(report)
-        return self
 
     def _is_beyond_float32(self, X) -> bool:
         """Whether kernel values may be too large for float32, and rows few enough for a solver in
@@ -139,7 +160,9 @@ class Estimator(Fitted, BaseEstimator):
         if callable(self.kernel):
             kernel = kernel_matrix(self.kernel, X, X)
             if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
-                raise ValueError("X.shape[0] should be equal to X.shape[1]")
+                raise ValueError(
+                    f"X.shape[0] should be equal to X.shape[1]: the kernel gave {kernel.shape}"
+                )
             self._X_fit = X
             return kernel, y
         X, y = validate_data(self, X, y, dtype=DTYPES, order="C", accept_sparse="csr")
@@ -212,11 +235,12 @@ class Estimator(Fitted, BaseEstimator):
         if self._theirs is not None:
             return pair_values(self._theirs, X)
         X = self._checked_for_predict(X)
-        if self.kernel == "linear" and method in (None, "exact") and self.model_.exact:
+        is_linear = self.model_.kernel.name == "linear" and self.model_.exact is not None
+        if is_linear and method in (None, "exact"):
             return dense(X @ self._coef.T) + self._intercept_
         with threads_for(self.threads) as threads:
             method = method or ("exact" if self.model_.exact else "early")
-            return decision_values(self.model_, _rows_of(X), method, threads)
+            return decision_values(self.model_, Rows.from_array(X), method, threads)
 
     def _checked_for_predict(self, X):
         n_fitted = self.shape_fit_[0]
@@ -224,7 +248,7 @@ class Estimator(Fitted, BaseEstimator):
             X = kernel_matrix(self.kernel, X, self._X_fit)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, order="C", reset=False)
-            if sparse.issparse(X) and not self._sparse:
+            if sparse.issparse(X) and not (self._sparse or self._takes_sparse):
                 name = type(self).__name__
                 raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
         if self._is_of_matrix and (X.ndim != 2 or X.shape[1] != n_fitted):
@@ -232,7 +256,8 @@ class Estimator(Fitted, BaseEstimator):
                 f"X.shape[1] = {X.shape[-1]} should be equal to {n_fitted}, the number of samples "
                 "at training time"
             )
-        if self._n_support.sum() != self.support_vectors_.shape[0]:
+        vectors = self.support_vectors_
+        if vectors.shape[0] > 0 and self._n_support.sum() != vectors.shape[0]:
             name = type(self).__name__
             raise ValueError(f"The internal representation of {name} was altered")
         return X
@@ -256,24 +281,38 @@ class Lines(Progress):
         print(f"[dcsvm] {name}: {seconds:.2f} s{left}")
 
 
-def _rows_of(X) -> Rows:
-    """The rows of checked input. Raises ValueError for values that float32 does not hold."""
+def _rows_to_fit(X) -> Rows:
+    """The rows of checked input. Raises ValueError for values whose squares float32 does not
+    hold."""
     try:
-        return Rows.from_array(X)
+        rows = Rows.from_array(X)
     except ValueError as reason:
         if "finite float32" not in str(reason):
             raise
         raise ValueError(f"{NOT_FINITE} ({reason})") from None
-
-
-def _rows_to_fit(X) -> Rows:
-    """Those whose squares are float32, too."""
-    rows = _rows_of(X)
     values = rows.dense if rows.is_dense else rows.values
     size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if size > LARGEST or 0 < size < SMALLEST:
         raise ValueError(f"{NOT_FINITE} (float32 does not hold squares of features of {size:.0e})")
     return rows
+
+
+def _warn_of_offsets(X) -> None:
+    """Warn where rounding to float32 takes most of what a feature says."""
+    if sparse.issparse(X) or X.dtype != np.float64 or len(X) < 2:
+        return
+    some = X[:: -(-len(X) // FEW_ROWS)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = np.abs(some.mean(axis=0)), some.std(axis=0)
+        far = np.flatnonzero((deviation > 0) & (mean > LARGEST_OFFSET * deviation))
+    if len(far):
+        column = int(far[0])
+        warnings.warn(
+            f"feature {column} is about {some[:, column].mean():.3g} with a standard deviation of "
+            f"{deviation[column]:.2g}: float32 keeps little of it, subtract its mean",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _checked_weights(sample_weight, X) -> np.ndarray | None:

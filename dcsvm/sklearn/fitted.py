@@ -32,6 +32,7 @@ class Fitted:
     model_: Model
     report_: TrainReport | None
     _theirs = None  # the estimator of scikit-learn that was fitted instead
+    _takes_sparse = False  # whatever the rows it was fitted to were
 
     def _keep(self, model: Model, report: TrainReport | None, given: Given) -> None:
         """Keep a model of these rows."""
@@ -42,7 +43,7 @@ class Fitted:
         first = slice(None) if model.exact else _first_of_each(part)
         numbers = np.full(part.rows.n_samples, -1) if part.row_numbers is None else part.row_numbers
         self.support_ = numbers[first].astype(np.int32)
-        self.support_vectors_ = np.empty((len(self.support_), 0))
+        self.support_vectors_ = np.empty((0, 0))
         if not self._is_of_matrix:
             self.support_vectors_ = given.vectors(first, self.support_)
         self._n_support = _counts(model, part, first)
@@ -95,6 +96,8 @@ class Fitted:
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._theirs is not None:
             return self._theirs.coef_
+        if not hasattr(self, "_coef"):
+            raise AttributeError("coef_ is that of an exact model, fitted with a linear kernel")
         sign = -1.0 if self._n_classes == 2 else 1.0
         coef = sign * self._coef
         (coef.data if self._sparse else coef).flags.writeable = False

@@ -59,6 +59,7 @@ def load(path: str | os.PathLike[str]):
         made.set_params(probability=model.probability is not None)
     if model.exact is None:
         made.set_params(early=True)
+    made._takes_sparse = True
     made._keep(model, None, FromFile(part.rows, kernel.is_precomputed))
     return made
 
@@ -71,7 +72,8 @@ def from_sklearn(estimator):
     """
     svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
-        raise TypeError(f"expected one of {', '.join(NAMES.values())}, not {estimator!r}")
+        names = ", ".join(NAMES.values())
+        raise TypeError(f"expected one of scikit-learn's {names}, not {type(estimator)}")
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)
     if params.get("probability") == "deprecated":

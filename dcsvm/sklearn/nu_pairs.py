@@ -78,7 +78,7 @@ def solved_pair_by_pair(
     other = np.arange(k - 1)[:, None]
     other = other + (other >= codes[support])
     exact = ExactModel(
-        rows=rows.take_for_model(support),
+        rows=_rows_for_model(rows, kernel, support),
         dual_coef=coef[other, support],
         rho=rho,
         n_sv=np.bincount(codes[support], minlength=k),
@@ -90,6 +90,12 @@ def solved_pair_by_pair(
         kernel, np.arange(float(k)), exact, None, svm_type="nu_svc", probability=probability
     )
     return made, report, unsolved
+
+
+def _rows_for_model(rows: Rows, kernel: Kernel, support: np.ndarray) -> Rows:
+    if kernel.is_precomputed:
+        return Rows(len(support), rows.n_features, columns=support.astype(np.int32))
+    return rows.take(support)
 
 
 def _kernel_of(options: dict) -> Kernel:

@@ -4,6 +4,7 @@ that they stand for."""
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
 from numbers import Integral, Real
 
@@ -43,7 +44,7 @@ CONSTRAINTS: dict[str, list] = {
     "overlap": [Interval(Real, 1, 2, closed="both"), None],
     "gap": [Interval(Real, 0.0, None, closed="neither"), None],
     "time_limit": [Interval(Real, 0.0, None, closed="left"), None],
-    "checkpoint": [str, None],
+    "checkpoint": [str, os.PathLike, None],
     "warm_start": ["boolean"],
     "threads": [Interval(Integral, 1, None, closed="left"), None],
     "memory": [Interval(Real, 0.0, None, closed="neither"), None],

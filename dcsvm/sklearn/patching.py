@@ -13,6 +13,7 @@ from sklearn.svm import _classes as theirs
 from sklearn.utils._param_validation import InvalidParameterError
 
 from dcsvm.sklearn import classification, one_class, regression
+from dcsvm.sklearn.theirs import THEIRS
 
 
 class FallingBack:
@@ -26,8 +27,19 @@ class FallingBack:
         except InvalidParameterError:
             raise
         except ValueError as error:
-            self._leave(X, y, sample_weight, error)
+            if self._has_own():
+                raise
+            try:
+                self._leave(X, y, sample_weight, error)
+            except ValueError:
+                raise error from None
         return self
+
+    def _has_own(self) -> bool:
+        """Whether parameters are set that scikit-learn does not have."""
+        theirs_have, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
+        given = self.get_params(deep=False)
+        return any(given[name] != defaults[name] for name in set(defaults) - set(theirs_have))
 
 
 class SVC(FallingBack, classification.SVC):

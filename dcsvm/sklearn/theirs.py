@@ -60,7 +60,7 @@ def take_over(ours, fitted) -> None:
     if callable(fitted.kernel):
         ours._X_fit = fitted._BaseLibSVM__Xfit
     if ours._is_of_matrix:
-        ours.support_vectors_ = np.empty((len(ours.support_), 0))
+        ours.support_vectors_ = np.empty((0, 0))
     if ours._svm_type in CLASSIFIERS:
         ours._labels = labels_of(ours.classes_)
     try:

@@ -19,6 +19,9 @@ from dcsvm.solving.report import ProblemReport
 UNKNOWN_MARGIN = 0.1  # a violation over the margin above which that may as well be none
 
 
+AT_BOUND = 1e-12  # of the room between its bounds: a variable this near to one is at it
+
+
 class NoMargin(ValueError):
     """A solution of nu-SVC that has no margin to be divided by."""
 
@@ -54,14 +57,16 @@ class Solution:
             return 0.0, 1.0
         alpha, gradient = self.alpha[variables], self.iterate.gradient[variables]
         lower, upper = problem.lower[variables], problem.upper[variables]
+        rounding = AT_BOUND * (upper - lower)  # of sums that were put right, at a warm start
+        can_rise_at_all, can_fall_at_all = alpha < upper - rounding, alpha > lower + rounding
         offsets = []
         for number in range(problem.n_sums):
             own = problem.sum_of[variables] == number
-            free = own & (alpha > lower) & (alpha < upper)
+            can_rise, can_fall = own & can_rise_at_all, own & can_fall_at_all
+            free = can_rise & can_fall
             if free.any():
                 offsets.append(float(gradient[free].mean()))
                 continue
-            can_rise, can_fall = own & (alpha < upper), own & (alpha > lower)
             ends = [gradient[can_rise].min()] if can_rise.any() else []
             ends += [gradient[can_fall].max()] if can_fall.any() else []
             offsets.append(float(np.mean(ends)) if ends else 0.0)

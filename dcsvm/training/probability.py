@@ -26,7 +26,11 @@ def fitted_probability(run: Run) -> Probability:
     """The probabilities of a run that is done; its report counts the work. Raises Stopped."""
     start, progress = time.perf_counter(), run.control.progress
     folds = folds_of(run.prepared, min(FOLDS_FOR_PROBABILITY, len(run.prepared.row_map.given)))
-    formulation = formulation_of_folds(run.prepared, folds, range(folds.n_folds))
+    some = _that_learn(run, folds)
+    values = np.full((len(folds.row), run.formulation.n_problems), np.nan)
+    if len(some) == 0:
+        return _fitted(run, folds, values)
+    formulation = formulation_of_folds(run.prepared, folds, some)
     n_rows = run.data.rows.n_samples
     progress.begin("probabilities", n_rows)
     part = PartOfProgress(progress, 1, 0, n_rows)
@@ -35,11 +39,13 @@ def fitted_probability(run: Run) -> Probability:
         of_folds = level_of_folds(run, control, formulation)
     else:
         of_folds = Solving(run.prepared, control, formulation)
-        of_folds.begin_with(alpha_without_held_out(run, folds, formulation))
+        of_folds.begin_with(alpha_without_held_out(run, folds, some, formulation))
         of_folds.extend_gradient()
         of_folds.conquer()
     run.report.include(of_folds.report)
-    found = _fitted(of_folds, folds)
+    for entries, held_out in held_out_values(of_folds, folds, some):
+        values[entries] = held_out
+    found = _fitted(of_folds, folds, values)
     n_sv = int(np.count_nonzero(of_folds.alpha))
     progress.end("probabilities", time.perf_counter() - start, n_sv)
     return found
@@ -55,14 +61,24 @@ def level_of_folds(run: Run, control: Control, formulation: Formulation) -> Leve
     return level
 
 
-def alpha_without_held_out(run: Solving, folds: Folds, formulation: Formulation) -> np.ndarray:
-    """Where all folds start from the solution of a run: what they hold out is taken back, and the
+def _that_learn(run: Run, folds: Folds) -> np.ndarray:
+    """The folds that have rows of two classes left to learn from, or any of a regression."""
+    if not run.task.is_classification:
+        return np.arange(folds.n_folds)
+    is_known = folds.learns(run.prepared.targets[folds.row], run.task.n_classes)
+    return np.flatnonzero(is_known.sum(axis=1) > 1)
+
+
+def alpha_without_held_out(
+    run: Solving, folds: Folds, some: np.ndarray, formulation: Formulation
+) -> np.ndarray:
+    """Where some folds start from the solution of a run: what they hold out is taken back, and the
     sums are brought to what they are in each fold."""
     rows = run.problem.rows
     alpha = []
-    for k in range(folds.n_folds):
+    for number, k in enumerate(some):
         kept = folds.left(k)[rows] > 0
-        sizes = np.diff(formulation.start)[k * run.formulation.n_problems :]
+        sizes = np.diff(formulation.start)[number * run.formulation.n_problems :]
         kept &= sizes[run.formulation.number] > 0
         alpha.append(run.alpha[kept])
     problem = formulation.problem
@@ -70,10 +86,8 @@ def alpha_without_held_out(run: Solving, folds: Folds, formulation: Formulation)
     return formulation.with_sums(alpha)
 
 
-def _fitted(of_folds: Solving, folds: Folds) -> Probability:
-    """The probabilities by a run of all folds."""
-    every = range(folds.n_folds)
-    values = np.concatenate([found for _, found in held_out_values(of_folds, folds, every)])
+def _fitted(of_folds: Solving, folds: Folds, values: np.ndarray) -> Probability:
+    """The probabilities by the values of what folds hold out, nan where a fold has none."""
     task, truth = of_folds.task, of_folds.prepared.targets[folds.row]
     if task.is_regression:
         return Probability(np.array([laplace_sigma(truth - values[:, 0], folds.weight)]), None)

@@ -76,7 +76,7 @@ def test_probabilities_go_with_a_conversion():
 
 
 def test_what_cannot_be_converted_is_told():
-    with pytest.raises(TypeError, match="expected one of SVC"):
+    with pytest.raises(TypeError, match="expected one of scikit-learn's SVC"):
         ours.from_sklearn(sklearn.svm.LinearSVC())
     X, y = make_classification(3000, 4, random_state=0)
     early = ours.SVC(early=True, early_level=1, levels=1).fit(X, y)
@@ -96,6 +96,17 @@ def test_a_model_file_comes_back(name, format, tmp_path):
     np.testing.assert_allclose(values(again, X), values(fitted, X), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(again.predict(X).dtype, fitted.predict(X).dtype)
     np.testing.assert_allclose(values(again.to_sklearn(), X), values(fitted, X), atol=1e-5)
+
+
+def test_a_model_of_sparse_rows_comes_back(tmp_path):
+    X = sparse.random(200, 20, density=0.2, format="csr", random_state=0)
+    y = np.asarray(X.sum(axis=1)).ravel() > 2
+    fitted = ours.SVC().fit(X, y)
+    fitted.save(tmp_path / "model")
+    for rows in (X, X.toarray()):
+        np.testing.assert_allclose(
+            ours.load(tmp_path / "model").decision_function(rows), fitted.decision_function(X)
+        )
 
 
 def test_an_early_model_file_comes_back(tmp_path):
@@ -159,3 +170,5 @@ def test_what_ours_refuses_is_left_to_scikit_learn(patched, caplog):
         sklearn.svm.SVC().fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="NaN"):
         sklearn.svm.SVC().fit(X * np.nan, y)
+    with pytest.raises(ValueError, match="levels must be at most 30"):
+        sklearn.svm.SVC(levels=99).fit(X, y)

@@ -117,7 +117,7 @@ def test_nu_svc_heeds_class_weights():
 
 def test_nu_that_is_too_large_for_some_pairs_is_told():
     X, y = make_blobs([60, 50, 5], random_state=0)
-    with pytest.warns(UserWarning, match="nu=0.5 is too large for the classes 0 and 2, 1 and 2"):
+    with pytest.warns(UserWarning, match="nu=0.5 is infeasible for the classes 0 and 2, 1 and 2"):
         fitted = NuSVC(decision_function_shape="ovo").fit(X, y)
     values = fitted.decision_function(X)
     assert np.all(values[:, 1:] == 1)
@@ -187,6 +187,63 @@ def test_a_warm_start_goes_on_from_the_last_fit(caplog):
     warm.fit(X[::2], y[::2])
     assert "begun anew" in caplog.text
     assert np.mean(warm.predict(X) == cold.predict(X)) > 0.9
+
+
+def test_a_warm_start_has_the_intercept_of_a_cold_one():
+    """Where all support vectors are at a bound it is not unique."""
+    X, y = load_iris(return_X_y=True)
+    warm = SVC(warm_start=True)
+    for C in (100, 1, 1e-3):
+        warm.set_params(C=C).fit(X, y)
+    np.testing.assert_allclose(warm.intercept_, SVC(C=1e-3).fit(X, y).intercept_, atol=1e-6)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    X, y = load_iris(return_X_y=True)
+    fitted = SVC().fit(X, y)
+    before = fitted.decision_function(X)
+    with pytest.raises(dcsvm.Stopped):
+        fitted.set_params(time_limit=0).fit(X[:, :2], np.arange(150) % 5)
+    np.testing.assert_array_equal(fitted.decision_function(X), before)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_probabilities_of_a_few_rows(n):
+    X, y = np.arange(float(n))[:, None], np.minimum(np.arange(n), 1)
+    probabilities = SVC(probability=True).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def test_nu_svc_without_a_margin_is_that_of_scikit_learn(caplog):
+    caplog.set_level("INFO", "dcsvm.sklearn")
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    fitted = NuSVC(kernel="linear", nu=0.05).fit(X, y)
+    assert "no margin" in caplog.text
+    assert fitted.score(X, y) == svm.NuSVC(kernel="linear", nu=0.05).fit(X, y).score(X, y)
+
+
+def test_features_far_from_zero_are_told():
+    X = (1.7e9 + np.arange(100.0))[:, None]
+    with pytest.warns(UserWarning, match="feature 0 is about 1.7e[+]09.*subtract its mean"):
+        SVC().fit(X, np.arange(100) // 50)
+
+
+def test_parameters_set_after_a_fit_do_not_break_predictions():
+    X, y = load_iris(return_X_y=True)
+    fitted = SVC().fit(X, y)
+    expected = fitted.predict(X)
+    np.testing.assert_array_equal(fitted.set_params(kernel="linear").predict(X), expected)
+    with pytest.raises(AttributeError, match="fitted with a linear kernel"):
+        _ = fitted.coef_
+
+
+@pytest.mark.parametrize("factor", [0, -1, np.nan, np.inf])
+@pytest.mark.parametrize("Estimator", [SVC, NuSVC])
+def test_class_weights_have_to_be_positive(Estimator, factor):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="class_weight must be positive and finite"):
+        Estimator(class_weight={0: factor}).fit(X, y)
 
 
 def test_a_time_limit_ends_a_fit(wavy):

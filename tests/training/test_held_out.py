@@ -110,7 +110,10 @@ def test_folds_end_in_the_same_values_wherever_they_start(name):
     folds = folds_of(prepared, 5)
     formulation = formulation_of_folds(prepared, folds, range(5))
     found = []
-    for start in (formulation.alpha, alpha_without_held_out(whole, folds, formulation)):
+    for start in (
+        formulation.alpha,
+        alpha_without_held_out(whole, folds, range(folds.n_folds), formulation),
+    ):
         run = Run(prepared, formulation=formulation)
         run.begin_with(start.copy())
         check_feasible(formulation, start)
