@@ -251,7 +251,6 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
         size_t n_clusters
         const int64_t* start
         const int32_t* members
-        const int32_t* place
 
     cdef struct ClusterProgress:
         size_t clusters_done

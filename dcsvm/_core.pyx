@@ -671,13 +671,12 @@ cdef check_clusters(problem, Points points, start, members):
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
-                   double gradient_error=0.0, Stop stop=None, double attainable=0.0,
-                   const int32_t[::1] place=None):
+                   double gradient_error=0.0, Stop stop=None, double attainable=0.0):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
     `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
-    is asked for. Cluster c has the variables members[start[c]:start[c + 1]]; clusters of one `place`
-    have rows in common. The alpha of `iterate` must be feasible; its gradients are those inside the clusters. Where something is known of all of a
+    is asked for. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
+    must be feasible; its gradients are those inside the clusters. Where something is known of all of a
     cluster on entry it is used, with up to `gradient_error` left out of it. Kernel values of rows
     out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
     `progress` is None or an object with attributes `error` and `stop`, called with (clusters done,
@@ -704,10 +703,6 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     clusters.n_clusters = start.shape[0] - 1
     clusters.start = &start[0]
     clusters.members = &members[0]
-    if place is not None:
-        if place.shape[0] != start.shape[0] - 1:
-            raise ValueError("places do not have one entry per cluster")
-        clusters.place = &place[0]
     options.solve.tolerance = tolerance
     options.solve.attainable = attainable
     options.solve.max_iterations = max_iterations

@@ -20,10 +20,6 @@ constexpr double code_features = 0.6;  // a code costs as much as that part of a
 
 // Nanoseconds from which a value is cached. Below, fresh memory cost more than it saved.
 constexpr double worth_caching = 2.0;
-// Nanoseconds from which a matrix is shared: with digits (1.7) ten classes take a third of the
-// time, with letter (0.7, 26 classes), ijcnn1, a9a and covtype (0.5 to 0.9, folds) up to a half
-// more.
-constexpr double worth_sharing = 1.5;
 constexpr double expensive_ratio = 8.0;  // of computing a value to reading it
 
 // Kernel values below which starting threads costs more than it saves: some 0.1 ms of work.
@@ -65,10 +61,6 @@ bool bytes_beat_sparse(const Points& points) {
 
 bool caching_pays(const KernelSetup& setup, const Points& points) {
   return tile_cost(setup, points) > worth_caching;
-}
-
-bool sharing_pays(const KernelSetup& setup, const Points& points) {
-  return tile_cost(setup, points) >= worth_sharing;
 }
 
 bool has_expensive_rows(const KernelSetup& setup, const Points& points) {

@@ -22,9 +22,6 @@ bool bytes_beat_sparse(const Points& points);
 // Whether kernel rows are worth keeping: a value costs more than memory that is touched for the
 // first time.
 bool caching_pays(const KernelSetup& setup, const Points& points);
-// Whether kernel values that several solvers need are worth computing as a matrix beforehand:
-// reading from a large one costs more than cheap values.
-bool sharing_pays(const KernelSetup& setup, const Points& points);
 // Whether computing a kernel row costs many times reading it.
 bool has_expensive_rows(const KernelSetup& setup, const Points& points);
 

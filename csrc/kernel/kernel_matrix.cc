@@ -42,28 +42,4 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
       });
 }
 
-void symmetric_kernel_matrix(const KernelSetup& setup, const RowList& rows, int n_threads,
-                             float* out) {
-  const std::size_t n_rows = rows.size, n_blocks = (n_rows + panel_rows - 1) / panel_rows;
-  parallel_for(
-      {threads_pay(n_threads, n_rows * n_rows / 2) ? n_threads : 1, n_blocks},
-      [] { return TileScratch(); },
-      [&](TileScratch& scratch, std::size_t b) {
-        float tile[panel_rows * panel_rows];
-        const std::size_t begin = b * panel_rows;
-        const RowPanels lanes(setup, rows.slice(begin, begin + panel_rows));
-        scratch.select(setup, lanes, 0, 1);
-        for (std::size_t first = begin; first < n_rows; first += panel_rows) {
-          const std::size_t n = std::min(panel_rows, n_rows - first);
-          scratch.rows(*rows.points, rows.index + first, n, tile, panel_rows);
-          for (std::size_t i = 0; i < n; ++i)
-            std::copy_n(tile + i * panel_rows, lanes.size(), out + (first + i) * n_rows + begin);
-          for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-            float* to = out + (begin + lane) * n_rows + first;
-            for (std::size_t i = 0; i < n; ++i) to[i] = tile[i * panel_rows + lane];
-          }
-        }
-      });
-}
-
 }  // namespace dcsvm

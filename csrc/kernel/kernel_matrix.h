@@ -10,8 +10,4 @@ namespace dcsvm {
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out);
 
-// That of rows with themselves, each value once.
-void symmetric_kernel_matrix(const KernelSetup& setup, const RowList& rows, int n_threads,
-                             float* out);
-
 }  // namespace dcsvm

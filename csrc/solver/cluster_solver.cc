@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <mutex>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 #include "kernel/kernel_cost.h"
 #include "kernel/row_panels.h"
 #include "kernel/varying_rows.h"
 #include "solver/linear_solver.h"
-#include "solver/shared_matrix.h"
 #include "solver/sub_problem.h"
 #include "threads/parallel.h"
 
@@ -27,11 +23,6 @@ constexpr std::size_t few_variables = 64;
 constexpr std::size_t most_general = 20000;
 constexpr double far_off = 100;
 
-// Kernel values that clusters in one place share: so many places at a time, a matrix takes at most
-// this part of the memory. Neither depends on the threads.
-constexpr int places_at_once = 4;
-constexpr std::size_t matrix_part = 8;
-
 class LevelSolver {
  public:
   LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
@@ -44,15 +35,12 @@ class LevelSolver {
         options_(options) {}
 
   std::vector<SolveReport> run() {
-    reports_.resize(clusters_.n_clusters);
     std::vector<std::size_t> order(clusters_.n_clusters);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
-    const bool is_shared =
-        setup_.kernel.type != KernelType::linear && sharing_pays(setup_, points_);
-    if (clusters_.place && is_shared) order = solve_places(order);
     for (const std::size_t c : order) total_cost_ += cost(c);
+    reports_.resize(clusters_.n_clusters);
     if (!order.empty())
       spare_ = options_.memory_bytes - std::min(options_.memory_bytes, least_bytes(order[0]));
     const int n_threads = options_.solve.n_threads;
@@ -109,101 +97,29 @@ class LevelSolver {
     return std::max(n, 1);
   }
 
-  // Solves the places whose kernel values are worth computing once, and returns the other clusters,
-  // in the same order.
-  std::vector<std::size_t> solve_places(const std::vector<std::size_t>& order) {
-    std::map<std::int32_t, std::vector<std::size_t>> places;
-    for (const std::size_t c : order) {
-      if (size(c) > 0) places[clusters_.place[c]].push_back(c);
-    }
-    std::vector<Place> worth;
-    std::vector<std::size_t> others;
-    for (auto& [number, clusters] : places) {
-      std::vector<std::int32_t> rows = rows_in_common(clusters);
-      if (rows.empty())
-        others.insert(others.end(), clusters.begin(), clusters.end());
-      else
-        worth.push_back({std::move(clusters), std::move(rows)});
-    }
-    std::stable_sort(worth.begin(), worth.end(),
-                     [](const Place& a, const Place& b) { return a.rows.size() > b.rows.size(); });
-    const int n_threads = options_.solve.n_threads;
-    parallel_for({n_threads, worth.size(), 1, std::min(n_threads, places_at_once)},
-                 [&](std::size_t k) { solve_place(worth[k]); });
-    std::stable_sort(others.begin(), others.end(),
-                     [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
-    return others;
-  }
-
-  struct Place {
-    std::vector<std::size_t> clusters;
-    std::vector<std::int32_t> rows;
-  };
-
-  // The rows of clusters, those side by side that are in the same ones; none where a matrix of them
-  // is not worth it or too large.
-  std::vector<std::int32_t> rows_in_common(const std::vector<std::size_t>& clusters) const {
-    if (clusters.size() < 2) return {};
-    double values = 0;
-    std::vector<std::pair<std::int32_t, std::size_t>> members;  // row, cluster
-    for (const std::size_t c : clusters) {
-      values += cost(c);
-      for (std::int64_t k = clusters_.start[c]; k < clusters_.start[c + 1]; ++k) {
-        const auto variable = static_cast<std::size_t>(clusters_.members[k]);
-        members.emplace_back(static_cast<std::int32_t>(qp_.row_of(variable)), c);
-      }
-    }
-    std::sort(members.begin(), members.end());
-    std::vector<std::size_t> begin;  // of each row
-    for (std::size_t k = 0; k < members.size(); ++k) {
-      if (k == 0 || members[k].first != members[k - 1].first) begin.push_back(k);
-    }
-    const auto n = static_cast<double>(begin.size());
-    const std::size_t most_bytes = options_.memory_bytes / matrix_part;
-    if (values < n * n || SharedMatrix::bytes(begin.size()) > most_bytes) return {};
-    const auto second = [&](std::size_t k) { return members[k].second; };
-    std::stable_sort(begin.begin(), begin.end(), [&](std::size_t a, std::size_t b) {
-      const std::int32_t row_a = members[a].first, row_b = members[b].first;
-      for (;; ++a, ++b) {
-        const bool a_ends = a == members.size() || members[a].first != row_a;
-        const bool b_ends = b == members.size() || members[b].first != row_b;
-        if (a_ends || b_ends) return a_ends && !b_ends;
-        if (second(a) != second(b)) return second(a) < second(b);
-      }
-    });
-    std::vector<std::int32_t> rows;
-    for (const std::size_t k : begin) rows.push_back(members[k].first);
-    return rows;
-  }
-
-  void solve_place(const Place& place) {
-    Stop* stop = options_.solve.stop;
-    if (failed_ || (stop && stop->is_requested())) return;
-    const int n_threads = options_.solve.n_threads;
-    const SharedMatrix matrix(setup_, points_, place.rows, n_threads);
-    parallel_for({n_threads, place.clusters.size(), 1},
-                 [&](std::size_t k) { solve_one(place.clusters[k], &matrix); });
-    for (const std::size_t c : place.clusters) reports_[c].kernel_evaluations = 0;
-    reports_[place.clusters[0]].kernel_evaluations = matrix.n_values();
-  }
-
-  void solve_one(std::size_t c, const SharedMatrix* matrix = nullptr) {
+  void solve_one(std::size_t c) {
     Stop* stop = options_.solve.stop;
     if (failed_ || size(c) == 0 || (stop && stop->is_requested())) return;
     try {
       SubProblem problem(qp_, clusters_.members + clusters_.start[c], size(c));
-      SolveOptions options = options_.solve;
-      options.cache_bytes = options.lane_bytes = 0;
-      if (matrix) {
-        problem.renumber_rows([&](std::int32_t row) { return matrix->place(row); });
-        solve_and_tell(c, problem, matrix->setup(), matrix->points(), options);
-        return;
-      }
       const VaryingRows rows(setup_.form, problem.rows(points_), copy_bytes(c) / 2);
       if (rows.is_copy()) problem.renumber_rows();
+      problem.read(iterate_);
+      SolveOptions options = options_.solve;
       options.cache_bytes = cache_bytes(c);
       options.lane_bytes = copy_bytes(c) - rows.bytes();
-      solve_and_tell(c, problem, setup_, rows.points(), options);
+      int published = n_wanted_;
+      options.progress = [&](const SolveProgress& now) {
+        tell(now, 0);
+        return published != n_wanted_;
+      };
+      options.published = [&] {
+        published = n_wanted_;
+        write(problem);
+      };
+      reports_[c] = solve_part(rows.points(), problem, options);
+      write(problem);
+      tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
     } catch (...) {
       failed_ = true;
       if (stop) stop->request();
@@ -211,28 +127,10 @@ class LevelSolver {
     }
   }
 
-  void solve_and_tell(std::size_t c, SubProblem& problem, const KernelSetup& setup,
-                      const Points& points, SolveOptions& options) {
-    problem.read(iterate_);
-    int published = n_wanted_;
-    options.progress = [&](const SolveProgress& now) {
-      tell(now, 0);
-      return published != n_wanted_;
-    };
-    options.published = [&] {
-      published = n_wanted_;
-      write(problem);
-    };
-    reports_[c] = solve_part(setup, points, problem, options);
-    write(problem);
-    tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
-  }
-
-  SolveReport solve_part(const KernelSetup& setup, const Points& points, SubProblem& problem,
-                         const SolveOptions& options) {
+  SolveReport solve_part(const Points& points, SubProblem& problem, const SolveOptions& options) {
     const BoxQp qp = problem.qp();
-    const bool is_linear = setup.kernel.type == KernelType::linear;
-    if (!is_linear) return solve(setup, points, qp, problem.iterate(), options);
+    const auto in_all = [&] { return solve(setup_, points, qp, problem.iterate(), options); };
+    if (setup_.kernel.type != KernelType::linear) return in_all();
     const auto in_w = [&] { return solve_linear(points, qp, problem.iterate(), options); };
     SolveReport before;
     if (qp.size > few_variables) {
@@ -242,7 +140,7 @@ class LevelSolver {
       const bool is_stuck = before.violation > far_off * options.tolerance;
       if (is_ended || !is_stuck || qp.n_sums == 0 || qp.size > most_general) return before;
     }
-    before.add_work(solve(setup, points, qp, problem.iterate(), options));
+    before.add_work(in_all());
     SolveReport report = in_w();  // finds the solution, and its gradient in float64
     report.add_work(before);
     return report;

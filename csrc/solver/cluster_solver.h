@@ -18,9 +18,6 @@ struct Clusters {
   const std::int64_t* start = nullptr;  // n_clusters + 1
   // variables of cluster c: members[start[c]] to before members[start[c + 1]]
   const std::int32_t* members = nullptr;
-  // clusters of one place have rows in common, whose kernel values may be worth computing once;
-  // null where none have
-  const std::int32_t* place = nullptr;
 };
 
 struct ClusterProgress {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "rows/points.h"
@@ -29,15 +28,6 @@ class SubProblem {
   RowList rows(const Points& points) const { return {&points, qp_.row, qp_.size}; }
   // From here on variable k uses row k, of a copy of the rows.
   void renumber_rows();
-  // From here on row i of the points is row place(i).
-  template <class Place>
-  void renumber_rows(Place place) {
-    std::vector<std::int32_t> row(qp_.size);
-    for (std::size_t k = 0; k < qp_.size; ++k)
-      row[k] = place(static_cast<std::int32_t>(qp_.row_of(k)));
-    row_ = std::move(row);
-    qp_.row = row_.data();
-  }
 
   Iterate iterate() { return {alpha_.data(), gradient_.data(), base_.data(), known_.data()}; }
   void read(const Iterate& whole);

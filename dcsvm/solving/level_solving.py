@@ -71,7 +71,7 @@ class LevelSolving(Solving):
         own = np.flatnonzero(wanted[self.cluster])
         members = own[np.argsort(self.part[own], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(self.part[own], return_counts=True)
-        solved = self.solve(members, sizes, tolerance, place=parts % self.n_places)
+        solved = self.solve(members, sizes, tolerance)
         self.objective += sum(one["objective"] for one in solved)
         missed = parts[[not one["converged"] for one in solved]]
         self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False

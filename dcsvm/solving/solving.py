@@ -189,9 +189,7 @@ class Solving:
             attainable = self.attainable(folds, tolerance)
             if state.checked is None:
                 wanted = SOLVER_TOLERANCE * tolerance
-                is_cold = not self.is_warm and not self.report.levels
-                place = self.units.places if is_cold else None
-                self.solve(members, self.units.sizes(members), wanted, attainable, place)
+                self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance)
             state.checks += 1
             folds = [k for k in folds if not self.is_reached(certificates[k])]
@@ -265,15 +263,10 @@ class Solving:
         }
 
     def solve(
-        self,
-        members: np.ndarray,
-        sizes: np.ndarray,
-        tolerance: float,
-        attainable: float = 0.0,
-        place: np.ndarray | None = None,
+        self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
     ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place; those of one
-        `place` share kernel values, None is none. Raises Stopped before all are solved."""
+        """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
+        where it is stopped before all are solved."""
         state = self.state
         solved = _core.solve_clusters(
             self.data.setup,
@@ -291,7 +284,6 @@ class Solving:
             state.neglected,
             self.control.stop,
             attainable,
-            None if place is None else place.astype(np.int32),
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)

@@ -47,11 +47,6 @@ class Units:
         """Where the variables of each unit begin, and the end."""
         return np.searchsorted(self.of, np.arange(self.n_units + 1))
 
-    @property
-    def places(self) -> np.ndarray:
-        """The group of every unit: those of one group have rows in common."""
-        return np.arange(self.n_units) % (int(self.group[-1]) + 1)
-
     def sizes(self, variables: np.ndarray) -> np.ndarray:
         """How many of these variables, ascending, are in each unit."""
         return np.diff(np.searchsorted(variables, self.start))

@@ -246,7 +246,7 @@ class Run(Relaxation):
         self.division = level, division
         self.control.progress.begin(f"level {level}", self.problem.size)
         counts = dict(self.report.counts)
-        solved = self.solve(members, sizes, tolerance, place=parts % n_places)
+        solved = self.solve(members, sizes, tolerance)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
         units, n_parts = np.unique(parts // n_places, return_counts=True)
         state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
