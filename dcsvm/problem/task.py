@@ -130,13 +130,14 @@ def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The labels (k,) of the classes in LIBSVM's order, and the class int32 (n,) of each row.
 
     The order is that of first appearance, except that of just -1 and +1 the +1 comes first.
-    Raises ValueError for fewer than two distinct labels.
+    Unsigned integers are numbers of classes, in their order. Raises ValueError for fewer than two
+    distinct labels.
     """
     distinct, first_row = np.unique(labels, return_index=True)
     if len(distinct) < 2:
         found = f"one: {_plain(distinct[0])}" if len(distinct) else "none"
         raise ValueError(f"training needs two classes, found {found}")
-    order = distinct[np.argsort(first_row)]
+    order = distinct if distinct.dtype.kind == "u" else distinct[np.argsort(first_row)]
     if set(order.tolist()) == {-1.0, 1.0}:
         order = np.array([1.0, -1.0])
     rank = np.empty(len(order), np.int32)

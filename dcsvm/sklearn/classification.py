@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 
@@ -97,8 +96,8 @@ class SVC(Convertible, Classifier):
         self.memory = memory
 
     def _options(self, seed):
-        weights = zip(self._labels.tolist(), self.class_weight_.tolist(), strict=True)
-        return {**super()._options(seed), "bias": True, "class_weight": dict(weights)}
+        weights = dict(enumerate(self.class_weight_.tolist()))
+        return {**super()._options(seed), "bias": True, "class_weight": weights}
 
 
 @documented
@@ -175,7 +174,7 @@ class NuSVC(Convertible, Classifier):
         labels, weights = super()._targets(y, weights)
         if weights is not None and len(weights) != len(labels):
             return labels, weights
-        codes = self._codes(labels)
+        codes = labels.astype(np.int64)
         plain = np.bincount(codes, weights)
         k = len(self.classes_)
         if len(infeasible_pairs(plain, self.nu)) == k * (k - 1) // 2:
@@ -184,13 +183,8 @@ class NuSVC(Convertible, Classifier):
             weights = (1.0 if weights is None else weights) * self.class_weight_[codes]
         return labels, weights
 
-    def _codes(self, labels):
-        """Numbers of classes int64 (n,)."""
-        order = np.argsort(self._labels)
-        return order[np.searchsorted(self._labels[order], labels)]
-
     def _solved(self, rows, labels, options, weights, checkpoint=None):
-        solved, codes = super()._solved, self._codes(labels)
+        solved, codes = super()._solved, labels.astype(np.int64)
         own = np.ones(len(codes)) if weights is None else weights
         if not infeasible_pairs(np.bincount(codes, own), self.nu):
             return solved(rows, labels, options, weights, checkpoint)
@@ -204,4 +198,4 @@ class NuSVC(Convertible, Classifier):
             UserWarning,
             stacklevel=5,
         )
-        return replace(model, labels=self._labels), report
+        return model, report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
@@ -12,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.model.model import Model
-from dcsvm.model.ordering import with_label_order
 from dcsvm.problem.options import CENTERED
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.theirs import labels_of
@@ -71,7 +72,7 @@ class Classifier(ClassifierMixin, Estimator):
             )
         self.classes_ = classes
         self._labels = labels_of(classes)
-        return self._labels[codes], weights
+        return codes.astype(np.uint32), weights
 
     _one_class_left = "Invalid input - all samples with positive weights belong to the same class."
 
@@ -79,12 +80,11 @@ class Classifier(ClassifierMixin, Estimator):
         probability = CENTERED if self._has_probability else False
         return {"probability": probability, "seed": seed if probability else 0}
 
-    def _in_order(self, model: Model) -> Model:
-        """The model with its classes in the order of `classes_`."""
-        return with_label_order(model, self._labels)
+    def _first_model(self) -> Model:
+        return replace(self.model_, labels=np.arange(len(self.model_.labels), dtype=np.uint32))
 
     def _keep(self, model, report, given):
-        super()._keep(self._in_order(model), report, given)
+        super()._keep(replace(model, labels=self._labels), report, given)
         found = self.model_.probability
         fits = (found.A, found.B) if found else (np.empty(0), np.empty(0))
         self._probA, self._probB = map(np.ascontiguousarray, fits)

@@ -202,14 +202,19 @@ class Estimator(Fitted, BaseEstimator):
         stop = _core.Stop(self.time_limit)
         control = Control(Lines() if self.verbose else Progress(), stop, checkpoint)
         options = TrainOptions.of(**options)
-        if self.warm_start and hasattr(self, "model_"):
+        if self.warm_start and getattr(self, "model_", None) is not None:
             try:
+                first = self._first_model()
                 return train_rows(
-                    rows, labels, options, control, sample_weight=weights, init_model=self.model_
+                    rows, labels, options, control, sample_weight=weights, init_model=first
                 )
             except OtherModel as reason:
                 log.info("%s: begun anew, %s", type(self).__name__, reason)
         return train_rows(rows, labels, options, control, sample_weight=weights)
+
+    def _first_model(self) -> Model:
+        """The last fit, as training takes it to begin with."""
+        return self.model_
 
     def _warn(self, report: TrainReport) -> None:
         self.fit_status_ = int(not report.converged)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
+from dcsvm.model.ordering import with_label_order
 from dcsvm.sklearn.classification import SVC, NuSVC
 from dcsvm.sklearn.fitted import Given
 from dcsvm.sklearn.one_class import OneClassSVM
@@ -57,6 +58,8 @@ def load(path: str | os.PathLike[str]):
         made.classes_ = made._labels.astype(np.int64) if whole else made._labels
         made.class_weight_ = np.ones(len(made.classes_))
         made.set_params(probability=model.probability is not None)
+        model = with_label_order(model, made._labels)
+        part = model.exact or model.early
     if model.exact is None:
         made.set_params(early=True)
     made._takes_sparse = True

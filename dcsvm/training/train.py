@@ -37,6 +37,7 @@ def train_rows(
     """Train a model; returns it and a report.
 
     `labels` (n,), float64 or strings: classes, or targets of a regression; one-class ignores them.
+    Unsigned integers are numbers of classes, in their order.
     `sample_weight` float64 (n,): as how many rows each counts, None is one. An `init_model` of the
     same rows, or of the first of them, is where training begins. `test` rows choose the early level
     where training finds it. `consume` says that nobody else
