@@ -117,11 +117,8 @@ class Estimator(Fitted, BaseEstimator):
             name = OWN_NAMES.get(error.option, error.option)
             raise OptionError(name, error.reason) from None
         if not report.converged and self._is_beyond_float32(X):
-            try:
-                self._leave(*as_given, "kernel values need float64", max_iter=MOST_ITERATIONS)
-            except ConvergenceWarning:
-                pass
-            else:
+            reason = "kernel values need float64"
+            if self._leave(*as_given, reason, max_iter=MOST_ITERATIONS):
                 return
         self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
         self._warn(report)
@@ -141,15 +138,16 @@ class Estimator(Fitted, BaseEstimator):
     def _is_early(self) -> bool:
         return getattr(self, "early", False)
 
-    def _leave(self, X, y, sample_weight, reason, **params) -> None:
-        """Leave a fit to scikit-learn. Raises what it raises, and ConvergenceWarning where it did
-        not get there within max_iter."""
-        made = fitted_by_scikit_learn(self, X, y, sample_weight, **params)
-        if params and made.fit_status_:
-            raise ConvergenceWarning
+    def _leave(self, X, y, sample_weight, reason, *, max_iter: int | None = None) -> bool:
+        """Leave a fit to scikit-learn; False where it does not get there within a `max_iter` of
+        ours. Raises what it raises."""
+        made = fitted_by_scikit_learn(self, X, y, sample_weight, max_iter)
+        if max_iter is not None and made.fit_status_:
+            return False
         take_over(self, made)
         self._theirs = made
         log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
+        return True
 
     def _options(self, seed: int) -> dict[str, Any]:
         """Options of training that the parameters do not say."""

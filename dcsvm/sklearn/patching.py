@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 
 import sklearn.svm
-from sklearn.svm import _classes as theirs
 from sklearn.utils._param_validation import InvalidParameterError
 
 from dcsvm.sklearn import classification, one_class, regression
@@ -80,5 +79,5 @@ def patch() -> None:
 
 def unpatch() -> None:
     """Put scikit-learn's own estimators back."""
-    for name in OURS:
-        setattr(sklearn.svm, name, getattr(theirs, name))
+    for own in THEIRS.values():
+        setattr(sklearn.svm, own.__name__, own)

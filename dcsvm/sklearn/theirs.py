@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import _classes
 
 from dcsvm.data.rows import Rows
@@ -40,11 +41,15 @@ def made_of(svm_type: str, params: dict[str, Any]):
     return made.set_params(**{name: params[name] for name in made.get_params() if name in params})
 
 
-def fitted_by_scikit_learn(ours, X, y, sample_weight, **params):
-    """scikit-learn's estimator with the parameters of ours, and others, fitted without warnings."""
-    made = made_of(ours._svm_type, ours.get_params(deep=False) | params)
+def fitted_by_scikit_learn(ours, X, y, sample_weight, max_iter: int | None):
+    """scikit-learn's estimator with the parameters of ours, fitted. It does not warn that its
+    probability is deprecated, nor of a `max_iter` that the user did not give."""
+    made = made_of(ours._svm_type, ours.get_params(deep=False))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", FutureWarning)
+        if max_iter is not None:
+            made.set_params(max_iter=max_iter)
+            warnings.simplefilter("ignore", ConvergenceWarning)
         return made.fit(X, y, sample_weight=sample_weight)
 
 

@@ -12,7 +12,7 @@ languages, such as `text`, are not run.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
+import importlib.metadata
 import os
 import re
 import shlex
@@ -52,7 +52,8 @@ def options_of(command: click.Command) -> list[click.Option]:
 
 
 NEEDS = {
-    "sklearn": lambda: importlib.util.find_spec("sklearn") is not None,
+    # tests/sklearn may be found under the name, but it is no scikit-learn
+    "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
     "svm-train": lambda: shutil.which("svm-train") is not None,
 }
 

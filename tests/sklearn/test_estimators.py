@@ -223,6 +223,14 @@ def test_nu_svc_without_a_margin_is_that_of_scikit_learn(caplog):
     assert fitted.score(X, y) == svm.NuSVC(kernel="linear", nu=0.05).fit(X, y).score(X, y)
 
 
+def test_a_fit_that_is_left_warns_of_the_limit_that_was_given():
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=5"):
+        fitted = NuSVC(kernel="linear", nu=0.05, max_iter=5).fit(X, y)
+    assert fitted.fit_status_ == 1
+
+
 def test_features_far_from_zero_are_told():
     X = (1.7e9 + np.arange(100.0))[:, None]
     with pytest.warns(UserWarning, match="feature 0 is about 1.7e[+]09.*subtract its mean"):

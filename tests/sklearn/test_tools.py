@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn", minversion="1.6")
 
 import joblib  # noqa: E402
 import sklearn  # noqa: E402
