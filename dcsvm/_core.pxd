@@ -270,3 +270,31 @@ cdef extern from "solver/span.h" namespace "dcsvm" nogil:
     void c_squared_spans "dcsvm::squared_spans"(
         const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const double*,
         const uint8_t*, size_t, int, double*) except +
+
+
+cdef extern from "solver/held_out.h" namespace "dcsvm" nogil:
+    cdef cppclass HeldOut:
+        size_t n_clusters
+        size_t n_columns
+        size_t n_folds
+        Clusters parts
+        const double* left
+        const int64_t* start
+        const int32_t* rows
+
+    cdef cppclass HeldOutOptions:
+        vector[double] scales
+        cbool is_classification
+        double tolerance
+        size_t memory_bytes
+        int n_threads
+        const CStop* stop
+
+    cdef struct HeldOutReport:
+        int64_t missed
+        int64_t support
+        int64_t iterations
+
+    vector[HeldOutReport] c_held_out_values "dcsvm::held_out_values"(
+        const KernelSetup&, const CPoints&, const BoxQp&, const HeldOut&, const HeldOutOptions&,
+        double*) except +

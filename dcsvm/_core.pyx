@@ -751,6 +751,63 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
     return spans
 
 
+def held_out_values(Setup setup, Points points, problem, held, scales, double tolerance,
+                    cbool is_classification, size_t memory_bytes, int threads, Stop stop=None):
+    """Decision values of rows by solutions that have not seen them, float64 (n_scales, n_entries,
+    n_columns), and a report (a dict) for each scale.
+
+    `held` has `members` int32 and `start` int64 (n_clusters * n_columns + 1,), the variables of
+    each column of each cluster; `left` float64 (n_folds, n_samples), the weight of every row in
+    what a fold learns from; and `rows` int32 and `rows_start` int64 (n_clusters * n_folds + 1,),
+    the entries, rows that a fold holds out of a cluster. Bounds are those of `problem` times the
+    weight and each of the `scales`, which ascend. Values are nan where there is nothing to learn
+    from. Kernel matrices of clusters may take `memory_bytes`. Raises Stopped.
+    """
+    cdef BoxQp qp = box_qp(problem)
+    cdef HeldOut c_held
+    cdef HeldOutOptions options
+    cdef vector[HeldOutReport] reports
+    cdef const int64_t[::1] start = held.start, rows_start = held.rows_start
+    cdef const int32_t[::1] members = held.members, rows = held.rows
+    cdef const double[:, ::1] left = held.left
+    check_sides(setup, points, points, threads)
+    check_clusters(problem, points, held.start, held.members)
+    check_indptr(held.rows_start, len(held.rows), "entries")
+    check_range(held.rows, points.points.n_samples, "row")
+    c_held.n_folds = left.shape[0]
+    if left.shape[1] != <Py_ssize_t>points.points.n_samples or c_held.n_folds == 0:
+        raise ValueError("there is not one weight for each row")
+    c_held.n_clusters = (rows_start.shape[0] - 1) // c_held.n_folds
+    c_held.n_columns = (start.shape[0] - 1) // max(c_held.n_clusters, 1)
+    if (c_held.n_clusters * c_held.n_folds + 1 != <size_t>rows_start.shape[0]
+            or c_held.n_clusters * c_held.n_columns + 1 != <size_t>start.shape[0]):
+        raise ValueError("clusters, folds and columns do not fit")
+    if np.any(np.diff(scales) <= 0) or np.any(np.asarray(scales) <= 0):
+        raise ValueError("the scales do not ascend from 0")
+    values = np.full((len(scales), len(held.rows), c_held.n_columns), np.nan)
+    cdef double[:, :, ::1] out = values
+    if values.size == 0:
+        return values, [{"missed": 0, "support": 0, "iterations": 0} for _ in scales]
+    c_held.parts.n_clusters = start.shape[0] - 1
+    c_held.parts.start = &start[0]
+    c_held.parts.members = &members[0] if members.shape[0] else NULL
+    c_held.left = &left[0, 0]
+    c_held.start = &rows_start[0]
+    c_held.rows = &rows[0]
+    options.scales = scales
+    options.is_classification = is_classification
+    options.tolerance = tolerance
+    options.memory_bytes = memory_bytes
+    options.n_threads = threads
+    if stop is not None:
+        options.stop = &stop.stop
+    with nogil:
+        reports = c_held_out_values(setup.setup, points.points, qp, c_held, options, &out[0, 0, 0])
+    if reports.empty():
+        raise Stopped
+    return values, [reports[i] for i in range(reports.size())]
+
+
 def value_cost(Setup setup, Points points):
     """Nanoseconds that a kernel value takes, by a fixed cost model."""
     return c_tile_cost(setup.setup, points.points)

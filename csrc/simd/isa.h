@@ -72,7 +72,7 @@ constexpr double smallest_share = 1e-6;
 struct CoordinateState {
   std::size_t size;  // padded
   double* gradient;
-  const double* side;   // 1 where alpha may only go up, -1 only down, 0 both, NaN neither
+  const float* side;    // 1 where alpha may only go up, -1 only down, 0 both, NaN neither
   const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
 };
 
@@ -94,7 +94,7 @@ struct Isa {
                          const float* second_row, double second_step, double* largest);
   // the variable that lowers the objective most when it moves together with `place`: gain is twice
   // the decrease beyond that of moving `place` alone
-  std::size_t (*best_companion)(const CoordinateState&, const double* diagonal, const float* row,
+  std::size_t (*best_companion)(const CoordinateState&, const float* diagonal, const float* row,
                                 std::size_t place, double* gain);
   // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`) of
   // those that may go up; `down` is the smallest -gradient of those that may go down
@@ -103,7 +103,7 @@ struct Isa {
                               double* down);
   // the variable that lowers the objective most when it goes down by what `place` goes up: gain is
   // twice the decrease, not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
-  std::size_t (*best_partner)(const CoordinateState&, const double* diagonal, const float* row,
+  std::size_t (*best_partner)(const CoordinateState&, const float* diagonal, const float* row,
                               std::size_t place, double* gain);
   // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,

@@ -91,7 +91,7 @@ Steps move_two(WorkingSet& set, std::size_t i, std::size_t j) {
 DescentRound descend_coordinates(WorkingSet& set, double tolerance, std::int64_t max_updates) {
   std::vector<double> scale(set.stride, 1.0);
   for (std::size_t i = 0; i < set.size; ++i)
-    scale[i] = 1.0 / std::sqrt(std::max(set.diagonal[i], smallest_diagonal));
+    scale[i] = 1.0 / std::sqrt(std::max(double{set.diagonal[i]}, smallest_diagonal));
   const bool scaled = std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1.0; });
   const double target = tolerance * *std::min_element(scale.begin(), scale.end());
   const CoordinateState state{set.stride, set.gradient.data(), set.side.data(),

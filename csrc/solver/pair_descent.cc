@@ -13,7 +13,7 @@ namespace {
 constexpr double smallest_curvature = 1e-12;
 
 double pair_curvature(const WorkingSet& set, std::size_t i, std::size_t j) {
-  return std::max(set.diagonal[i] + set.diagonal[j] - 2.0 * set.kernel_row(i)[j],
+  return std::max(double{set.diagonal[i]} + set.diagonal[j] - 2.0 * set.kernel_row(i)[j],
                   smallest_pair_curvature);
 }
 
@@ -49,12 +49,12 @@ void add_row(WorkingSet& set, std::size_t i, double change) {
 // One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
 // others cannot move.
 struct OwnSum {
-  std::vector<double> side;
+  std::vector<float> side;
   std::size_t first = 0;  // the variable with the largest -gradient of those that may go up
   double up = 0, down = 0;
 
   OwnSum(const WorkingSet& set, int sum)
-      : side(set.stride, std::numeric_limits<double>::quiet_NaN()) {
+      : side(set.stride, std::numeric_limits<float>::quiet_NaN()) {
     for (std::size_t k = 0; k < set.size; ++k) {
       if (set.sum_of[k] == sum) side[k] = set.side[k];
     }
@@ -151,7 +151,8 @@ std::size_t best_partner(const WorkingSet& set, const First& first) {
 }
 
 void move_alone(WorkingSet& set, std::size_t i) {
-  const double curvature = std::max(set.diagonal[i], smallest_curvature), old = set.alpha[i];
+  const double curvature = std::max(double{set.diagonal[i]}, smallest_curvature),
+               old = set.alpha[i];
   set.set_alpha(i, std::clamp(old - set.gradient[i] / curvature, set.lower[i], set.upper[i]));
   add_row(set, i, set.alpha[i] - old);
 }

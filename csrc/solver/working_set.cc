@@ -1,5 +1,6 @@
 #include "solver/working_set.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "simd/isa.h"
@@ -8,17 +9,14 @@ namespace dcsvm {
 
 namespace {
 
-constexpr double immovable = std::numeric_limits<double>::quiet_NaN();
+constexpr float immovable = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
 WorkingSet::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>& members,
                        const WorkingKernel& values, int sums)
-    : size(members.size()), stride(values.stride()), kernel(values.data()), n_sums(sums) {
-  for (std::vector<double>* array : {&alpha, &gradient, &lower, &upper}) array->assign(stride, 0.0);
-  diagonal.assign(stride, 1.0);
-  side.assign(stride, immovable);
-  if (!active.sum_of.empty()) sum_of.assign(stride, -1);
+    : WorkingSet(values.data(), members.size(), values.stride(), sums) {
+  if (active.sum_of.empty()) sum_of.clear();
   for (std::size_t i = 0; i < size; ++i) {
     const auto p = static_cast<std::size_t>(members[i]);
     alpha[i] = active.alpha[p];
@@ -26,14 +24,59 @@ WorkingSet::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>&
     lower[i] = active.lower[p];
     upper[i] = active.upper[p];
     if (has_sums()) sum_of[i] = active.sum_of[p];
+  }
+  refresh();
+}
+
+WorkingSet::WorkingSet(const float* values, std::size_t n, std::size_t row_stride, int sums)
+    : size(n), stride(row_stride), kernel(values), n_sums(sums) {
+  for (std::vector<double>* array : {&alpha, &gradient, &lower, &upper}) array->assign(stride, 0.0);
+  diagonal.assign(stride, 1.0f);
+  side.assign(stride, immovable);
+  if (sums > 0) sum_of.assign(stride, -1);
+}
+
+void WorkingSet::refresh() {
+  for (std::size_t i = 0; i < size; ++i) {
     diagonal[i] = kernel_row(i)[i];
     refresh_side(i);
   }
 }
 
+WorkingSet WorkingSet::part(const std::vector<std::size_t>& members,
+                            std::vector<float>& values) const {
+  const std::size_t n = members.size(), row = (n + panel_rows - 1) / panel_rows * panel_rows;
+  values.resize(n * row);
+  WorkingSet some(values.data(), n, row, n_sums);
+  for (std::size_t a = 0; a < n; ++a) {
+    const float* from = kernel_row(members[a]);
+    float* to = values.data() + a * row;
+    for (std::size_t b = 0; b < n; ++b) to[b] = from[members[b]];
+    std::fill(to + n, to + row, 0.0f);
+    some.alpha[a] = alpha[members[a]];
+    some.gradient[a] = gradient[members[a]];
+    some.lower[a] = lower[members[a]];
+    some.upper[a] = upper[members[a]];
+    if (has_sums()) some.sum_of[a] = sum_of[members[a]];
+  }
+  some.refresh();
+  return some;
+}
+
+void WorkingSet::take(const WorkingSet& part, const std::vector<std::size_t>& members) {
+  std::vector<double> change(size, 0.0);
+  for (std::size_t a = 0; a < members.size(); ++a) {
+    change[members[a]] = part.alpha[a] - alpha[members[a]];
+    set_alpha(members[a], part.alpha[a]);
+  }
+  const std::vector<double> kernel_change = product(change);
+  for (std::size_t i = 0; i < size; ++i) gradient[i] += kernel_change[i];
+  for (std::size_t a = 0; a < members.size(); ++a) gradient[members[a]] = part.gradient[a];
+}
+
 void WorkingSet::refresh_side(std::size_t i) {
   const bool goes_up = alpha[i] < upper[i], goes_down = lower[i] < alpha[i];
-  side[i] = goes_up == goes_down ? (goes_up ? 0.0 : immovable) : goes_up ? 1.0 : -1.0;
+  side[i] = goes_up == goes_down ? (goes_up ? 0.0f : immovable) : goes_up ? 1.0f : -1.0f;
 }
 
 void WorkingSet::set_alpha(std::size_t i, double value) {
@@ -41,10 +84,9 @@ void WorkingSet::set_alpha(std::size_t i, double value) {
   refresh_side(i);
 }
 
-double WorkingSet::violation() const {
+Violation WorkingSet::measure() const {
   return measure_violation({size, alpha.data(), gradient.data(), lower.data(), upper.data(),
-                            has_sums() ? sum_of.data() : nullptr, n_sums})
-      .largest;
+                            has_sums() ? sum_of.data() : nullptr, n_sums});
 }
 
 std::vector<double> WorkingSet::product(const std::vector<double>& change) const {

@@ -7,9 +7,28 @@
 
 namespace dcsvm {
 
+namespace {
+
+// Far from the tolerance members are left out that are at a bound and point out of the box by more
+// than this many times the largest violation, where at most this part is left of at least so many.
+constexpr double far_off = 10;  // times the tolerance
+constexpr double quiet_margin = 0.5;
+constexpr double shrunk_share = 0.75;
+constexpr std::size_t fewest_shrunk = 128;
+
+}  // namespace
+
 WorkingSetReport WorkingSetSolver::solve(WorkingSet& set, double tolerance,
                                          std::int64_t max_updates, int n_threads) {
   WorkingSetReport report;
+  solve_rounds(set, tolerance, max_updates, n_threads, report, false);
+  report.newton = newton_.take_count();
+  report.cost += report.newton.cost;
+  return report;
+}
+
+void WorkingSetSolver::solve_rounds(WorkingSet& set, double tolerance, std::int64_t max_updates,
+                                    int n_threads, WorkingSetReport& report, bool is_shrunk) {
   const auto size = static_cast<std::int64_t>(set.size);
   double before = set.violation();
   while (before > tolerance && report.updates < max_updates) {
@@ -18,6 +37,7 @@ WorkingSetReport WorkingSetSolver::solve(WorkingSet& set, double tolerance,
     const DescentRound round = set.has_sums() ? descend_pairs(set, tolerance, budget)
                                               : descend_coordinates(set, tolerance, budget);
     report.updates += round.updates;
+    report.cost += static_cast<double>(round.updates * size) * update_entry_cost;
     bool moved = round.updates > 0;
     double after = set.violation();
     if (after > tolerance) {
@@ -28,11 +48,28 @@ WorkingSetReport WorkingSetSolver::solve(WorkingSet& set, double tolerance,
       }
     }
     if (!moved) break;  // what is left is below the resolution of alpha
+    if (after > tolerance && !is_shrunk && shrinks(set, after, tolerance)) {
+      std::vector<float> values;
+      WorkingSet part = set.part(moving_, values);
+      solve_rounds(part, tolerance, max_updates, n_threads, report, true);
+      set.take(part, moving_);
+      after = set.violation();
+    }
     before = after;
   }
-  report.newton = newton_.take_count();
-  report.cost = report.newton.cost + static_cast<double>(report.updates * size) * update_entry_cost;
-  return report;
+}
+
+// Chooses the members that may still move; whether few enough are left.
+bool WorkingSetSolver::shrinks(const WorkingSet& set, double largest, double tolerance) {
+  if (set.size < fewest_shrunk || largest < far_off * tolerance) return false;
+  moving_.clear();
+  const Violation now = set.measure();
+  for (std::size_t i = 0; i < set.size; ++i) {
+    const double g = now.reduced(set.gradient[i], set.has_sums() ? set.sum_of[i] : -1);
+    const bool is_quiet = set.side[i] != 0 && !(set.side[i] * g <= quiet_margin * largest);
+    if (!is_quiet) moving_.push_back(i);
+  }
+  return static_cast<double>(moving_.size()) <= shrunk_share * static_cast<double>(set.size);
 }
 
 }  // namespace dcsvm

@@ -1,11 +1,14 @@
 // Solves one working set, whose kernel matrix is in memory: rounds of descent (in pairs where
-// variables have sums), and Newton steps on the free variables where those are cheaper.
+// variables have sums), and Newton steps on the free variables where those are cheaper. Far from the
+// tolerance only the members that still move are worked on, with a kernel matrix of their own.
 //
 // Steps are taken only where they lower the objective. How much work goes where is decided from
 // counts and fixed costs, never from clocks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "solver/newton_step.h"
 #include "solver/working_set.h"
@@ -25,7 +28,12 @@ class WorkingSetSolver {
                          int n_threads);
 
  private:
+  void solve_rounds(WorkingSet& set, double tolerance, std::int64_t max_updates, int n_threads,
+                    WorkingSetReport& report, bool is_shrunk);
+  bool shrinks(const WorkingSet& set, double largest, double tolerance);
+
   NewtonStep newton_;
+  std::vector<std::size_t> moving_;
 };
 
 }  // namespace dcsvm

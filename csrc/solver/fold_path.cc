@@ -1,0 +1,229 @@
+#include "solver/fold_path.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "kernel/kernel_product.h"
+#include "kernel/row_panels.h"
+#include "simd/isa.h"
+#include "solver/smo.h"
+
+namespace dcsvm {
+
+namespace {
+
+constexpr std::int64_t member_updates = 1000;  // for each variable, at most
+constexpr double share = 0.9;  // of the tolerance, so that what is measured is below it
+
+template <class Value>
+void take(std::vector<Value>& values, const std::vector<std::size_t>& order) {
+  if (values.empty()) return;
+  std::vector<Value> taken;
+  taken.reserve(values.size());
+  for (const std::size_t i : order) taken.push_back(values[i]);
+  values.swap(taken);
+}
+
+}  // namespace
+
+FoldProblem::FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& variables,
+                         const double* weight)
+    : n_sums(whole.n_sums), unit(whole.unit) {
+  for (const std::int32_t variable : variables) {
+    const auto v = static_cast<std::size_t>(variable);
+    const std::size_t row = whole.row_of(v);
+    rows.push_back(static_cast<std::int32_t>(row));
+    linear.push_back(whole.linear[v]);
+    lower.push_back(whole.lower[v] * weight[row]);
+    upper.push_back(whole.upper[v] * weight[row]);
+    if (whole.sum_of) sum_of.push_back(whole.sum_of[v]);
+  }
+}
+
+void FoldProblem::sort(const std::vector<std::int32_t>& places_of_rows) {
+  const std::size_t n = size();
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return places_of_rows[a] < places_of_rows[b];
+  });
+  std::vector<std::size_t> sorted, second;
+  for (std::size_t k = 0; k < n; ++k) {
+    const bool repeats = k > 0 && places_of_rows[order[k]] == places_of_rows[order[k - 1]];
+    (repeats ? second : sorted).push_back(order[k]);
+  }
+  sorted.insert(sorted.end(), second.begin(), second.end());
+  places = places_of_rows;
+  take(places, sorted);
+  take(rows, sorted);
+  take(linear, sorted);
+  take(lower, sorted);
+  take(upper, sorted);
+  take(sum_of, sorted);
+}
+
+FoldPath::FoldPath(const FoldProblem& problem, const FoldContext& context)
+    : problem_(problem), context_(context) {
+  const std::size_t n = problem_.size();
+  alpha_.assign(n, 0.0);
+  lower_.resize(n);
+  upper_.resize(n);
+  gradient_.resize(n);
+  for (std::size_t i = 0; i < n; ++i) gradient_[i] = -problem_.linear[i];
+  if (context_.kernel) gather_kernel();
+}
+
+// Columns are copied in runs of neighbouring places.
+void FoldPath::gather_kernel() {
+  const std::size_t n = problem_.size();
+  stride_ = (n + panel_rows - 1) / panel_rows * panel_rows;
+  kernel_.resize(n * stride_);
+  std::vector<std::size_t> ends;
+  for (std::size_t i = 1; i <= n; ++i) {
+    if (i == n || problem_.places[i] != problem_.places[i - 1] + 1) ends.push_back(i);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const float* from =
+        context_.kernel + static_cast<std::size_t>(problem_.places[i]) * context_.n_places;
+    float* to = kernel_.data() + i * stride_;
+    std::size_t begin = 0;
+    for (const std::size_t end : ends) {
+      std::copy_n(from + problem_.places[begin], end - begin, to + begin);
+      begin = end;
+    }
+    std::fill(to + n, to + stride_, 0.0f);
+  }
+}
+
+FoldPath::Step FoldPath::solve(double scale) {
+  rescale(scale);
+  return context_.kernel ? solve_in_memory() : solve_outside();
+}
+
+// Variables at a bound follow it (Chu, Ho, Tsai, Lin and Lin, KDD 2015); where a sum is kept all
+// do.
+void FoldPath::rescale(double scale) {
+  const double factor = scale_ > 0 ? scale / scale_ : 1.0;
+  for (std::size_t i = 0; i < problem_.size(); ++i) {
+    const bool is_bounded = alpha_[i] == lower_[i] || alpha_[i] == upper_[i];
+    const bool is_lower = alpha_[i] == lower_[i];
+    lower_[i] = problem_.lower[i] * scale;
+    upper_[i] = problem_.upper[i] * scale;
+    if (alpha_[i] == 0.0 || scale_ == 0) continue;
+    if (is_bounded) {
+      alpha_[i] = is_lower ? lower_[i] : upper_[i];
+    } else if (problem_.n_sums > 0) {
+      alpha_[i] = std::clamp(alpha_[i] * factor, lower_[i], upper_[i]);
+    }
+  }
+  scale_ = scale;
+}
+
+FoldPath::Step FoldPath::solve_in_memory() {
+  const std::size_t n = problem_.size();
+  WorkingSet set(kernel_.data(), n, stride_, problem_.n_sums);
+  std::copy(alpha_.begin(), alpha_.end(), set.alpha.begin());
+  std::copy(lower_.begin(), lower_.end(), set.lower.begin());
+  std::copy(upper_.begin(), upper_.end(), set.upper.begin());
+  std::copy(problem_.sum_of.begin(), problem_.sum_of.end(), set.sum_of.begin());
+  set.refresh();
+  set.gradient = set.product(set.alpha);
+  for (std::size_t i = 0; i < n; ++i) set.gradient[i] -= problem_.linear[i];
+  const double wanted = share * context_.tolerance * problem_.unit;
+  const WorkingSetReport report =
+      solver_.solve(set, wanted, member_updates * static_cast<std::int64_t>(n), 1);
+  std::copy_n(set.alpha.begin(), n, alpha_.begin());
+  std::copy_n(set.gradient.begin(), n, gradient_.begin());
+  return {set.violation() <= context_.tolerance * problem_.unit, report.updates};
+}
+
+FoldPath::Step FoldPath::solve_outside() {
+  const std::size_t n = problem_.size();
+  BoxQp qp;
+  qp.size = n;
+  qp.row = problem_.rows.data();
+  qp.linear = problem_.linear.data();
+  qp.lower = lower_.data();
+  qp.upper = upper_.data();
+  qp.sum_of = problem_.n_sums > 0 ? problem_.sum_of.data() : nullptr;
+  qp.n_sums = problem_.n_sums;
+  qp.unit = problem_.unit;
+  std::vector<double> base(n, 0.0);
+  std::vector<Known> known(n, Known::nothing);
+  SolveOptions options;
+  options.tolerance = context_.tolerance;
+  options.cache_bytes = context_.cache_bytes;
+  options.stop = const_cast<Stop*>(context_.stop);
+  const SolveReport report =
+      dcsvm::solve(context_.setup, context_.points, qp,
+                   {alpha_.data(), gradient_.data(), base.data(), known.data()}, options);
+  return {report.converged, report.iterations};
+}
+
+bool FoldPath::is_inside() const {
+  for (std::size_t i = 0; i < problem_.size(); ++i) {
+    if (alpha_[i] != 0.0 && (alpha_[i] == lower_[i] || alpha_[i] == upper_[i])) return false;
+  }
+  return true;
+}
+
+std::int64_t FoldPath::n_support() const {
+  return std::count_if(alpha_.begin(), alpha_.end(), [](double a) { return a != 0.0; });
+}
+
+void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& places,
+                    double* out) const {
+  std::fill_n(out, targets.size, 0.0);
+  std::vector<std::int32_t> rows;
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < problem_.size(); ++i) {
+    if (alpha_[i] == 0.0) continue;
+    rows.push_back(context_.kernel ? problem_.places[i] : problem_.rows[i]);
+    weights.push_back(alpha_[i]);
+  }
+  if (!context_.kernel) {
+    SourceWeights w;
+    w.values = weights.data();
+    kernel_product(context_.setup, targets, {&context_.points, rows.data(), rows.size()}, w,
+                   Precision::single_tiles, {}, 1, out, context_.stop);
+    return;
+  }
+  // of all places from the first to the last that are wanted: those of a fold lie side by side
+  const auto [low, high] = std::minmax_element(places.begin(), places.end());
+  const std::size_t first = static_cast<std::size_t>(*low);
+  const std::size_t n = static_cast<std::size_t>(*high) - first + 1;
+  std::vector<double> sum(n, 0.0);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const float* row =
+        context_.kernel + static_cast<std::size_t>(rows[k]) * context_.n_places + first;
+    for (std::size_t j = 0; j < n; ++j) sum[j] += weights[k] * row[j];
+  }
+  for (std::size_t e = 0; e < targets.size; ++e)
+    out[e] = sum[static_cast<std::size_t>(places[e]) - first];
+}
+
+double FoldPath::offset(bool is_classification) const {
+  const std::size_t n = problem_.size();
+  const double total = std::accumulate(problem_.linear.begin(), problem_.linear.end(), 0.0);
+  const double count = static_cast<double>(n);
+  if (n_support() == 0 || (is_classification && std::fabs(total) == count)) return -total / count;
+  if (problem_.n_sums == 0) return 0.0;
+  double sum = 0, n_free = 0;
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool can_rise = alpha_[i]<upper_[i], can_fall = alpha_[i]> lower_[i];
+    if (can_rise && can_fall) {
+      sum += gradient_[i];
+      ++n_free;
+    }
+    if (can_rise) least = std::min(least, gradient_[i]);
+    if (can_fall) most = std::max(most, gradient_[i]);
+  }
+  if (n_free > 0) return sum / n_free;
+  if (std::isinf(least) || std::isinf(most)) return std::isinf(least) ? most : least;
+  return 0.5 * (least + most);
+}
+
+}  // namespace dcsvm

@@ -1,0 +1,84 @@
+// One problem solved for ascending C, its kernel matrix in memory where there is room for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/kernel_setup.h"
+#include "kernel/stop.h"
+#include "solver/box_qp.h"
+#include "solver/iterate.h"
+#include "solver/working_set.h"
+#include "solver/working_set_solver.h"
+
+namespace dcsvm {
+
+// Some variables of a box QP, with the weight of their rows in their bounds.
+struct FoldProblem {
+  // `weight` is that of each row of the points.
+  FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& variables, const double* weight);
+
+  std::size_t size() const { return rows.size(); }
+  // Puts the variables in the order of these places, of the rows in a kernel matrix; the second
+  // variables of rows after all the first.
+  void sort(const std::vector<std::int32_t>& places_of_rows);
+
+  std::vector<std::int32_t> rows;
+  std::vector<std::int32_t> places;  // empty where there is no kernel matrix
+  std::vector<double> linear;
+  std::vector<double> lower, upper;  // for scale 1
+  std::vector<std::int8_t> sum_of;   // empty: there are no sums
+  int n_sums = 0;
+  double unit = 1;
+};
+
+struct FoldContext {
+  const KernelSetup& setup;
+  const Points& points;
+  const float* kernel;  // of all places, or null
+  std::size_t n_places;
+  double tolerance;  // in the unit of the problem
+  const Stop* stop;
+  std::size_t cache_bytes;  // of kernel rows, where there is no matrix
+};
+
+class FoldPath {
+ public:
+  // The problem must stay.
+  FoldPath(const FoldProblem& problem, const FoldContext& context);
+
+  struct Step {
+    bool converged = false;
+    std::int64_t iterations = 0;
+  };
+
+  // Solves with the bounds times a scale that is larger than any before, from the solution before.
+  Step solve(double scale);
+
+  // Of the solution: whether no variable is at the bound that grows with the scale, so that it is
+  // that of all larger scales.
+  bool is_inside() const;
+  std::int64_t n_support() const;
+  // Sums of alpha times kernel values with these rows, which are at these places.
+  void sums(const RowList& targets, const std::vector<std::int32_t>& places, double* out) const;
+  // What is taken from the sums (LIBSVM's rho); where there is nothing but one class, or no support
+  // vector, what decides for most of the variables.
+  double offset(bool is_classification) const;
+
+ private:
+  void gather_kernel();
+  void rescale(double scale);
+  Step solve_in_memory();
+  Step solve_outside();
+
+  const FoldProblem& problem_;
+  FoldContext context_;
+  std::vector<double> alpha_, gradient_, lower_, upper_;
+  std::vector<float> kernel_;  // of the variables
+  std::size_t stride_ = 0;
+  double scale_ = 0;
+  WorkingSetSolver solver_;
+};
+
+}  // namespace dcsvm
