@@ -1,6 +1,6 @@
 // Solves one working set, whose kernel matrix is in memory: rounds of descent (in pairs where
-// variables have sums), and Newton steps on the free variables where those are cheaper. Far from the
-// tolerance only the members that still move are worked on, with a kernel matrix of their own.
+// variables have sums), and Newton steps on the free variables where those are cheaper. Far from
+// the tolerance only the members that still move are worked on, with a kernel matrix of their own.
 //
 // Steps are taken only where they lower the objective. How much work goes where is decided from
 // counts and fixed costs, never from clocks.
