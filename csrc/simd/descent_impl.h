@@ -4,11 +4,12 @@
 // one over both rows that updates the gradient and finds the next first variable on the way.
 
 // |g| where alpha may move against the gradient, else 0.
+template <bool is_scaled>
 DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t i,
                                            DoubleVector g) {
   const DoubleVector zero = {}, size = g < zero ? -g : g;
   const DoubleVector inward = load_lanes<double>(s.side + i) * g <= zero ? size : zero;
-  return s.scale ? inward * load<DoubleVector>(s.scale + i) : inward;
+  return is_scaled ? inward * load<DoubleVector>(s.scale + i) : inward;
 }
 
 // The largest of some values and its place. The loop keeps the chunk of panel_rows that has the
@@ -66,8 +67,10 @@ DCSVM_INLINE FloatVector narrowed(DifferencesAt differences_at, std::size_t i) {
                 std::make_index_sequence<width<float>>());
 }
 
-static std::size_t descend(const CoordinateState& s, const float* first_row, double first_step,
-                           const float* second_row, double second_step, double* largest) {
+template <bool is_scaled>
+static std::size_t descended(const CoordinateState s, const float* first_row,
+                                   double first_step, const float* second_row, double second_step,
+                                   double* largest) {
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
   Largest<double> found(-1.0);
@@ -79,18 +82,27 @@ static std::size_t descend(const CoordinateState& s, const float* first_row, dou
                              t * load_lanes<double>(first_row + i) +
                              u * load_lanes<double>(second_row + i);
       store(s.gradient + i, g);
-      top = maximum(top, scaled_violation(s, i, g));
+      top = maximum(top, scaled_violation<is_scaled>(s, i, g));
     }
     found.include(found, top);
   }
   return found.place(
-      [&s](std::size_t i) { return scaled_violation(s, i, load<DoubleVector>(s.gradient + i)); },
+      [&s](std::size_t i) {
+        return scaled_violation<is_scaled>(s, i, load<DoubleVector>(s.gradient + i));
+      },
       largest);
 }
 
+static std::size_t descend(const CoordinateState& state, const float* first_row, double first_step,
+                           const float* second_row, double second_step, double* largest) {
+  const auto work = state.scale ? descended<true> : descended<false>;
+  return work(state, first_row, first_step, second_row, second_step, largest);
+}
+
 // Gains only choose the partner: float is exact enough for them, and its divisions are cheaper.
-static std::size_t best_companion(const CoordinateState& s, const float* diagonal, const float* row,
+static std::size_t best_companion(const CoordinateState& state, const float* diagonal, const float* row,
                                   std::size_t place, double* gain) {
+  const CoordinateState s = state;
   constexpr std::size_t w = width<float>;
   const DoubleVector ratio = DoubleVector{} + s.gradient[place] / diagonal[place];
   const FloatVector zero = {}, inverse = zero + 1.0f / diagonal[place],
@@ -123,9 +135,10 @@ DCSVM_INLINE DoubleVector upward(const CoordinateState& s, std::size_t i, Double
   return load_lanes<double>(s.side + i) >= zero ? -g : zero + nothing;
 }
 
-static std::size_t descend_pair(const CoordinateState& s, const float* first_row, double first_step,
+static std::size_t descend_pair(const CoordinateState& state, const float* first_row, double first_step,
                                 const float* second_row, double second_step, double* up,
                                 double* down) {
+  const CoordinateState s = state;
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
   Largest<double> found(2 * nothing);
@@ -151,8 +164,9 @@ static std::size_t descend_pair(const CoordinateState& s, const float* first_row
       [&s](std::size_t i) { return upward(s, i, load<DoubleVector>(s.gradient + i)); }, up);
 }
 
-static std::size_t best_partner(const CoordinateState& s, const float* diagonal, const float* row,
+static std::size_t best_partner(const CoordinateState& state, const float* diagonal, const float* row,
                                 std::size_t place, double* gain) {
+  const CoordinateState s = state;
   constexpr std::size_t w = width<float>;
   const DoubleVector own = DoubleVector{} + s.gradient[place];
   const FloatVector zero = {}, curve = zero + diagonal[place],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NAMES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+WITH_GAMMA = ("polynomial", "rbf", "sigmoid")
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ class Folds:
     """What each of `n_folds` folds holds out of rows that stand for equal ones.
 
     Entry j is `counts[j]` given rows int64, of `weight[j]` float64 together, that have become
-    row `row[j]` and that fold `fold[j]` holds out; entries ascend by fold, then row. `entry`
-    int64 (n,) is the one of each row as it was given.
+    row `row[j]` and that fold `fold[j]` holds out; entries ascend by fold, then row. Fold -1 is of
+    rows that none holds out. `entry` int64 (n,) is the one of each row as it was given.
     """
 
     n_folds: int
@@ -45,6 +45,11 @@ class Folds:
         """How many rows, as they were given, some folds hold out."""
         return int(sum(self.counts[self.entries(k)].sum() for k in some))
 
+    @property
+    def held(self) -> slice:
+        """The entries that some fold holds out."""
+        return slice(int(np.searchsorted(self.fold, 0)), len(self.fold))
+
     def left(self, fold: int) -> np.ndarray:
         """The weight float64 (n_rows,) of each row that is not held out by a fold."""
         others = self.fold != fold
@@ -53,9 +58,9 @@ class Folds:
     def learns(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
         """Whether each fold has rows of each class to learn from, bool (n_folds, n_classes), by the
         class of every entry."""
-        held = np.zeros((self.n_folds, n_classes), np.int64)
+        held = np.zeros((self.n_folds + 1, n_classes), np.int64)
         np.add.at(held, (self.fold, classes), self.counts)
-        return held < held.sum(axis=0)
+        return held[: self.n_folds] < held.sum(axis=0)
 
 
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:

@@ -13,7 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
 from dcsvm.problem.folds import Folds
@@ -58,29 +60,70 @@ def cross_validate(
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     elif prepared.plan.choices:
         prepared = replace(prepared, plan=_plan_of_best_level(prepared))
-    folds, task = folds_of(prepared, n_folds), prepared.task
-    parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
-    predicted, open_ = _by_class_alone(prepared, folds)
-    tree = None
-    n_done = n_sv = n_failed = 0
-    n_phases = len(prepared.plan.levels) + 2  # refine, conquer
-    for some in _batches(prepared, n_folds, open_):
+    held = HeldOut(prepared, folds_of(prepared, n_folds), progress)
+    for some in held.batches(held.open):
+        held.solve(some)
+    progress.end("cross validation", time.perf_counter() - start, held.n_sv)
+    if held.n_failed:
+        warnings.warn(f"{held.n_failed} of {n_folds} folds did not converge", stacklevel=2)
+    return held.predicted[held.folds.entry]
+
+
+class HeldOut:
+    """Predictions of what folds hold out, by solutions of some folds at a time.
+
+    `predicted` (m,) is that of each entry of the folds, labels or values, `open` are the folds that
+    must be solved for it. Others learn from one class only, and predict that. `n_sv` support
+    vectors were found in all, and `n_failed` folds did not converge. `largest` is the largest
+    |alpha| of a row of weight 1, infinity where one is at its bound. Clusters look at no solution:
+    runs may share a `tree`.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        folds: Folds,
+        progress: Progress,
+        stop: _core.Stop | None = None,
+        tree: Tree | None = None,
+    ):
+        self.prepared, self.folds, self.progress, self.tree = prepared, folds, progress, tree
+        self.stop = stop or _core.Stop()
+        task = prepared.task
+        self.parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
+        self.predicted, self.open = _by_class_alone(prepared, folds)
+        self.n_done = self.n_sv = self.n_failed = 0
+        self.largest = 0.0
+
+    def batches(self, some: np.ndarray) -> list[np.ndarray]:
+        """Folds to solve side by side: as many as have not too many variables, at least one."""
+        prepared, n_folds = self.prepared, self.folds.n_folds
+        size = prepared.formulation.problem.size
+        of_fold = size * (n_folds - 1) / n_folds if n_folds > 1 else size
+        room = prepared.memory.most_variables(size)
+        most = min(max(VARIABLES_AT_ONCE, ROOM_OF_FOLDS * size), room)
+        at_once = max(int(most / of_fold), 1)
+        return np.array_split(some, -(-len(some) // at_once)) if len(some) else []
+
+    def solve(self, some: np.ndarray) -> None:
+        """Solve some folds and predict what they hold out. Raises Stopped."""
+        prepared, folds = self.prepared, self.folds
         formulation = formulation_of_folds(prepared, folds, some)
         n_rows = folds.n_held(some)
-        part = PartOfProgress(progress, n_phases, n_done, n_rows)
-        run = _FoldRun(prepared, Control(part), formulation)
-        if tree is not None:  # clusters look at no solution: all folds have the same
-            run.tree = tree
+        n_phases = len(prepared.plan.levels) + 2  # refine, conquer
+        part = PartOfProgress(self.progress, n_phases, self.n_done, n_rows)
+        run = _FoldRun(prepared, Control(part, self.stop), formulation)
+        if self.tree is not None:
+            run.tree = self.tree
         run.improve()
-        tree = run.tree if prepared.plan.levels else None
+        if prepared.plan.levels:
+            self.tree = run.tree
         for entries, values in held_out_values(run.early_solving or run, folds, some):
-            predicted[entries] = predicted_from(parts, values)
-        n_done, n_sv = n_done + n_rows, n_sv + run.n_sv
-        n_failed += np.count_nonzero(~run.converged)
-    progress.end("cross validation", time.perf_counter() - start, n_sv)
-    if n_failed:
-        warnings.warn(f"{n_failed} of {n_folds} folds did not converge", stacklevel=2)
-    return predicted[folds.entry]
+            self.predicted[entries] = predicted_from(self.parts, values)
+        self.n_done += n_rows
+        self.n_sv += run.n_sv
+        self.n_failed += np.count_nonzero(~run.converged)
+        self.largest = max(self.largest, run.largest_alpha)
 
 
 def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
@@ -91,18 +134,9 @@ def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.nd
     predicted = np.empty(len(folds.fold), prepared.task.labels.dtype)
     is_known = folds.learns(prepared.targets[folds.row], prepared.task.n_classes)
     alone = is_known.sum(axis=1) == 1
-    own = alone[folds.fold]
+    own = alone[folds.fold] & (folds.fold >= 0)
     predicted[own] = prepared.task.labels[is_known.argmax(axis=1)[folds.fold[own]]]
     return predicted, folds_left[~alone]
-
-
-def _batches(prepared: Prepared, n_folds: int, folds: np.ndarray) -> list[np.ndarray]:
-    """Folds to solve side by side: as many as have not too many variables, at least one."""
-    size = prepared.formulation.problem.size
-    of_fold = size * (n_folds - 1) / n_folds
-    most = min(max(VARIABLES_AT_ONCE, ROOM_OF_FOLDS * size), prepared.memory.most_variables(size))
-    at_once = max(int(most / of_fold), 1)
-    return np.array_split(folds, -(-len(folds) // at_once)) if len(folds) else []
 
 
 def _plan_of_best_level(prepared: Prepared) -> Plan:
@@ -138,6 +172,16 @@ class _FoldRun(Run):
 
     def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
         pass
+
+    @property
+    def largest_alpha(self) -> float:
+        """The largest |alpha| of a row of weight 1; infinity where a variable is at its bound."""
+        alpha, problem = np.abs(self.alpha), self.problem
+        bound = np.maximum(problem.upper, -problem.lower)
+        if np.any((alpha >= bound * (1 - 1e-12)) & (alpha > 0)):
+            return np.inf
+        per_weight = alpha / bound * self.task.bound_of(self.prepared.targets[problem.rows])
+        return float(np.max(per_weight, initial=0.0))
 
     @property
     def n_sv(self) -> int:

@@ -23,12 +23,21 @@ VALUES_AT_ONCE = 2**21
 
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
     """Folds by the seed of the options: stratified for classes and shuffled otherwise."""
-    row_map, task, seed = prepared.row_map, prepared.task, prepared.options.seed
-    given = row_map.given
-    if task.is_classification:
-        fold = stratified_folds(task.labels[task.targets[given]], n_folds, seed)
-    else:
-        fold = shuffled_folds(len(given), n_folds, seed)
+    task, given = prepared.task, prepared.row_map.given
+    labels = task.labels[task.targets[given]] if task.is_classification else None
+    return as_folds(prepared, fold_numbers(labels, len(given), n_folds, prepared.options.seed))
+
+
+def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
+    """The fold of each row int64 (n_rows,), stratified by its label where there are any."""
+    if labels is None:
+        return shuffled_folds(n_rows, n_folds, seed)
+    return stratified_folds(labels, n_folds, seed)
+
+
+def as_folds(prepared: Prepared, fold: np.ndarray) -> Folds:
+    """Folds of prepared rows, by the fold of each given row that has a weight, -1 for none."""
+    row_map, given = prepared.row_map, prepared.row_map.given
     return Folds.of(fold, row_map.row_of_given[given], row_map.weight_of_given[given])
 
 

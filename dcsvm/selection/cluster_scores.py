@@ -1,0 +1,168 @@
+"""Scores of all C of one gamma from clusters that are solved each for itself.
+
+Clusters come some at a time, in random order: the rows that are predicted so far tell which
+settings cannot win any more. Where all rows are one cluster the solutions are exact.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.partition import blended
+from dcsvm.model.coupling import most_voted
+from dcsvm.selection.grid import Setting
+from dcsvm.selection.layout import Held, Layout
+from dcsvm.selection.score import Score
+from dcsvm.solving.preparation import Prepared
+
+SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
+KERNEL_SHARE = 2  # of the memory: for kernel values, the rest for values of rows
+
+
+class Problem:
+    """What all settings of one epsilon have in common: prepared rows in a layout, and the `truth`
+    of each entry of its folds."""
+
+    def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool):
+        self.prepared, self.layout, self.folds = prepared, layout, layout.folds
+        self.is_classification = prepared.task.is_classification
+        self.truth = prepared.targets[self.folds.row]
+        tolerance = prepared.options.tolerance
+        self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
+        self.alone = self._alone()
+
+    def _alone(self) -> np.ndarray:
+        """The class of entries whose folds learn from one class only, else -1."""
+        alone = np.full(len(self.truth), -1)
+        if not self.is_classification:
+            return alone
+        is_known = self.folds.learns(self.truth, self.prepared.task.n_classes)
+        is_alone = is_known.sum(axis=1) == 1
+        own = is_alone[self.folds.fold] & (self.folds.fold >= 0)
+        alone[own] = is_known.argmax(axis=1)[self.folds.fold[own]]
+        return alone
+
+    @property
+    def memory_bytes(self) -> int:
+        """For kernel values, or values of rows."""
+        return self.prepared.solver_bytes(self.layout.formulation) // KERNEL_SHARE
+
+    @property
+    def most_at_once(self) -> int:
+        """For how many C there is room for the values of all rows."""
+        n_values = len(self.truth) + len(self.layout.blended)
+        return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
+
+    def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The loss of each entry, as many times as it stands for rows, by its decision values (m,
+        n_pairs)."""
+        counts = self.folds.counts[entries]
+        if not self.is_classification:
+            return counts * (values[:, 0] - self.truth[entries]) ** 2
+        found = most_voted(values, self.prepared.task.n_classes)
+        found = np.where(self.alone[entries] >= 0, self.alone[entries], found)
+        return counts * (found != self.truth[entries])
+
+
+class ClusterScores:
+    """Scores of ascending C of one gamma. `loss` float64 (n_C, n_folds) is the sum over the rows
+    that were predicted, `n_seen` int64 (n_C, n_folds) their number; `converged` and `n_sv` are of
+    the clusters solved. A C that is not `alive` is not solved any more."""
+
+    def __init__(self, problem: Problem, gamma: float | None, Cs: list[float], epsilon):
+        self.problem, self.gamma, self.Cs, self.epsilon = problem, gamma, Cs, epsilon
+        layout, n = problem.layout, len(Cs)
+        shape = n, problem.folds.n_folds
+        self.loss, self.n_seen = np.zeros(shape), np.zeros(shape, np.int64)
+        self.converged, self.n_sv = np.ones(n, bool), np.zeros(n, np.int64)
+        self.alive, self.seconds = np.ones(n, bool), np.zeros(n)
+        self.is_done = np.zeros(layout.n_clusters, bool)
+        self.is_judged = problem.folds.fold < 0
+        self.first = np.empty((n, len(problem.truth), layout.n_pairs), np.float32)
+        self.second = np.empty((n, len(layout.blended), layout.n_pairs), np.float32)
+        self.of_blended = np.full(len(problem.truth), -1)
+        self.of_blended[layout.blended] = np.arange(len(layout.blended))
+
+    def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
+        """Solve some clusters for the C that are alive. Raises Stopped."""
+        start = time.perf_counter()
+        problem, alive = self.problem, np.flatnonzero(self.alive)
+        held = problem.layout.held(clusters)
+        values, reports = _core.held_out_values(
+            data.setup,
+            data.points,
+            problem.layout.formulation.problem,
+            held,
+            [self.Cs[k] for k in alive],
+            problem.tolerance,
+            problem.is_classification,
+            problem.memory_bytes,
+            data.threads,
+            stop,
+        )
+        for k, own, report in zip(alive, values, reports, strict=True):
+            self._keep(k, held, own)
+            self.converged[k] &= report["missed"] == 0
+            self.n_sv[k] += report["support"]
+        self.is_done[clusters] = True
+        self._judge(alive)
+        work = np.array([1 + report["iterations"] for report in reports], float)
+        self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
+
+    def _keep(self, k: int, held: Held, values: np.ndarray) -> None:
+        is_first = ~held.is_second
+        self.first[k, held.entries[is_first]] = values[is_first]
+        self.second[k, self.of_blended[held.entries[held.is_second]]] = values[held.is_second]
+
+    def _judge(self, alive: np.ndarray) -> None:
+        """Count the losses of rows whose clusters are all solved now."""
+        problem, layout = self.problem, self.problem.layout
+        row = problem.folds.row
+        ready = ~self.is_judged & self.is_done[layout.placed.nearest[row]]
+        two = layout.blended
+        ready[two] &= self.is_done[layout.placed.second[row[two]]]
+        entries = np.flatnonzero(ready)
+        self.is_judged[entries] = True
+        fold = problem.folds.fold[entries]
+        counts = np.bincount(fold, problem.folds.counts[entries], problem.folds.n_folds)
+        for k in alive:
+            losses = self._losses(k, entries)
+            self.loss[k] += np.bincount(fold, losses, problem.folds.n_folds)
+            self.n_seen[k] += counts.astype(np.int64)
+
+    def _losses(self, k: int, entries: np.ndarray) -> np.ndarray:
+        layout = self.problem.layout
+
+        def values_by(some, _):
+            if isinstance(some, slice):
+                return self.first[k, entries].astype(np.float64)
+            return self.second[k, self.of_blended[entries[some]]].astype(np.float64)
+
+        placed = layout.placed.take(self.problem.folds.row[entries])
+        return self.problem.losses(entries, blended(values_by, placed, layout.blend))
+
+    def all_losses(self, k: int) -> np.ndarray:
+        """The loss of each entry that a fold holds out, by a setting that is scored on all."""
+        return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
+
+    def score(self, k: int) -> Score:
+        n_seen, loss = self.n_seen[k], self.loss[k]
+        folds = self.problem.folds
+        is_complete = bool(self.is_judged.all() and self.alive[k])
+        n_models = folds.n_folds
+        with np.errstate(invalid="ignore"):
+            losses = loss / n_seen
+        return Score(
+            setting=Setting(self.Cs[k], self.gamma, self.epsilon),
+            loss=float(loss.sum() / max(n_seen.sum(), 1)),
+            losses=tuple(losses.tolist()),
+            n_rows=int(n_seen.sum()),
+            is_complete=is_complete,
+            converged=bool(self.converged[k]),
+            n_sv=int(self.n_sv[k]) // n_models if is_complete else None,
+            seconds=float(self.seconds[k]),
+        )
