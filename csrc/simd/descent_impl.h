@@ -68,9 +68,8 @@ DCSVM_INLINE FloatVector narrowed(DifferencesAt differences_at, std::size_t i) {
 }
 
 template <bool is_scaled>
-static std::size_t descended(const CoordinateState s, const float* first_row,
-                                   double first_step, const float* second_row, double second_step,
-                                   double* largest) {
+static std::size_t descended(const CoordinateState s, const float* first_row, double first_step,
+                             const float* second_row, double second_step, double* largest) {
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
   Largest<double> found(-1.0);
@@ -100,8 +99,8 @@ static std::size_t descend(const CoordinateState& state, const float* first_row,
 }
 
 // Gains only choose the partner: float is exact enough for them, and its divisions are cheaper.
-static std::size_t best_companion(const CoordinateState& state, const float* diagonal, const float* row,
-                                  std::size_t place, double* gain) {
+static std::size_t best_companion(const CoordinateState& state, const float* diagonal,
+                                  const float* row, std::size_t place, double* gain) {
   const CoordinateState s = state;
   constexpr std::size_t w = width<float>;
   const DoubleVector ratio = DoubleVector{} + s.gradient[place] / diagonal[place];
@@ -135,9 +134,9 @@ DCSVM_INLINE DoubleVector upward(const CoordinateState& s, std::size_t i, Double
   return load_lanes<double>(s.side + i) >= zero ? -g : zero + nothing;
 }
 
-static std::size_t descend_pair(const CoordinateState& state, const float* first_row, double first_step,
-                                const float* second_row, double second_step, double* up,
-                                double* down) {
+static std::size_t descend_pair(const CoordinateState& state, const float* first_row,
+                                double first_step, const float* second_row, double second_step,
+                                double* up, double* down) {
   const CoordinateState s = state;
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
@@ -164,8 +163,8 @@ static std::size_t descend_pair(const CoordinateState& state, const float* first
       [&s](std::size_t i) { return upward(s, i, load<DoubleVector>(s.gradient + i)); }, up);
 }
 
-static std::size_t best_partner(const CoordinateState& state, const float* diagonal, const float* row,
-                                std::size_t place, double* gain) {
+static std::size_t best_partner(const CoordinateState& state, const float* diagonal,
+                                const float* row, std::size_t place, double* gain) {
   const CoordinateState s = state;
   constexpr std::size_t w = width<float>;
   const DoubleVector own = DoubleVector{} + s.gradient[place];

@@ -31,19 +31,25 @@ void WorkingSetSolver::solve_rounds(WorkingSet& set, double tolerance, std::int6
                                     int n_threads, WorkingSetReport& report, bool is_shrunk) {
   const auto size = static_cast<std::int64_t>(set.size);
   double before = set.violation();
+  bool is_newton = false;  // the last round took a Newton step
   while (before > tolerance && report.updates < max_updates) {
-    // every variable may move once or twice in a round; then the methods are compared
-    const std::int64_t budget = std::min(2 * size + 16, max_updates - report.updates);
+    // every variable may move once or twice in a round, fewer between Newton steps; then the
+    // methods are compared
+    const bool is_far = before > far_off * tolerance;
+    const std::int64_t most = (is_newton && is_far ? size / 2 : 2 * size) + 16;
+    const std::int64_t budget = std::min(most, max_updates - report.updates);
     const DescentRound round = set.has_sums() ? descend_pairs(set, tolerance, budget)
                                               : descend_coordinates(set, tolerance, budget);
     report.updates += round.updates;
     report.cost += static_cast<double>(round.updates * size) * update_entry_cost;
     bool moved = round.updates > 0;
+    is_newton = false;
     double after = set.violation();
     if (after > tolerance) {
       const double cost = static_cast<double>(budget * size) * update_entry_cost;
       if (newton_.pays(set, {before, after, round.decrease, cost}, tolerance)) {
-        moved = newton_.take(set, n_threads) > 0 || moved;
+        is_newton = newton_.take(set, n_threads) > 0;
+        moved = is_newton || moved;
         after = set.violation();
       }
     }

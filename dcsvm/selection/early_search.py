@@ -19,7 +19,7 @@ from dcsvm.selection.cluster_scores import ClusterScores, Problem
 from dcsvm.selection.grid import Grid, Setting
 from dcsvm.selection.score import Score, best_of
 
-PILOT_SHARE, PILOT_ROWS = 0.04, 4000  # of the clusters that all settings are tried on, at least
+PILOT_SHARE, PILOT_ROWS = 0.02, 4000  # of the clusters that all settings are tried on, at least
 BATCHES = 32  # of clusters, after each of which settings may be left
 CLUSTERS_OF_THREAD = 4  # in a batch, at least
 
@@ -73,9 +73,7 @@ class ClusterSearch:
             return []
         tried = []
         for gamma, epsilon in self._axes():
-            Cs = sorted(
-                one.C for one in self.open if (one.gamma, one.epsilon) == (gamma, epsilon)
-            )
+            Cs = sorted(one.C for one in self.open if (one.gamma, one.epsilon) == (gamma, epsilon))
             some = ClusterScores(self.problems[epsilon], gamma, Cs, epsilon)
             some.solve(self._data(gamma), self._by_size(self.order[:n_clusters]), self.stop)
             tried += [some.score(k) for k in range(len(Cs))]
