@@ -58,8 +58,8 @@ def parse_dataset(
     try:
         if scaling is not None:
             parts = _Parts(text, threads=threads, lenient=lenient)
-            rows = scaling.scaled_rows(parts)
-            return Dataset(rows, scaling.scaled_labels(np.concatenate(parts.labels)))
+            rows = scaling.scaled_rows(parts, name)
+            return Dataset(rows, scaling.scaled_labels(np.concatenate(parts.labels), name))
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
         check_room(name, _bytes_of_rows(text))
         if serials is not None:

@@ -104,11 +104,14 @@ def test_a_range_file_that_cannot_be_opened_is_named(tmp_path):
 def test_values_that_grow_too_large_are_refused(load):
     scaling = load("y\n0 1\n0 1e-300\nx\n-1 1\n1 0 1\n2 0 1e-40\n")
     for text, message in (
-        (b"1e-300 1:1\n0 1:0 2:1\n", "feature 2 of row 2 is too large for float32 when scaled"),
-        (b"0 1:1\n1 1:2\n", "the label of row 2 is too large for float32 when scaled"),
+        (b"1e-300 1:1\n0 1:0 2:1\n", "rows:2: feature 2 is too large for float32 when scaled by"),
+        (b"0 1:1\n1 1:2\n", "rows:2: the label is too large for float32 when scaled by"),
     ):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(DataError, match=f"^{message} .*some.range$"):
             parse_dataset(text, "rows", scaling=scaling)
+    far = load("x\n-1e30 1e30\n1 1 1.0000000000000002\n")
+    with pytest.raises(DataError, match="^rows: 0 of feature 1 is too large for float32 when"):
+        parse_dataset(b"1 1:1\n", "rows", scaling=far)
 
 
 def test_a_huge_index_does_not_need_huge_memory(load):

@@ -51,7 +51,7 @@ def check_range(text):
     assert (scaling.features.minimum < scaling.features.maximum).all()
     indptr, indices = np.array([0, 2, 2]), np.array([0, 2], np.int32)
     try:
-        rows = scaling.scaled_rows([(indptr, indices, np.array([1.0, 1e300]))])
+        rows = scaling.scaled_rows([(indptr, indices, np.array([1.0, 1e300]))], "rows")
     except DataError as error:
         assert "too large" in str(error)
         return
