@@ -1,7 +1,8 @@
-"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py).
+"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py) or by ranges that were
+found in data (found_scaling.py).
 
-A feature is mapped linearly: its minimum in the range file to the lower limit, its maximum to the
-upper one, values outside beyond them. Features that are not in the file, or whose minimum is
+A feature is mapped linearly: the minimum of its range to the lower limit, the maximum to the
+upper one, values outside beyond them. Features without a range, or whose minimum is
 their maximum, are dropped, and so are values scaled to zero. Values are scaled in float64 from
 the data's text and then rounded to float32; svm-scale writes six significant digits, so a value
 here differs from what is read from its text by up to half a unit of the sixth.
