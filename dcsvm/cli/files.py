@@ -1,28 +1,99 @@
-"""Files that the arguments name: the data, read as the options say, and what will be written."""
+"""Files that the arguments name: the data, read as the options say, what will be written, and the
+range file beside a model that was trained on rows scaled by their own ranges."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dcsvm.data.dataset import Dataset
+    from dcsvm.data.scaling import Scaling
+    from dcsvm.model.model import Model
+
+AUTO = "auto"  # of --scale, in place of a range file: by the ranges of the training set
 
 
-def read_data(path: str, *, lenient: bool, scale_file: str | None, threads: int, serials=None):
-    """The data set that the options describe; `serials` as in `parse_dataset`."""
+def read_data(
+    path: str,
+    *,
+    lenient: bool,
+    threads: int,
+    scale_file: str | None = None,
+    scaling: Scaling | None = None,
+    serials: str | None = None,
+) -> Dataset:
+    """The data set that the options describe, scaled by the range file `scale_file`, by its own
+    ranges where that is AUTO, or by a `scaling` that is known; `serials` as in `parse_dataset`."""
     from dcsvm.data.dataset import read_dataset
+    from dcsvm.data.range_file import load_scaling
 
-    scaling = None
-    if scale_file is not None:
-        from dcsvm.data.range_file import load_scaling
-
+    if scale_file not in (None, AUTO):
         scaling = load_scaling(scale_file)
-    return read_dataset(path, threads=threads, lenient=lenient, scaling=scaling, serials=serials)
+    return read_dataset(
+        path,
+        threads=threads,
+        lenient=lenient,
+        scaling=scaling,
+        find_scaling=scale_file == AUTO,
+        serials=serials,
+    )
+
+
+def range_file_of(model_file: str) -> str:
+    """Where the ranges are that belong to a model."""
+    return f"{model_file}.range"
+
+
+def save_model(
+    model: Model, model_file: str, model_format: str, found_scaling: Scaling | None = None
+) -> None:
+    """Write the model and, before it, the range file of the scaling that was found in its training
+    set, if one was; the model then says so."""
+    from dcsvm.data.output_file import write_beside
+    from dcsvm.data.range_file import checksum, range_text
+
+    if found_scaling is not None:
+        write_beside(range_file_of(model_file), [range_text(found_scaling)])
+        model = replace(model, range_file_crc32=checksum(found_scaling))
+    model.save(model_file, format=model_format)
+
+
+def scaling_beside(model_file: str, crc32: str) -> Scaling:
+    """The scaling of the range file beside a model, which says that it has this checksum.
+
+    Raises DataError where the file is missing, is none, or has other ranges.
+    """
+    from dcsvm.data.input_file import DataError
+    from dcsvm.data.range_file import checksum, load_scaling
+
+    path = range_file_of(model_file)
+    if not os.path.exists(path):
+        raise DataError(
+            f"{path}: no such file; the model was trained on rows scaled by it: "
+            "give it with --scale FILE"
+        )
+    scaling = load_scaling(path)
+    if checksum(scaling) != crc32:
+        raise DataError(
+            f"{path}: not the ranges by which the training rows of {model_file} were scaled: "
+            "give those with --scale FILE"
+        )
+    return scaling
+
+
+def is_stream(path: str) -> bool:
+    """Whether an output is written as it is, to standard output, a device or a pipe."""
+    if path in ("-", "/dev/stdout"):
+        return True
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def check_writable(path: str, *others: str | None) -> None:
     """Complain about a file that could not be written before the work for it is done, or that would
     replace one of the others, which the command reads or writes."""
-    if path == "-" or (
-        os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-    ):
+    if is_stream(path):
         return
     if os.path.isdir(path):
         raise IsADirectoryError(21, "is a directory", path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import click
 
+from dcsvm.cli.files import AUTO, is_stream, range_file_of
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
 from dcsvm.problem.options import RULES, TrainOptions
 
@@ -41,6 +42,13 @@ class TrainJob:
     init_model_file: str | None
     test_file: str | None
 
+    @property
+    def range_file(self) -> str | None:
+        """What is written beside the model."""
+        if self.scale_file != AUTO or self.model_file is None:
+            return None
+        return range_file_of(self.model_file)
+
     def check(self, options: TrainOptions) -> None:
         """Raise UsageError, or OptionError, for what does not go together."""
         FOLDS.check("n_folds", self.n_folds)
@@ -58,6 +66,10 @@ class TrainJob:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
         if self.scale_file is not None and options.kernel == "precomputed":
             raise click.UsageError("the values of a precomputed kernel cannot be scaled (--scale)")
+        if self.range_file is not None and is_stream(self.model_file):
+            raise click.UsageError(
+                "--scale auto writes a file beside the model: MODEL_FILE has to be a plain file"
+            )
         folders = {self.checkpoint_folder, self.resume_folder} - {None}
         if len(folders) > 1:
             raise click.UsageError("--checkpoint and --resume name different folders")
@@ -117,3 +129,7 @@ class PredictJob:
         RULES["threads"].check("threads", self.threads)
         if self.probability and self.decision_values:
             raise click.UsageError("-b 1 and --decision-values cannot be used together")
+        if self.scale_file == AUTO:
+            raise click.UsageError(
+                "--scale auto is for training: the ranges of such a model are found without it"
+            )

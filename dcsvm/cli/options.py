@@ -69,7 +69,17 @@ scale_option = files(
     type=FILE,
     metavar="FILE",
     help="scale the data by a range file of svm-scale -s",
-    details="The model does not keep it: give it to both commands.",
+    details="A model of --scale auto needs none: MODEL_FILE.range is found.",
+)
+training_scale_option = files(
+    "--scale",
+    "scale_file",
+    type=FILE,
+    metavar="FILE|auto",
+    help="scale the data by a range file of svm-scale, or auto",
+    details="auto scales every feature of the training set to [-1, 1], as svm-scale does, and "
+    "writes the ranges to MODEL_FILE.range, where dcsvm-predict finds them. Of another range file "
+    "the model knows nothing: give it to both commands. ./auto is a file of that name.",
 )
 version_option = click.version_option(
     dcsvm.__version__,

@@ -36,6 +36,7 @@ METHODS = ("early", "naive", "bcm")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
+    ("MODEL_FILE.range", "what a model of --scale auto was scaled by"),
     ("OUTPUT_FILE", "a line for each row of TEST_FILE"),
 )
 

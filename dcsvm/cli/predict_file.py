@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, read_data
+from dcsvm.cli.files import check_writable, range_file_of, read_data, scaling_beside
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.quality import quality
 from dcsvm.cli.streams import say, show_beside
@@ -20,7 +21,8 @@ from dcsvm.model.writer import plain
 def predict_file(job: PredictJob) -> int:
     """Do the job; returns the exit status."""
     threads = job.threads or default_threads()
-    check_writable(job.output_file, job.test_file, job.model_file, job.scale_file)
+    inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
+    check_writable(job.output_file, *inputs)
     whole = load_model(job.model_file, threads=threads)
     check_parts(job, whole)
     how = job.method or ("exact" if whole.exact else "early")
@@ -28,8 +30,9 @@ def predict_file(job: PredictJob) -> int:
     data = read_data(
         job.test_file,
         lenient=job.lenient,
-        scale_file=job.scale_file,
         threads=threads,
+        scale_file=job.scale_file,
+        scaling=scaling_of(job, whole),
         serials="any" if model.kernel.is_precomputed else None,
     )
     predicted = np.empty(data.rows.n_samples)
@@ -41,6 +44,12 @@ def predict_file(job: PredictJob) -> int:
         if job.method is None and whole.exact:
             for sentence in warnings_of_worth(whole):
                 say(f"warning: {sentence}")
+        if is_left_out(job, whole):
+            range_file = range_file_of(job.model_file)
+            say(
+                f"warning: {range_file} is not used: LIBSVM's model format does not say whether "
+                f"the rows were scaled by it; if they were, give --scale {range_file}"
+            )
         if model.is_classifier and not np.isin(data.labels, model.labels).any():
             known = ", ".join(map(plain, model.labels))
             say(f"warning: no label in {job.test_file} is one of the model's: {known}")
@@ -50,6 +59,19 @@ def predict_file(job: PredictJob) -> int:
         for line in quality(model.svm_type, predicted, data.labels):
             tell(line)
     return 0
+
+
+def scaling_of(job: PredictJob, model):
+    """That of the range file beside the model, where the model needs it and no other is given."""
+    if job.scale_file is not None or model.range_file_crc32 is None:
+        return None
+    return scaling_beside(job.model_file, model.range_file_crc32)
+
+
+def is_left_out(job: PredictJob, model) -> bool:
+    """Whether there is a range file of which the format of the model cannot say that it is used."""
+    is_libsvm = model.exact is not None and model.exact.row_numbers is None
+    return is_libsvm and job.scale_file is None and os.path.exists(range_file_of(job.model_file))
 
 
 def check_parts(job: PredictJob, model) -> None:

@@ -14,8 +14,8 @@ from dcsvm.cli.options import (
     lenient_option,
     long_runs,
     other,
-    scale_option,
     threads_option,
+    training_scale_option,
     version_option,
 )
 from dcsvm.cli.values import FILE, FOLDER, LEVEL, NO_OR_YES, NUMBER, WHOLE, Numbered
@@ -42,6 +42,7 @@ STATUSES = (
 FILES = (
     ("TRAINING_SET_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "text; an exact model is read by svm-predict, too"),
+    ("MODEL_FILE.range", "the ranges of --scale auto; text, as of svm-scale -s"),
 )
 
 
@@ -293,7 +294,7 @@ FILES = (
     details="Or of the first of them, trained otherwise (another C, gamma or -e). With -l 0 it "
     "pays most where little has changed.",
 )
-@scale_option
+@training_scale_option
 @lenient_option
 @files(
     "--model-format",

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_writable, read_data
+from dcsvm.cli.files import AUTO, check_writable, read_data, save_model
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.jobs import TrainJob
@@ -20,6 +20,7 @@ from dcsvm.cli.report import (
 from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.advice import advice
 from dcsvm.data.dataset import Dataset
+from dcsvm.data.scaling import Scaling
 from dcsvm.machine import default_threads
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
@@ -42,7 +43,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     if job.init_model_file is not None:
         init_model = load_model(job.init_model_file, threads=options.threads)
     data = read_training_set(job, options)
-    test = None if job.test_file is None else read_test_rows(job, options)
+    test = None if job.test_file is None else read_test_rows(job, options, data.scaling)
     if job.n_folds is not None:
         from dcsvm.cli.cross_validation import cross_validate_data
 
@@ -63,7 +64,8 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             say("error: stopped before anything was solved: there is no model")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
-        model.save(job.model_file, format=job.model_format)
+        found = data.scaling if job.scale_file == AUTO else None
+        save_model(model, job.model_file, job.model_format, found)
     written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
     tell(job, report, seconds, is_classifier=model.is_classifier)
@@ -71,11 +73,15 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
 
 
 def check_outputs(job: TrainJob) -> None:
-    inputs = [job.training_set_file, job.scale_file, job.test_file]
+    inputs = [job.training_set_file, job.test_file]
+    if job.scale_file != AUTO:
+        inputs.append(job.scale_file)
     if job.model_file is not None:
         check_writable(job.model_file, *inputs)
+    if job.range_file is not None:
+        check_writable(job.range_file, *inputs)
     if job.report_file is not None:
-        check_writable(job.report_file, *inputs, job.model_file)
+        check_writable(job.report_file, *inputs, job.model_file, job.range_file)
 
 
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:
@@ -90,7 +96,7 @@ def checkpoint_of(job: TrainJob) -> Checkpoint | None:
 
 def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     """The rows, and warnings of what looks wrong with them."""
-    data = read_rows(job, options, job.training_set_file, "training")
+    data = read_rows(job, options, job.training_set_file, "training", scale_file=job.scale_file)
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes):
         say(f"warning: {sentence}")
@@ -100,18 +106,18 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     return data
 
 
-def read_test_rows(job: TrainJob, options: TrainOptions) -> TestRows:
-    data = read_rows(job, options, job.test_file, "test")
+def read_test_rows(job: TrainJob, options: TrainOptions, scaling: Scaling | None) -> TestRows:
+    data = read_rows(job, options, job.test_file, "test", scaling=scaling)
     return TestRows(data.rows, data.labels)
 
 
-def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str) -> Dataset:
+def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str, **scaled) -> Dataset:
     return read_data(
         path,
         lenient=job.lenient,
-        scale_file=job.scale_file,
         threads=options.threads,
         serials=serials if options.kernel == "precomputed" else None,
+        **scaled,
     )
 
 

@@ -49,7 +49,7 @@ def _about_features(features: np.ndarray, smallest: np.ndarray, largest: np.ndar
             yield (
                 f"feature {features[high] + 1} spans {span[high]:.3g} but feature "
                 f"{features[low] + 1} only {span[low]:.3g}, and a quarter of the features no more: "
-                "the kernel will hardly see these; scale the data, as svm-scale and --scale do"
+                "the kernel will hardly see these; scale the data, as --scale auto does"
             )
     ordinary = (0, min(0, smallest.min()), max(0, largest.max()))
     constant = np.flatnonzero((span == 0) & ~np.isin(smallest, ordinary))

@@ -1,7 +1,7 @@
 """Labels and rows read from LIBSVM text.
 
-Labels are float64. Text is parsed in csrc/text. This module does not scale, split or weigh the
-data, and does not say what a label means.
+Labels are float64. Text is parsed in csrc/text. How data is scaled is in scaling.py. This module
+does not split or weigh the data, and does not say what a label means.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _svmlight
+from dcsvm.data.found_scaling import found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.rows import Rows, better_dense
+from dcsvm.data.scaling import Scaling
 
 PART_BYTES = 2**23  # of text that is scaled together
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows and their labels, float64 (n_samples,)."""
+    """Rows and their labels, float64 (n_samples,); by what they were scaled, if they were."""
 
     rows: Rows
     labels: np.ndarray
+    scaling: Scaling | None = None
 
 
 def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
@@ -42,24 +45,28 @@ def parse_dataset(
     *,
     threads: int = 1,
     lenient: bool = False,
-    scaling=None,
+    scaling: Scaling | None = None,
+    find_scaling: bool = False,
     serials: str | None = None,
 ) -> Dataset:
     """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
 
-    `lenient` accepts what LIBSVM's reader drops or reads in its own way; `scaling` (of module
-    scaling) is applied to the numbers in the text. `serials` is for rows of a precomputed kernel:
-    "training" or, for rows to predict, whose serial numbers mean nothing, "any".
+    `lenient` accepts what LIBSVM's reader drops or reads in its own way. `scaling` is applied to
+    the numbers in the text; with `find_scaling` it is that of their own ranges. `serials` is for
+    rows of a precomputed kernel: "training" or, for rows to predict, whose serial numbers mean
+    nothing, "any".
     """
-    if serials is not None and scaling is not None:
+    if serials is not None and (scaling is not None or find_scaling):
         raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
     if not len(text):
         raise DataError(f"{name}: no rows")
     try:
-        if scaling is not None:
+        if scaling is not None or find_scaling:
             parts = _Parts(text, threads=threads, lenient=lenient)
-            rows = scaling.scaled_rows(parts)
-            return Dataset(rows, scaling.scaled_labels(np.concatenate(parts.labels)))
+            scaling = scaling or found_scaling(parts, name)
+            rows = scaling.scaled_rows(parts, name)
+            labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
+            return Dataset(rows, labels, scaling)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
         check_room(name, _bytes_of_rows(text))
         if serials is not None:

@@ -1,4 +1,5 @@
-"""Range files of svm-scale -s: the extremes of features, and where they are scaled to.
+"""Range files of svm-scale -s, read and written: the extremes of features, and where they are
+scaled to.
 
 Every complaint is one sentence with the line it is about.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 
 import numpy as np
 
@@ -24,6 +26,30 @@ def load_scaling(path: str | os.PathLike[str]) -> Scaling:
 def parse_scaling(text: bytes, name: str) -> Scaling:
     """Parse the text of a range file; `name` stands for it in errors."""
     return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
+
+
+def range_text(scaling: Scaling) -> bytes:
+    """The text of a range file, as svm-scale -s writes it; its numbers come back bit for bit."""
+    labels, features = scaling.labels, scaling.features
+    lines = []
+    if labels is not None:
+        lines += ["y", _two(labels.lower, labels.upper), _two(labels.minimum, labels.maximum)]
+    lines += ["x", _two(features.lower, features.upper)]
+    ranges = zip(features.minimum.tolist(), features.maximum.tolist(), strict=True)
+    lines += [
+        f"{column + 1} {_two(*extent)}"
+        for column, extent in zip(scaling.columns.tolist(), ranges, strict=True)
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def checksum(scaling: Scaling) -> str:
+    """CRC-32 of the range file in eight hexadecimal digits, whatever digits its numbers have."""
+    return f"{zlib.crc32(range_text(scaling)):08x}"
+
+
+def _two(first: float, second: float) -> str:
+    return f"{first:.17g} {second:.17g}"
 
 
 class _RangeReader:

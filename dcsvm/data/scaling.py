@@ -1,7 +1,8 @@
-"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py).
+"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py) or by ranges that were
+found in data (found_scaling.py).
 
-A feature is mapped linearly: its minimum in the range file to the lower limit, its maximum to the
-upper one, values outside beyond them. Features that are not in the file, or whose minimum is
+A feature is mapped linearly: the minimum of its range to the lower limit, the maximum to the
+upper one, values outside beyond them. Features without a range, or whose minimum is
 their maximum, are dropped, and so are values scaled to zero. Values are scaled in float64 from
 the data's text and then rounded to float32; svm-scale writes six significant digits, so a value
 here differs from what is read from its text by up to half a unit of the sixth.
@@ -9,13 +10,16 @@ here differs from what is read from its text by up to half a unit of the sixth.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dcsvm.data.input_file import DataError, check_room
 from dcsvm.data.rows import AT_ONCE, Rows, better_dense, slices
+
+# consecutive rows of a text, CSR arrays (indptr, indices, values) with float64 values
+Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -43,34 +47,40 @@ class Interval:
 @dataclass(frozen=True)
 class Scaling:
     """`columns` (from 0, ascending) with their `features` interval, whose minimum is below its
-    maximum; the labels' interval if they are scaled; the name of the range file for errors."""
+    maximum; the labels' interval if they are scaled; what errors call it, the range file's name."""
 
     name: str
     columns: np.ndarray
     features: Interval
     labels: Interval | None
 
-    def scaled_labels(self, labels: np.ndarray) -> np.ndarray:
-        """The labels, float64, scaled if the range file says so."""
+    def scaled_labels(self, labels: np.ndarray, name: str) -> np.ndarray:
+        """The labels of the file `name`, float64, scaled if the range file says so."""
         if self.labels is None:
             return labels
         scaled = self.labels.scaled(labels)
-        self._check(scaled, lambda row: (row, "the label"))
+        self._check(scaled, lambda row: f"{name}:{row + 1}: the label")
         return scaled
 
-    def scaled_rows(self, parts: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Rows:
-        """Rows scaled, in the form that their scaled text would have. `parts` are consecutive rows,
-        CSR arrays (indptr, indices, values) with float64 values, and are gone through twice.
+    def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
+        """The rows of the file `name` scaled, in the form that their scaled text would have. The
+        `parts` are gone through twice.
 
         Raises DataError for a value that does not fit float32, and for more rows than there is
         memory for.
         """
         absent = self.features.scaled(np.zeros(len(self.columns)))
-        self._check(absent, lambda k: (0, f"feature {self.columns[k] + 1}"))
+        self._check(absent, lambda k: f"{name}: 0 of feature {self.columns[k] + 1}")
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
         n_samples = n_values = 0
         for part in parts:
-            _, at, present = self._present(part, n_samples)
+            row, at, present = self._present(part)
+            self._check(
+                present,
+                lambda k, row=row + n_samples, at=at: (
+                    f"{name}:{row[k] + 1}: feature {self.columns[at[k]] + 1}"
+                ),
+            )
             used[at[present != 0]] = True
             n_present += np.bincount(at, minlength=len(absent))
             n_values += np.count_nonzero(present.astype(np.float32))
@@ -78,35 +88,33 @@ class Scaling:
         n_features = int(self.columns[used].max()) + 1 if used.any() else 0
         n_values += int((n_samples - n_present)[absent.astype(np.float32) != 0].sum())
         is_dense = better_dense(n_samples, n_features, n_values)
-        check_room(self.name, 4 * n_samples * n_features if is_dense else 8 * n_values)
+        n_bytes = 4 * n_samples * n_features if is_dense else 8 * n_values
+        check_room(f"{name} scaled by {self.name}", n_bytes)
         fill = _dense_rows if is_dense else _csr_rows
         blocks = (
-            _Block(self.columns, n_features, absent, len(part[0]) - 1, *self._present(part, 0))
+            _Block(self.columns, n_features, absent, len(part[0]) - 1, *self._present(part))
             for part in parts
         )
         return fill(blocks, n_samples, n_features, n_values)
 
-    def _present(self, part, first_row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of every value of a listed feature its row in the part, the place of the feature, and the
-        value scaled; `first_row` is the number of the part's first row."""
+        value scaled."""
         indptr, indices, values = part
         row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         at = np.searchsorted(self.columns, indices)
         at[at == len(self.columns)] = 0
         listed = self.columns[at] == indices if len(self.columns) else np.zeros(len(at), bool)
         row, at = row[listed], at[listed]
-        present = self.features.of(at).scaled(values[listed])
-        self._check(present, lambda k: (first_row + row[k], f"feature {self.columns[at[k]] + 1}"))
-        return row, at, present
+        return row, at, self.features.of(at).scaled(values[listed])
 
-    def _check(self, scaled: np.ndarray, place) -> None:
+    def _check(self, scaled: np.ndarray, told: Callable[[int], str]) -> None:
+        """Complain of the first value that is too large; `told` says which it is."""
         with np.errstate(over="ignore"):
             finite = np.isfinite(scaled.astype(np.float32))
         if not finite.all():
-            row, what = place(int(np.argmin(finite)))
-            raise DataError(
-                f"{self.name}: {what} of row {row + 1} is too large for float32 when scaled"
-            )
+            what = told(int(np.argmin(finite)))
+            raise DataError(f"{what} is too large for float32 when scaled by {self.name}")
 
 
 class _Block:

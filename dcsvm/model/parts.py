@@ -102,6 +102,8 @@ class ModelParts:
     """All that a model file holds: the exact solution, the early level, or both.
 
     `labels` (k,) are those of the classes, float64 or strings, none for one-class and regression.
+    `range_file_crc32` is the checksum (data/range_file.py) of the ranges by which the training rows
+    were scaled, None where the model's file does not say. Rows to predict are taken as they are.
     """
 
     kernel: Kernel
@@ -110,6 +112,7 @@ class ModelParts:
     early: EarlyModel | None
     svm_type: str = "c_svc"
     probability: Probability | None = None
+    range_file_crc32: str | None = None
 
     @property
     def is_classifier(self) -> bool:

@@ -5,6 +5,7 @@ How lines are read and what is checked of them is in lines.py.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from dcsvm.kernel.partition import Partition, flat_partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
-from dcsvm.model.writer import EARLY_ONLY, SECTION, VERSION
+from dcsvm.model.writer import EARLY_ONLY, RANGE_FILE, SECTION, VERSION
 from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
 FLAT_VERSION = "3"  # with one level of clusters, each row in one of them
@@ -32,8 +33,8 @@ EARLY_KEYS = {
     "center_squared_norms",  # of version 3
 }
 WORTH_KEYS = {"converged", "violation", "gap"}
-SECTION_KEYS = {"row_numbers", *WORTH_KEYS, *EARLY_KEYS}
-EARLY_ONLY_KEYS = {EARLY_ONLY, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
+SECTION_KEYS = {RANGE_FILE, "row_numbers", *WORTH_KEYS, *EARLY_KEYS}
+EARLY_ONLY_KEYS = {EARLY_ONLY, RANGE_FILE, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
 
 class ModelReader(Lines):
@@ -48,7 +49,7 @@ class ModelReader(Lines):
             self.check_version(first)
             self.line = 0
             values = self.header("CENTERS", EARLY_ONLY_KEYS)
-            model = self.problem(values)
+            model = replace(self.problem(values), range_file_crc32=self.range_file_crc32(values))
             return self.with_early(model, values)
         if first[:1] not in (["svm_type"], ["kernel_type"]):
             raise self.error("this is not a model file")
@@ -118,8 +119,16 @@ class ModelReader(Lines):
         numbers = np.array(section["row_numbers"], np.int64) - 1 if section else None
         worth = self.worth(section) if section and "converged" in section else None
         exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, worth)
-        model = replace(model, exact=exact)
+        model = replace(model, exact=exact, range_file_crc32=self.range_file_crc32(section or {}))
         return self.with_early(model, section) if section and "early_level" in section else model
+
+    def range_file_crc32(self, values: dict[str, list[str]]) -> str | None:
+        words = values.get(RANGE_FILE)
+        if words is None:
+            return None
+        if len(words) != 1 or not re.fullmatch("[0-9a-f]{8}", words[0]):
+            raise self.error(f"{RANGE_FILE} {shown(words)!r} is not eight hexadecimal digits")
+        return words[0]
 
     def worth(self, values: dict[str, list[str]]) -> Worth:
         converged = self.number(values, "converged", int)

@@ -16,6 +16,7 @@ from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
+RANGE_FILE = "range_file_crc32"
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
@@ -38,7 +39,7 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     if format == "libsvm":
         _check_libsvm(model)
     if model.exact is None:
-        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model)])
+        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_range_lines(model)])
         yield from _early_text(model.early, None)
         return
     exact = model.exact
@@ -50,6 +51,7 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     yield _joined(
         [
             f"{SECTION} {VERSION}",
+            *_range_lines(model),
             f"n_features {exact.rows.n_features}",
             f"rows {_form(exact.rows)}",
         ]
@@ -98,6 +100,11 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
     if exact is not None and exact.n_sv is not None:
         lines += [f"nr_sv {_listed(exact.n_sv)}"]
     return lines
+
+
+def _range_lines(model: ModelParts) -> list[str]:
+    crc32 = model.range_file_crc32
+    return [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
 
 
 def _worth_lines(worth: Worth | None) -> list[str]:

@@ -152,5 +152,5 @@ def test_scaling_may_not_fill_rows_beyond_the_memory(small_machine):
     ranges = "x\n-1 1\n" + "".join(f"{30 * k} 0 2\n" for k in range(1, 101))
     scaling = parse_scaling(ranges.encode(), "data.range")
     text = b"1 30:1\n" * 6000
-    with pytest.raises(DataError, match="data.range: the rows take 5 MB"):
+    with pytest.raises(DataError, match="^rows scaled by data.range: the rows take 5 MB"):
         parse_dataset(text, "rows", scaling=scaling)

@@ -70,6 +70,7 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
      (["-t", "3", "--gap", "1"], "error: --gap cannot be stated for the kernel sigmoid;"),
      (["-t", "4", "--clustering", "kmeans"], "error: --clustering kmeans needs features"),
      (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
+     (["-t", "4", "--scale", "auto"], "a precomputed kernel cannot be scaled"),
      (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
      (["--early-level", "auto"], "error: --early-level auto is for early models alone"),
      (["--early-level", "x"], "'x' is neither a whole number nor auto"),

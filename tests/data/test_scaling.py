@@ -7,9 +7,10 @@ import subprocess
 import numpy as np
 import pytest
 
+from dcsvm.data import dataset
 from dcsvm.data.dataset import parse_dataset, read_dataset
 from dcsvm.data.input_file import DataError
-from dcsvm.data.range_file import load_scaling
+from dcsvm.data.range_file import checksum, load_scaling, parse_scaling, range_text
 
 RANGE = "x\n-1 1\n1 2 4\n2 0 1\n4 0 7\n"
 
@@ -104,11 +105,14 @@ def test_a_range_file_that_cannot_be_opened_is_named(tmp_path):
 def test_values_that_grow_too_large_are_refused(load):
     scaling = load("y\n0 1\n0 1e-300\nx\n-1 1\n1 0 1\n2 0 1e-40\n")
     for text, message in (
-        (b"1e-300 1:1\n0 1:0 2:1\n", "feature 2 of row 2 is too large for float32 when scaled"),
-        (b"0 1:1\n1 1:2\n", "the label of row 2 is too large for float32 when scaled"),
+        (b"1e-300 1:1\n0 1:0 2:1\n", "rows:2: feature 2 is too large for float32 when scaled by"),
+        (b"0 1:1\n1 1:2\n", "rows:2: the label is too large for float32 when scaled by"),
     ):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(DataError, match=f"^{message} .*some.range$"):
             parse_dataset(text, "rows", scaling=scaling)
+    far = load("x\n-1e30 1e30\n1 1 1.0000000000000002\n")
+    with pytest.raises(DataError, match="^rows: 0 of feature 1 is too large for float32 when"):
+        parse_dataset(b"1 1:1\n", "rows", scaling=far)
 
 
 def test_a_huge_index_does_not_need_huge_memory(load):
@@ -119,6 +123,70 @@ def test_a_huge_index_does_not_need_huge_memory(load):
     rows = parse_dataset(b"1 1:1\n-1 2147483646:-2\n", "rows", scaling=shifted).rows
     assert rows.indptr.tolist() == [0, 2, 2]
     assert rows.values.tolist() == [0.5, 0.5]
+
+
+def found(text, **how):
+    return parse_dataset(text, "rows", find_scaling=True, **how)
+
+
+def test_ranges_are_found_in_the_rows_where_features_that_are_missing_are_0():
+    data = found(b"1 1:2 2:5 3:7 9:0\n-1 1:4 3:7\n3 1:3 2:-1 3:7\n")
+    assert range_text(data.scaling) == b"x\n-1 1\n1 2 4\n2 -1 5\n"
+    assert rows_of(data).tolist() == [[-1, 1], [1, pytest.approx(-2 / 3)], [0, -1]]
+    assert data.labels.tolist() == [1, -1, 3]
+
+
+def test_ranges_may_be_found_where_there_is_nothing_to_scale():
+    for text in (b"1\n-1\n", b"1 3:2\n-1 3:2\n", b"1 1:0\n"):
+        data = found(text)
+        assert range_text(data.scaling) == b"x\n-1 1\n"
+        assert (data.rows.n_samples, data.rows.n_features) == (text.count(b"\n"), 0)
+
+
+def test_ranges_are_those_of_all_parts_of_a_text(monkeypatch):
+    rng = np.random.default_rng(5)
+    shown = [[f"{j}:{v:.6g}" for j, v in zip(sorted(rng.choice(40, 6, replace=False) + 1),
+              rng.normal(size=6), strict=True)] for _ in range(200)]  # fmt: skip
+    text = "".join(f"1 {' '.join(line)}\n" for line in shown).encode()
+    whole = found(text)
+    monkeypatch.setattr(dataset, "PART_BYTES", 100)
+    parts = found(text, threads=2)
+    assert range_text(parts.scaling) == range_text(whole.scaling)
+    assert rows_of(parts).tobytes() == rows_of(whole).tobytes()
+
+
+def test_a_scaling_that_was_found_is_the_one_of_its_range_file(load):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(50, 5)) * 10.0 ** rng.integers(-30, 30, 5)
+    text = "".join(f"1 {' '.join(f'{j + 1}:{v!r}' for j, v in enumerate(row))}\n"
+                   for row in X.tolist()).encode()  # fmt: skip
+    data = found(text)
+    again = parse_dataset(text, "rows", scaling=load(range_text(data.scaling)))
+    assert rows_of(again).tobytes() == rows_of(data).tobytes()
+    assert range_text(again.scaling) == range_text(data.scaling)
+
+
+def test_a_huge_index_does_not_need_huge_memory_for_its_range():
+    data = found(b"1 2147483646:1\n-1 2147483646:3\n")
+    assert range_text(data.scaling) == b"x\n-1 1\n2147483646 1 3\n"
+
+
+def test_the_checksum_is_that_of_the_ranges_not_of_the_digits():
+    same = [
+        parse_scaling(text, "a") for text in (b"x\n-1 1\n1 0 0.1\n", b"x\n-1.0 1\n1 0 1e-1\n2 3 3")
+    ]
+    assert len({checksum(scaling) for scaling in same}) == 1
+    assert len(checksum(same[0])) == 8
+    labels = parse_scaling(b"y\n0 1\n-2 2\n" + range_text(same[0]), "a")
+    assert range_text(labels) == b"y\n0 1\n-2 2\n" + range_text(same[0])
+    assert checksum(labels) != checksum(same[0])
+
+
+def test_ranges_are_not_found_of_a_precomputed_kernel():
+    with pytest.raises(
+        DataError, match="rows: the values of a precomputed kernel cannot be scaled"
+    ):
+        found(b"1 0:1 1:1\n", serials="training")
 
 
 def svm_scale(*arguments):
@@ -151,3 +219,5 @@ def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_
         np.testing.assert_allclose(ours.labels, theirs.labels, rtol=5.2e-6)
         for array in (left, right):
             assert not math.isnan(array.sum())
+    if not limits:
+        assert range_text(read_dataset(train, find_scaling=True).scaling) == ranges.read_bytes()

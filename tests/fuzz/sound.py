@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from dcsvm.data.dataset import DataError
-from dcsvm.data.range_file import parse_scaling
+from dcsvm.data.range_file import parse_scaling, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import ModelReader
@@ -49,9 +49,11 @@ def check_range(text):
         return
     assert (np.diff(scaling.columns) > 0).all()
     assert (scaling.features.minimum < scaling.features.maximum).all()
+    written = range_text(scaling)
+    assert range_text(parse_scaling(written, "again")) == written
     indptr, indices = np.array([0, 2, 2]), np.array([0, 2], np.int32)
     try:
-        rows = scaling.scaled_rows([(indptr, indices, np.array([1.0, 1e300]))])
+        rows = scaling.scaled_rows([(indptr, indices, np.array([1.0, 1e300]))], "rows")
     except DataError as error:
         assert "too large" in str(error)
         return

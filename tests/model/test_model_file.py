@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,7 @@ def same_numbers(a, b):
 
 def same_models(a, b):
     assert a.svm_type == b.svm_type
+    assert a.range_file_crc32 == b.range_file_crc32
     assert a.kernel.name == b.kernel.name
     assert a.kernel.parameters == b.kernel.parameters
     same_numbers(a.labels, b.labels)
@@ -234,6 +236,28 @@ def test_a_model_of_rows_without_features_is_saved(tmp_path):
     exact = ExactModel(rows, np.array([[0.1, -0.2]]), np.zeros(1), np.ones(2, int), np.arange(2))
     Model(KERNELS[2], np.array([1.0, -1.0]), exact, None).save(tmp_path / "a.model")
     assert load_model(tmp_path / "a.model").exact.dual_coef.tolist() == [[0.1, -0.2]]
+
+
+@pytest.mark.parametrize(
+    ("exact", "early"), [(True, True), (True, False), (False, True)], ids=["both", "exact", "early"]
+)
+def test_the_checksum_of_a_range_file_comes_back_in_one_line(tmp_path, exact, early):
+    plain = made_model(exact=exact, early=early)
+    model = replace(plain, range_file_crc32="0123abcd")
+    model.save(tmp_path / "a.model")
+    same_models(model, load_model(tmp_path / "a.model"))
+    line = b"range_file_crc32 0123abcd\n"
+    assert text_of(model).count(line) == 1
+    assert text_of(model).replace(line, b"") == text_of(plain)
+    for wrong in ("0123abc", "0123ABCD", "0123abcd 1", ""):
+        (tmp_path / "b.model").write_bytes(text_of(replace(plain, range_file_crc32=wrong)))
+        with pytest.raises(ModelError, match=f"{wrong}' is not eight hexadecimal digits"):
+            load_model(tmp_path / "b.model")
+
+
+def test_the_format_of_libsvm_has_no_place_for_the_checksum(tmp_path):
+    replace(made_model(), range_file_crc32="0123abcd").save(tmp_path / "a.model", format="libsvm")
+    assert b"range" not in (tmp_path / "a.model").read_bytes()
 
 
 # --------------------------------------------------------------------------------------- LIBSVM
@@ -417,6 +441,7 @@ ORIGINALS = {
         }.items()
     )
 }
+ORIGINALS["scaled"] = text_of(replace(made_model(early=False), range_file_crc32="0123abcd"))
 ORIGINALS["classes"] = text_of(made_model(labels=(3.0, 1.0, 2.0), probability=True))
 ORIGINALS["regression"] = text_of(made_model(svm_type="nu_svr", probability=True))
 

@@ -1,0 +1,280 @@
+"""--scale auto: the model of a range file of svm-scale, which prediction finds and checks."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from dcsvm._core import Stop
+from reference import labelled_rows
+
+from dcsvm.cli import predict, train_file
+from dcsvm.cli.report import TerminalProgress
+from dcsvm.data.dataset import read_dataset
+from dcsvm.data.range_file import range_text
+from dcsvm.model.file import load_model
+
+FAST = ["-q", "-c", "4", "-g", "1", "--threads", "1", "-m", "50"]
+EARLY = [*FAST, "--early", "-l", "1"]
+
+
+@pytest.fixture
+def predicted(invoke):
+    """Runs dcsvm-predict with decision values into the file out."""
+    return partial(invoke, predict.main, "--decision-values", "--threads", "1")
+
+
+def uneven_rows(n, seed):
+    """Of features that are offset, of other sizes, mostly absent and constant."""
+    X, y = labelled_rows(n, 4, seed=seed)
+    absent = np.random.default_rng(seed).random(n) < 0.7
+    wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
+    return np.column_stack([*wide, np.full(n, 7.0)]).round(6), y
+
+
+@pytest.fixture
+def files(write_libsvm):
+    """Paths of a training and a test file."""
+    train, test = uneven_rows(1000, 3), uneven_rows(300, 4)
+    return SimpleNamespace(train=write_libsvm(*train, "train"), test=write_libsvm(*test, "test"))
+
+
+def write_ranges(data, path):
+    Path(path).write_bytes(range_text(read_dataset(data, find_scaling=True).scaling))
+
+
+def without_line(path):
+    """The text of a model but for the line that says by which ranges rows were scaled."""
+    lines = Path(path).read_bytes().splitlines()
+    rest = [line for line in lines if not line.startswith(b"range_file_crc32 ")]
+    assert len(rest) == len(lines) - 1
+    return rest
+
+
+REGRESSION = ["-s", "3", "-p", "0.1"]
+
+
+@pytest.mark.parametrize(
+    "options", [FAST, EARLY, [*FAST, *REGRESSION], [*FAST, "-b", "1"], [*FAST, "-s", "2"]], ids=str
+)
+def test_the_model_is_that_of_the_range_file_it_writes(run, files, options):
+    done = run(*options, "--scale", "auto", files.train, "a.model")
+    assert (done.exit_code, done.output) == (0, "")
+    assert sorted(os.listdir()) == ["a.model", "a.model.range"]
+    assert run(*options, "--scale", "a.model.range", files.train, "b.model").exit_code == 0
+    assert without_line("a.model") == Path("b.model").read_bytes().splitlines()
+
+
+@pytest.mark.skipif(shutil.which("svm-scale") is None, reason="LIBSVM is not installed")
+def test_the_range_file_is_that_of_svm_scale(run, files):
+    assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
+    theirs = subprocess.run(
+        ["svm-scale", "-s", "their.range", files.train], capture_output=True, check=True
+    ).stdout
+    assert Path("a.model.range").read_bytes() == Path("their.range").read_bytes()
+    ours = subprocess.run(
+        ["svm-scale", "-r", "a.model.range", files.train], capture_output=True, check=True
+    ).stdout
+    assert ours == theirs
+
+
+@pytest.mark.skipif(shutil.which("svm-predict") is None, reason="LIBSVM is not installed")
+def test_svm_predict_agrees_on_rows_that_svm_scale_scaled(run, predicted, files):
+    assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
+    assert predicted(files.test, "a.model", "out").exit_code == 0
+    scaled = subprocess.run(
+        ["svm-scale", "-r", "a.model.range", files.test], capture_output=True, check=True
+    ).stdout
+    Path("scaled").write_bytes(scaled)
+    subprocess.run(["svm-predict", "scaled", "a.model", "theirs"], capture_output=True, check=True)
+    values = np.array([line.split() for line in Path("out").read_text().splitlines()], float)
+    clear = np.abs(values[:, 1]) > 1e-3
+    assert clear.sum() > 280
+    assert np.array_equal(values[clear, 0], np.loadtxt("theirs")[clear])
+
+
+def test_the_training_set_may_be_standard_input(run, files):
+    assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
+    code = "from dcsvm.cli.train import main; main()"
+    command = [sys.executable, "-c", code, *FAST, "--scale", "auto", "-", "b.model"]
+    subprocess.run(command, input=files.train.read_bytes(), check=True, timeout=60)
+    for end in ("", ".range"):
+        assert Path(f"a.model{end}").read_bytes() == Path(f"b.model{end}").read_bytes()
+
+
+@pytest.mark.parametrize("options", [FAST, EARLY], ids=["exact", "early"])
+def test_prediction_finds_the_range_file_of_the_model(run, predicted, files, options, tmp_path):
+    assert run(*options, "--scale", "auto", files.train, "a.model").exit_code == 0
+    done = predicted(files.test, "a.model", "out")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert float(done.stdout.split()[2].rstrip("%")) > 75
+    found = Path("out").read_bytes()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for name in ("a.model", "a.model.range"):
+        os.replace(name, kept / name)
+    assert predicted(files.test, kept / "a.model", "out").exit_code == 0
+    assert Path("out").read_bytes() == found
+    os.replace(kept / "a.model.range", "moved")
+    assert predicted("--scale", "moved", files.test, kept / "a.model", "out").exit_code == 0
+    assert Path("out").read_bytes() == found
+
+
+def test_a_range_file_beside_a_model_trained_without_it_changes_nothing(run, predicted, files):
+    assert run(*FAST, files.train, "a.model").exit_code == 0
+    assert predicted(files.test, "a.model", "out").exit_code == 0
+    before = Path("out").read_bytes()
+    write_ranges(files.train, "a.model.range")
+    done = predicted(files.test, "a.model", "out")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert Path("out").read_bytes() == before
+
+
+def test_a_range_file_that_is_missing_or_of_other_ranges_is_an_error(run, predicted, files):
+    assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
+    os.replace("a.model.range", "moved")
+    done = predicted(files.test, "a.model", "out")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: a.model.range: no such file; the model was trained on rows scaled by it: "
+        "give it with --scale FILE\n"
+    )
+    write_ranges(files.test, "a.model.range")
+    done = predicted(files.test, "a.model", "out")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: a.model.range: not the ranges by which the training rows of a.model were scaled: "
+        "give those with --scale FILE\n"
+    )
+    assert predicted("--scale", "a.model.range", files.test, "a.model", "out").exit_code == 0
+    Path("a.model.range").write_text("x\n-1 one\n")
+    done = predicted(files.test, "a.model", "out")
+    assert "error: a.model.range:2: expected a lower and an upper limit" in done.stderr
+    assert not {name for name in os.listdir() if name.startswith(".")}
+
+
+def test_the_digits_of_the_range_file_do_not_matter(run, predicted, files):
+    assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
+    first, limits, *lines = Path("a.model.range").read_text().splitlines()
+    short = [" ".join([index, *(repr(float(one)) for one in rest)])
+             for index, *rest in map(str.split, lines)]  # fmt: skip
+    assert short != lines
+    Path("a.model.range").write_text("\n".join([first, "-1.0 1.0", *short]))
+    assert predicted(files.test, "a.model", "out").exit_code == 0
+
+
+def test_cross_validation_scales_by_the_whole_file_and_writes_nothing(run, files, tmp_path):
+    write_ranges(files.train, tmp_path / "ranges")
+    done = run(*FAST, "-v", "3", "--scale", "auto", files.train)
+    assert done.exit_code == 0, done.stderr
+    assert os.listdir() == []
+    assert done.stdout == run(*FAST, "-v", "3", "--scale", tmp_path / "ranges", files.train).stdout
+    assert done.stdout != run(*FAST, "-v", "3", files.train).stdout
+
+
+def test_test_rows_are_scaled_by_the_ranges_of_the_training_set(run, files, tmp_path):
+    early = [*FAST, "--early", "-l", "2", "-k", "2", "--test", files.test]
+    write_ranges(files.train, tmp_path / "ranges")
+    assert run(*early, "--scale", "auto", "--report", "a", files.train, "a.model").exit_code == 0
+    done = run(*early, "--scale", tmp_path / "ranges", "--report", "b", files.train, "b.model")
+    assert done.exit_code == 0
+    assert without_line("a.model") == Path("b.model").read_bytes().splitlines()
+    choices = [[line for line in Path(name).read_text().splitlines() if '"loss"' in line]
+               for name in ("a", "b")]  # fmt: skip
+    assert choices[0] == choices[1] != []
+
+
+def test_a_model_to_begin_with_goes_with_it(run, predicted, files):
+    scaled = [*FAST, "--scale", "auto"]
+    assert run(*scaled, files.train, "a.model").exit_code == 0
+    done = run(*scaled, "-c", "8", "--init-model", "a.model", files.train, "b.model")
+    assert done.exit_code == 0, done.stderr
+    assert load_model("b.model").range_file_crc32 == load_model("a.model").range_file_crc32
+    assert predicted(files.test, "b.model", "out").exit_code == 0
+
+
+def test_a_run_that_was_stopped_goes_on_with_it(run, predicted, files, monkeypatch):
+    scaled = [*FAST[1:], "-l", "1", "--scale", "auto"]
+    assert run(*scaled, files.train, "a.model").exit_code == 0
+    stop = Stop()
+    with monkeypatch.context() as patch:
+        patch.setattr(train_file, "Stop", lambda _: stop)
+        patch.setattr(TerminalProgress, "end_level", lambda *_: stop.request())
+        done = run(*scaled, "--checkpoint", "kept", files.train, "b.model")
+    assert done.exit_code == 3, done.stderr
+    assert predicted(files.test, "b.model", "out").exit_code == 0
+    done = run(*scaled, "--resume", "kept", files.train, "b.model")
+    assert "going on from the checkpoint" in done.stderr
+    assert Path("a.model").read_bytes() == Path("b.model").read_bytes()
+
+
+def test_training_again_without_it_leaves_no_trace_in_the_model(run, predicted, files):
+    assert run(*FAST, files.train, "plain.model").exit_code == 0
+    assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
+    assert run(*FAST, files.train, "a.model").exit_code == 0
+    assert Path("a.model").read_bytes() == Path("plain.model").read_bytes()
+
+
+def test_a_model_of_libsvms_format_is_warned_of(run, predicted, files):
+    plain = ["--scale", "auto", "--model-format", "libsvm"]
+    assert run(*FAST, "--scale", "auto", files.train, "b.model").exit_code == 0
+    assert predicted(files.test, "b.model", "wanted").exit_code == 0
+    assert run(*FAST, *plain, files.train, "a.model").exit_code == 0
+    done = predicted(files.test, "a.model", "out")
+    assert done.exit_code == 0
+    assert done.stderr.splitlines()[0] == (
+        "warning: a.model.range is not used: LIBSVM's model format does not say whether the rows "
+        "were scaled by it; if they were, give --scale a.model.range"
+    )
+    done = predicted("--scale", "a.model.range", files.test, "a.model", "out")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert Path("out").read_bytes() == Path("wanted").read_bytes()
+
+
+def test_a_file_of_the_name_has_a_folder_before_it(run, predicted, files):
+    write_ranges(files.train, "auto")
+    assert run(*FAST, "--scale", "./auto", files.train, "a.model").exit_code == 0
+    assert not os.path.exists("a.model.range")
+    assert predicted("--scale", "./auto", files.test, "a.model", "out").exit_code == 0
+    done = predicted("--scale", "auto", files.test, "a.model", "out")
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert "--scale auto is for training" in done.stderr
+    assert run(*FAST, "--scale", "auto", files.train, "auto").exit_code == 0
+
+
+def test_the_model_has_to_be_a_file_beside_which_another_may_stand(run, files):
+    for name in ("-", "/dev/stdout", os.devnull):
+        done = run(*FAST, "--scale", "auto", files.train, name)
+        assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+        assert "MODEL_FILE has to be a plain file" in done.stderr
+    assert os.listdir() == []
+
+
+def test_the_range_file_replaces_no_other_file_of_the_command(run, predicted, files):
+    os.replace(files.train, "a.model.range")
+    before = Path("a.model.range").read_bytes()
+    assert run(*FAST, "--scale", "auto", "a.model.range", "a.model").exit_code == 1
+    assert Path("a.model.range").read_bytes() == before
+    done = run(*FAST, "--scale", "auto", "--report", "b.model.range", "a.model.range", "b.model")
+    assert done.exit_code == 1
+    assert "b.model.range: the output would replace another file" in done.stderr
+    os.replace("a.model.range", "train")
+    assert run(*FAST, "--scale", "auto", "train", "a.model").exit_code == 0
+    done = predicted(files.test, "a.model", "a.model.range")
+    assert "a.model.range: the output would replace another file" in done.stderr
+
+
+def test_a_test_value_too_large_when_scaled_is_named(run, files, tmp_path):
+    far = tmp_path / "far"
+    far.write_text(files.test.read_text().splitlines()[0] + "\n1 2:1e38\n")
+    done = run(*EARLY, "--early-level", "auto", "--scale", "auto", "--test", far, files.train, "a")
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"error: {far}:2: feature 2 is too large for float32 when scaled by the ranges of "
+        f"{files.train}\n"
+    )
