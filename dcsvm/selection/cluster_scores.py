@@ -69,13 +69,13 @@ class Problem:
 
 
 class ClusterScores:
-    """Scores of ascending C of one gamma. `loss` float64 (n_C, n_folds) is the sum over the rows
+    """Scores of settings with ascending C and one gamma. `loss` float64 (n_C, n_folds) is the sum over the rows
     that were predicted, `n_seen` int64 (n_C, n_folds) their number; `converged` and `n_sv` are of
     the clusters solved. A C that is not `alive` is not solved any more."""
 
-    def __init__(self, problem: Problem, gamma: float | None, Cs: list[float], epsilon):
-        self.problem, self.gamma, self.Cs, self.epsilon = problem, gamma, Cs, epsilon
-        layout, n = problem.layout, len(Cs)
+    def __init__(self, problem: Problem, settings: list[Setting]):
+        self.problem, self.settings = problem, settings
+        layout, n = problem.layout, len(settings)
         shape = n, problem.folds.n_folds
         self.loss, self.n_seen = np.zeros(shape), np.zeros(shape, np.int64)
         self.converged, self.n_sv = np.ones(n, bool), np.zeros(n, np.int64)
@@ -97,7 +97,7 @@ class ClusterScores:
             data.points,
             problem.layout.formulation.problem,
             held,
-            [self.Cs[k] for k in alive],
+            [self.settings[k].C for k in alive],
             problem.tolerance,
             problem.is_classification,
             problem.memory_bytes,
@@ -157,7 +157,7 @@ class ClusterScores:
         with np.errstate(invalid="ignore"):
             losses = loss / n_seen
         return Score(
-            setting=Setting(self.Cs[k], self.gamma, self.epsilon),
+            setting=self.settings[k],
             loss=float(loss.sum() / max(n_seen.sum(), 1)),
             losses=tuple(losses.tolist()),
             n_rows=int(n_seen.sum()),

@@ -28,6 +28,11 @@ class Score:
     seconds: float
 
     @property
+    def total(self) -> float:
+        """The sum of the losses."""
+        return self.loss * self.n_rows
+
+    @property
     def may_win(self) -> bool:
         return self.is_complete and self.converged
 

@@ -1,0 +1,149 @@
+"""The settings of a grid scored on rows that were held out: by early models, or by exact ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.machine import default_threads
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
+from dcsvm.problem.task import class_order
+from dcsvm.selection.cluster_scores import Problem
+from dcsvm.selection.cluster_search import ClusterSearch
+from dcsvm.selection.exact_search import ExactSearch
+from dcsvm.selection.grid import Grid, Setting
+from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
+from dcsvm.selection.score import Score
+from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER
+from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.training.held_out import as_folds, fold_numbers
+
+ROWS_OF_CLUSTER = 1200  # on average at most, of clusters that score early models
+MOST_WHOLE = 2048  # rows that are one cluster: their kernel matrix stays in the caches
+TRIED_SHARE = 0.1  # of the rows, by early models, before all settings are scored by exact ones
+WORTH_TRYING = 4000  # rows from which on that pays
+
+
+class Search:
+    """Rows whose settings are sought. `labels` (n,) are classes, or targets of a regression; `fold`
+    int64 (n,) is which fold holds a row out, -1 where none does. `every`: settings that cannot win
+    any more are scored on all rows all the same. `tell` is told how many settings are done.
+
+    Raises ValueError for what does not fit.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        fold: np.ndarray,
+        options: TrainOptions,
+        *,
+        every: bool = False,
+        stop: _core.Stop | None = None,
+        tell: Callable[[float], None] | None = None,
+    ):
+        if options.probability:
+            options = replace(options, probability=False)
+        if not (fold >= 0).any():
+            raise ValueError("no rows are held out to score settings by")
+        if options.svm_type in CLASSIFIERS:
+            class_order(labels)
+        self.rows, self.labels, self.fold = rows, labels, fold
+        self.options = replace(options, threads=options.threads or default_threads())
+        self.every, self.stop = every, stop or _core.Stop()
+        self.tell = tell or (lambda n_done: None)
+        self.problem_of: Callable[[float | None], Problem] | None = None
+
+    def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
+        """The scores of the settings that are not among the known ones, as they are found, none in
+        part but where it is stopped: then it raises Stopped."""
+        known = list(known)
+        done = {score.setting for score in known}
+        order = [setting for setting in grid.coarse_to_fine() if setting not in done]
+        if not order:
+            return iter(())
+        if self.options.early or self._is_whole:
+            return self._clusters(grid, order, known).run()
+        return self._exact(grid, order, known)
+
+    @property
+    def _is_whole(self) -> bool:
+        options = self.options
+        return (
+            options.svm_type in WITH_LEVELS
+            and options.kernel != "linear"
+            and self.rows.n_samples <= MOST_WHOLE
+        )
+
+    def _clusters(self, grid: Grid, order: list[Setting], known: list[Score]) -> ClusterSearch:
+        if self.problem_of is None:
+            self.problem_of = self._problems(grid)
+        return ClusterSearch(self.problem_of, order, self.stop, self.every, self.tell, known)
+
+    def _exact(self, grid: Grid, order: list[Setting], known: list[Score]) -> Iterator[Score]:
+        estimates = {}
+        options = self.options
+        if options.svm_type in WITH_LEVELS and self.rows.n_samples >= WORTH_TRYING:
+            clusters = self._clusters(grid, order, [])
+            estimates = {one.setting: one.loss for one in clusters.tried(TRIED_SHARE)}
+            self.problem_of = None  # whose memory the solver has
+        search = ExactSearch(
+            self.rows,
+            self.labels,
+            self.fold,
+            options,
+            order,
+            max(grid.Cs),
+            estimates,
+            self.stop,
+            self.every,
+            self.tell,
+            known,
+        )
+        yield from search.run()
+
+    def _problems(self, grid: Grid) -> Callable[[float | None], Problem]:
+        """What makes the problem of an epsilon: all have the same clusters, those of the largest
+        gamma."""
+        widest = Setting(max(grid.Cs), grid.gammas[-1], grid.epsilons[-1])
+        options = replace(widest.options(self.options), levels=None, early_level=None)
+        prepared = prepare(self.rows, self.labels, replace(options, early=False))
+        prepared = replace(prepared, options=replace(options, early=True))
+        folds = as_folds(prepared, self.fold)
+        n_rows, level = prepared.data.rows.n_samples, self._level(prepared)
+        is_whole = self._is_whole and not self.options.early
+        division = None if is_whole else divided(prepared, level, self.stop)
+
+        @lru_cache
+        def problem_of(epsilon: float | None) -> Problem:
+            formulation = unit_formulation(prepared, epsilon)
+            if division is None:
+                return Problem(prepared, whole(formulation, folds, n_rows), is_exact=True)
+            return Problem(prepared, in_clusters(formulation, folds, division), is_exact=False)
+
+        return problem_of
+
+    def _level(self, prepared: Prepared) -> int:
+        """The level that was asked for, or the coarsest whose clusters are small."""
+        options, n_rows = self.options, prepared.data.rows.n_samples
+        if isinstance(options.early_level, int):
+            return options.early_level
+        level, size = 1, n_rows * replace(options, early=True).early_overlap / options.branching
+        while size > ROWS_OF_CLUSTER:
+            level, size = level + 1, size / options.branching
+        if options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
+            raise ValueError(f"early models need a level, and {n_rows} rows are too few for one")
+        return level
+
+
+def fold_of_rows(labels: np.ndarray, options: TrainOptions, n_folds: int) -> np.ndarray:
+    """The fold that holds each row out, int64 (n,), as in cross validation."""
+    classes = labels if options.svm_type in CLASSIFIERS else None
+    return fold_numbers(classes, len(labels), n_folds, options.seed)
