@@ -18,6 +18,7 @@ The floors, from the ground up; each uses those below it only:
     model              what comes out: parts, prediction, the model file
     solving            a problem being solved, checked, stored and reported
     training           Algorithm 1, probabilities, cross validation
+    selection          choosing C and gamma: the settings of a grid, scored
     sklearn            scikit-learn's estimators (an extra)
     cli                the commands
 """
@@ -34,12 +35,14 @@ __all__ = [
     "Stop",
     "Stopped",
     "TrainOptions",
+    "grid_search",
     "load_model",
     "train",
 ]
 
 if TYPE_CHECKING:
     from dcsvm.model.model import Model
+    from dcsvm.selection.grid_search import GridResult
 
 
 def train(
@@ -179,6 +182,58 @@ def train(
     elif report.missing:
         warnings.warn(f"stopped before the {' and '.join(report.missing)}", stacklevel=2)
     return model
+
+
+def grid_search(
+    X,
+    y,
+    *,
+    Cs=None,
+    gammas=None,
+    epsilons=None,
+    folds=5,
+    every=False,
+    refine=False,
+    stop=None,
+    **options,
+) -> GridResult:
+    """Score all settings of a grid on rows that were held out; returns a GridResult.
+
+    X and y are as for `train`, and so are the options. With early=True early models are scored, else
+    exact ones: their losses are those of cross validation.
+
+    - Cs: the C to try; None is 2^-5, 2^-3, ... 2^15, svm-grid's.
+    - gammas: the gamma to try; None is 2^-15, 2^-13, ... 2^3, or the `gamma` of the options.
+    - epsilons: of epsilon-SVR; None is the `epsilon` of the options.
+    - folds: a number, stratified by class, with the `seed` of the options; or for each row (n,) the
+      number of the fold that holds it out, negative for rows that are never held out.
+    - every (bool): score every setting on all rows. Otherwise a setting is left when it has lost
+      more on some of the rows than the best one has on all; its loss is then an estimate. That
+      changes nothing about which one is best.
+    - refine (bool): then score a fine grid around the best setting.
+    - stop: a dcsvm.Stop, which ends the search early.
+
+    The result has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the part of the rows that
+    are wrong or the mean squared error; of equal ones the smaller C is best. `table` has a column
+    for everything that is known of each setting. Raises ValueError for input that does not fit,
+    TypeError for an unknown option, and Stopped where it is stopped before anything was scored;
+    warns of settings that did not converge, which are not chosen.
+    """
+    import warnings
+
+    from dcsvm._core import Stop
+    from dcsvm.problem.options import TrainOptions
+    from dcsvm.selection.grid_search import default_grid, search_grid
+
+    options = TrainOptions.of(**options)
+    if stop is not None and not isinstance(stop, Stop):
+        raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
+    grid = default_grid(options, Cs, gammas, epsilons)
+    result = search_grid(X, y, options, grid, folds=folds, every=every, refine=refine, stop=stop)
+    n_missed = sum(not score.converged for score in result.scores)
+    if n_missed:
+        warnings.warn(f"{n_missed} settings did not converge", stacklevel=2)
+    return result
 
 
 _ATTRIBUTES = {

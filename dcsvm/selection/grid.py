@@ -10,6 +10,9 @@ from itertools import product
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 
+# svm-grid's
+DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
+DEFAULT_GAMMAS = tuple(2.0**k for k in range(-15, 4, 2))
 MOST_SETTINGS = 100_000
 FINE_STEPS = 4  # of a fine grid, for each step of the coarse one
 

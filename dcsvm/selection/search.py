@@ -19,7 +19,7 @@ from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Setting
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
-from dcsvm.selection.score import Score
+from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.training.held_out import as_folds, fold_numbers
@@ -72,6 +72,16 @@ class Search:
         if self.options.early or self._is_whole:
             return self._clusters(grid, order, known).run()
         return self._exact(grid, order, known)
+
+    def run_coarse_to_fine(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
+        """The scores of a grid, and then of the fine one around its best setting."""
+        scores = list(known)
+        for score in self.run(grid, scores):
+            scores.append(score)
+            yield score
+        best = best_of(scores)
+        if best is not None:
+            yield from self.run(grid.around(best.setting), scores)
 
     @property
     def _is_whole(self) -> bool:
