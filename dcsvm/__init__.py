@@ -199,8 +199,8 @@ def grid_search(
 ) -> GridResult:
     """Score all settings of a grid on rows that were held out; returns a GridResult.
 
-    X and y are as for `train`, and so are the options. With early=True early models are scored, else
-    exact ones: their losses are those of cross validation.
+    X and y are as for `train`, and so are the options. With early=True early models are scored,
+    else exact ones: their losses are those of cross validation.
 
     - Cs: the C to try; None is 2^-5, 2^-3, ... 2^15, svm-grid's.
     - gammas: the gamma to try; None is 2^-15, 2^-13, ... 2^3, or the `gamma` of the options.

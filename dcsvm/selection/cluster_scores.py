@@ -69,9 +69,9 @@ class Problem:
 
 
 class ClusterScores:
-    """Scores of settings with ascending C and one gamma. `loss` float64 (n_C, n_folds) is the sum over the rows
-    that were predicted, `n_seen` int64 (n_C, n_folds) their number; `converged` and `n_sv` are of
-    the clusters solved. A C that is not `alive` is not solved any more."""
+    """Scores of settings with ascending C and one gamma. `loss` float64 (n_C, n_folds) is the sum
+    over the rows that were predicted, `n_seen` int64 (n_C, n_folds) their number; `converged` and
+    `n_sv` are of the clusters solved. A C that is not `alive` is not solved any more."""
 
     def __init__(self, problem: Problem, settings: list[Setting]):
         self.problem, self.settings = problem, settings

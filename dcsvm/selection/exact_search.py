@@ -21,6 +21,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
 from dcsvm.selection.grid import Setting
 from dcsvm.selection.score import Score, best_of
+from dcsvm.solving.extraction import NoMargin
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import HeldOut
@@ -54,7 +55,10 @@ class ExactSearch:
         """The scores of all settings, as they are found. Raises Stopped."""
         for n_done, setting in enumerate(self._by_promise()):
             self.tell(n_done)
-            score = self._known(setting) or self._scored(setting)
+            try:
+                score = self._known(setting) or self._scored(setting)
+            except NoMargin:
+                score = Score(setting, np.nan, (), 0, False, False, None, 0.0)
             self.scores.append(score)
             yield score
 
@@ -74,7 +78,7 @@ class ExactSearch:
     def _known(self, setting: Setting) -> Score | None:
         """The score of a smaller C whose solutions stay as they are."""
         largest, score = self.inside.get((setting.gamma, setting.epsilon), (np.inf, None))
-        return replace(score, setting=setting, seconds=0.0) if setting.C > largest else None
+        return replace(score, setting=setting, seconds=0.0) if largest < setting.C else None
 
     def _scored(self, setting: Setting) -> Score:
         start = time.perf_counter()

@@ -9,9 +9,9 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
+from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid
 from dcsvm.selection.score import Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
@@ -96,6 +96,8 @@ def search_grid(
     except _core.Stopped:
         is_stopped = True
     best = best_of(scores)
+    if best is None and not is_stopped:
+        raise ValueError("no setting of the grid has a solution")
     if best is None:
         raise _core.Stopped("stopped before any setting was scored")
     return GridResult(tuple(scores), best, is_stopped)
