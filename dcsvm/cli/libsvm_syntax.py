@@ -2,8 +2,9 @@
 
 svm-train looks at the first letter after a dash only (`-cost 5` is `-c 5`), takes the next argument
 as the value whatever it is (`-r -1`), and has one option with its subject glued on (`-w-1 5`).
-Options with two dashes stay Click's. Where svm-train would take a slip for something else, as the
-`g` of `-gap` or of `-g0.5`, this is an error here.
+Options with two dashes stay Click's, and svm-grid's words with one (`-log2c`) are taken whole.
+Where svm-train would take a slip for something else, as the `g` of `-gap` or of `-g0.5`, this is an
+error here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         word = left.pop(0)
         if word == "--":
             return [*rewritten, word, *left]
-        is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-"
+        is_whole = len(word) > 2 and word in options
+        is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-" and not is_whole
         name = word[:2] if is_letter else word
         option = options.get(name)
         if not isinstance(option, click.Option):

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 import click
 
 import dcsvm
-from dcsvm.cli import predict, train
+from dcsvm.cli import grid, predict, train
 from dcsvm.cli.command import LibsvmCommand
 
-COMMANDS = (train.main, predict.main)
+COMMANDS = (train.main, grid.main, predict.main)
 GROFF = {"\\": r"\e", "^": r"\(ha", "~": r"\(ti", "'": r"\(aq", "`": r"\(ga"}
 
 

@@ -22,12 +22,12 @@ class TerminalProgress(Progress):
     def plan(self, text: str) -> None:
         self.say(text)
 
-    def begin(self, name: str, n_rows: int) -> None:
+    def begin(self, name: str, n_rows: int, unit: str = "row") -> None:
         if self.quiet or not sys.stderr.isatty():
             return
         from tqdm import tqdm
 
-        self.bar = tqdm(total=n_rows, desc=name, unit="row", leave=False, file=sys.stderr)
+        self.bar = tqdm(total=n_rows, desc=name, unit=unit, leave=False, file=sys.stderr)
 
     def advance(
         self, rows_done: int, violation: float | None = None, n_active: int | None = None
@@ -54,10 +54,18 @@ class TerminalProgress(Progress):
         rest = "" if n_sv is None else f"; {n_sv} support vectors"
         self.say(f"{name}: {seconds:.2f} s{rest}")
 
-    def say(self, line: str) -> None:
+    def clear(self) -> None:
+        """Make room for a line; the bar comes back when something happens."""
+        if self.bar is not None:
+            self.bar.clear()
+
+    def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
             self.bar = None
+
+    def say(self, line: str) -> None:
+        self.close()
         if not self.quiet:
             say(line)
 

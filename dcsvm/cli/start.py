@@ -22,3 +22,11 @@ def predict() -> None:
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
     main()
+
+
+def grid() -> None:
+    try:
+        from dcsvm.cli.grid import main
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
+    main()

@@ -62,6 +62,29 @@ class Numbered(click.ParamType):
         return [item for item in found if item.value.startswith(incomplete)]
 
 
+class PowersOfTwo(click.ParamType):
+    """svm-grid's begin,end,step of an exponent, as the exponents; none of null."""
+
+    name = "begin,end,step"
+    most = 1000
+
+    def convert(self, value, param, ctx) -> tuple[float, ...]:
+        if not isinstance(value, str) or value == "null":
+            return () if value == "null" else value
+        try:
+            begin, end, step = (float(part) for part in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is neither begin,end,step nor null", param, ctx)
+        if not all(abs(number) <= self.most for number in (begin, end, step)):
+            self.fail(f"{value!r} has an exponent beyond {self.most}", param, ctx)
+        if step == 0 or (end - begin) / step < 0:
+            self.fail(f"{value!r} does not lead from {begin:g} to {end:g}", param, ctx)
+        n_steps = int((end - begin) / step * (1 + 1e-12) + 1e-12)
+        if n_steps >= self.most:
+            self.fail(f"{value!r} has more than {self.most} values", param, ctx)
+        return tuple(sorted(begin + k * step for k in range(n_steps + 1)))
+
+
 class FileName(click.ParamType):
     """A name as it is given; whether the file is there is seen when it is opened."""
 
@@ -79,6 +102,6 @@ class FileName(click.ParamType):
         return [CompletionItem(incomplete, type=self.kind)]
 
 
-NUMBER, WHOLE, LEVEL = NumberType(), WholeNumber(), Level()
+NUMBER, WHOLE, LEVEL, POWERS = NumberType(), WholeNumber(), Level(), PowersOfTwo()
 NO_OR_YES = Numbered(False, True)
 FILE, FOLDER = FileName(), FileName("dir")

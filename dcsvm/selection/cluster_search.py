@@ -36,6 +36,7 @@ class ClusterSearch:
     every: bool  # whether settings that cannot win are scored all the same
     tell: Callable[[float], None]
     scores: list[Score] = field(default_factory=list)
+    estimates: list[Score] = field(default_factory=list)
 
     def __post_init__(self):
         self.problem = self.problem_of(self.order[0].epsilon)
@@ -46,8 +47,7 @@ class ClusterSearch:
         self.best: tuple[Score, np.ndarray] | None = None  # with its loss of each entry
 
     def run(self) -> Iterator[Score]:
-        """The scores of all settings, as they are found. Raises Stopped, after the scores of what
-        is solved in part."""
+        """The scores of all settings, as they are found. Raises Stopped."""
         tried = {score.setting: score for score in self.tried(PILOT_SHARE)}
         is_first = bool(tried) and not self.scores
         while self.open:
@@ -63,21 +63,20 @@ class ClusterSearch:
                 yield score
 
     def tried(self, share: float) -> list[Score]:
-        """All settings on some of the clusters, of at least a share of the rows; nothing where
-        these are nearly all. Raises Stopped."""
+        """All settings on some of the clusters, of at least a share of the rows, from coarse to
+        fine; nothing where these are nearly all. `estimates` has them too. Raises Stopped."""
         sizes = self.problem.layout.sizes[self.clusters]
         wanted = max(share * sizes.sum(), PILOT_ROWS)
         n_clusters = int(np.searchsorted(np.cumsum(sizes), wanted)) + 1
         if 2 * n_clusters > len(sizes) or len(self.order) < FEWEST_TRIED:
             return []
         clusters = self._by_size(self.clusters[:n_clusters])
-        found = []
         for axis in dict.fromkeys(_axis(one) for one in self.order):
             settings = sorted((one for one in self.order if _axis(one) == axis), key=_C)
             some = ClusterScores(self.problem_of(settings[0].epsilon), settings)
             some.solve(self._data(settings[0]), clusters, self.stop)
-            found += [some.score(k) for k in range(len(settings))]
-        return found
+            self.estimates += [some.score(k) for k in range(len(settings))]
+        return self.estimates
 
     def _data(self, setting: Setting) -> KernelRows:
         if setting.gamma is None:
@@ -94,17 +93,13 @@ class ClusterSearch:
         data, n_clusters = self._data(settings[0]), len(self.clusters)
         at_once = max(n_clusters // BATCHES, CLUSTERS_OF_THREAD * data.threads)
         ends = range(at_once, n_clusters, at_once)
-        try:
-            for batch in np.split(self.clusters, ends):
-                some.solve(data, self._by_size(batch), self.stop)
-                yield from self._left(some)
-                if not some.alive.any():
-                    break
-                done = some.is_done.mean() * np.count_nonzero(some.alive)
-                self.tell(self.n_done + np.count_nonzero(~some.alive) + done)
-        except _core.Stopped:
-            yield from (self._estimate(some, k) for k in np.flatnonzero(some.alive))
-            raise
+        for batch in np.split(self.clusters, ends):
+            some.solve(data, self._by_size(batch), self.stop)
+            yield from self._left(some)
+            if not some.alive.any():
+                break
+            done = some.is_done.mean() * np.count_nonzero(some.alive)
+            self.tell(self.n_done + np.count_nonzero(~some.alive) + done)
         self.n_done += len(settings)
         found = {k: some.score(k) for k in np.flatnonzero(some.alive)}
         for k, score in found.items():
@@ -122,7 +117,7 @@ class ClusterSearch:
     def _left(self, some: ClusterScores) -> list[Score]:
         """The scores of settings that have lost more by now than the best one has in all."""
         best = best_of(score for score in self.scores if score.may_win)
-        if best is None or self.every:
+        if best is None or self.every or some.is_judged.all():
             return []
         left = np.flatnonzero(some.alive & (some.loss.sum(axis=1) > best.total))
         scores = [self._estimate(some, k) for k in left]

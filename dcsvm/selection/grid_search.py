@@ -95,6 +95,8 @@ def search_grid(
         scores.extend(run(grid))
     except _core.Stopped:
         is_stopped = True
+        if not any(score.is_complete for score in scores):
+            scores.extend(search.estimates)
     best = best_of(scores)
     if best is None and not is_stopped:
         raise ValueError("no setting of the grid has a solution")

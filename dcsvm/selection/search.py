@@ -34,6 +34,7 @@ class Search:
     """Rows whose settings are sought. `labels` (n,) are classes, or targets of a regression; `fold`
     int64 (n,) is which fold holds a row out, -1 where none does. `every`: settings that cannot win
     any more are scored on all rows all the same. `tell` is told how many settings are done.
+    `estimates` are the scores of settings that were tried on some of the rows.
 
     Raises ValueError for what does not fit.
     """
@@ -60,10 +61,11 @@ class Search:
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda n_done: None)
         self.problem_of: Callable[[float | None], Problem] | None = None
+        self.estimates: list[Score] = []
 
     def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
-        """The scores of the settings that are not among the known ones, as they are found, none in
-        part but where it is stopped: then it raises Stopped."""
+        """The scores of the settings that are not among the known ones, as they are found. Raises
+        Stopped."""
         known = list(known)
         done = {score.setting for score in known}
         order = [setting for setting in grid.coarse_to_fine() if setting not in done]
@@ -95,7 +97,9 @@ class Search:
     def _clusters(self, grid: Grid, order: list[Setting], known: list[Score]) -> ClusterSearch:
         if self.problem_of is None:
             self.problem_of = self._problems(grid)
-        return ClusterSearch(self.problem_of, order, self.stop, self.every, self.tell, known)
+        search = ClusterSearch(self.problem_of, order, self.stop, self.every, self.tell, known)
+        self.estimates = search.estimates
+        return search
 
     def _exact(self, grid: Grid, order: list[Setting], known: list[Score]) -> Iterator[Score]:
         estimates = {}

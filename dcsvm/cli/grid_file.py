@@ -1,0 +1,216 @@
+"""The work of dcsvm-grid: read, score the settings, train the best one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+
+from dcsvm._core import Stop, Stopped
+from dcsvm.cli.files import check_writable, range_file_of, read_data, save_model
+from dcsvm.cli.grid_job import GridJob
+from dcsvm.cli.grid_lines import GridLines
+from dcsvm.cli.guard import FAILED, NOT_CONVERGED
+from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
+from dcsvm.cli.streams import say, show
+from dcsvm.data.advice import advice
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.output_file import write_beside
+from dcsvm.machine import default_threads
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.svm_types import REGRESSIONS
+from dcsvm.selection.grid import Grid
+from dcsvm.selection.grid_search import with_test_rows
+from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.search import Search, fold_of_rows
+from dcsvm.solving.control import Control
+from dcsvm.solving.report import report_dict
+from dcsvm.training.train import train_rows
+
+
+def search_file(job: GridJob, options: TrainOptions) -> int:
+    """Do the job; returns the exit status."""
+    options = replace(options, threads=options.threads or default_threads())
+    check_files(job)
+    stop, start = Stop(job.time_limit), time.perf_counter()
+    data = read_rows(job, options)
+    rows, labels, fold = data.rows, data.labels, None
+    if job.test_file is not None:
+        test = read_data(
+            job.test_file, lenient=job.lenient, threads=options.threads, scaling=data.scaling
+        )
+        rows, labels, fold = with_test_rows(rows, labels, test.rows, test.labels)
+    else:
+        fold = fold_of_rows(labels, options, min(job.n_folds, len(labels)))
+    read = time.perf_counter()
+    grid = job.grid(options)
+    lines = GridLines(names_of(job, grid), options, int(np.count_nonzero(fold >= 0)))
+    known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
+    with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
+        search = Search(
+            rows, labels, fold, options, every=job.every, stop=stop, tell=outputs.advance
+        )
+        is_stopped = outputs.follow(search, grid, known)
+    searched = time.perf_counter()
+    best = best_of(outputs.scores)
+    if best is None:
+        say("error: stopped before any setting was scored")
+        return 128 + interrupts.received if interrupts.received else FAILED
+    if job.png_file is not None:
+        from dcsvm.selection.contours import save_contours
+
+        title, is_regression = job.training_set_file, lines.is_regression
+        save_contours(
+            job.png_file, outputs.scores, title=title, is_classification=not is_regression
+        )
+    say_worth(outputs.scores, best, grid, is_stopped=is_stopped)
+    show(lines.last(best))
+    report = {"read": read - start, "search": searched - read}
+    trained, status = None, 0
+    if job.model_file is not None and not is_stopped:
+        del search, rows
+        trained, status = train_best(job, best.setting.options(options), data)
+        report["train"] = time.perf_counter() - searched
+    report["total"] = time.perf_counter() - start
+    if job.report_file is not None:
+        write_report(job, outputs.scores, best, report, trained)
+    if is_stopped:
+        return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
+    return status if best.converged else NOT_CONVERGED
+
+
+def check_files(job: GridJob) -> None:
+    inputs = [job.training_set_file, job.test_file, job.scale_file]
+    outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
+    if job.finds_scaling and job.model_file is not None:
+        outputs.append(range_file_of(job.model_file))
+    for place, path in enumerate(outputs):
+        if path is not None:
+            check_writable(path, *inputs, *outputs[:place])
+    if job.png_file is not None:
+        from dcsvm.selection.contours import check_can_draw
+
+        check_can_draw()
+
+
+def read_rows(job: GridJob, options: TrainOptions) -> Dataset:
+    data = read_data(
+        job.training_set_file,
+        lenient=job.lenient,
+        scale_file=job.scale_file,
+        threads=options.threads,
+        serials="training" if options.kernel == "precomputed" else None,
+    )
+    classes = None if options.svm_type in REGRESSIONS else data.labels
+    for sentence in [] if job.quiet else advice(data.rows, classes):
+        say(f"warning: {sentence}")
+    return data
+
+
+def names_of(job: GridJob, grid: Grid) -> list[str]:
+    """What is sought."""
+    sought = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
+    return [name for name, is_sought in sought.items() if is_sought]
+
+
+class Outputs:
+    """Lines of the scores on standard output, in the -out file and on a bar; `scores` has all."""
+
+    def __init__(self, job: GridJob, lines: GridLines, known: list[Score], grid: Grid):
+        self.job, self.lines, self.scores = job, lines, []
+        self.n_known = len(known)
+        mode = "a" if job.resume_file == job.out_file else "w"
+        self.file = None
+        if job.out_file is not None:
+            self.file = open(job.out_file, mode, encoding="ascii")  # noqa: SIM115 (see close)
+        self.progress = TerminalProgress(job.quiet)
+        self.n_settings = len(grid.settings)
+        for score in known:
+            self.take(score, "resumed", is_new=mode == "w")
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def follow(self, search: Search, grid: Grid, known: list[Score]) -> bool:
+        """Take the scores of a search; returns whether it was stopped."""
+        run: Callable[..., Iterator[Score]] = search.run
+        if self.job.refine:
+            run = search.run_coarse_to_fine
+        self.progress.begin("settings", self.n_settings, unit="setting")
+        try:
+            for score in run(grid, known):
+                self.take(score, "local", is_new=True)
+        except Stopped:
+            if not any(score.is_complete for score in self.scores):
+                for score in search.estimates:
+                    self.take(score, "estimate", is_new=False)
+            return True
+        finally:
+            self.progress.close()
+        return False
+
+    def take(self, score: Score, source: str, *, is_new: bool) -> None:
+        self.scores.append(score)
+        if self.file is not None and is_new and score.n_rows:
+            self.file.write(self.lines.kept(score) + "\n")
+            self.file.flush()
+        if not self.job.quiet:
+            self.progress.clear()
+            show(self.lines.told(source, score, best_of(self.scores)))
+
+    def advance(self, n_done: float) -> None:
+        self.progress.advance(round(n_done, 1))
+
+
+def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool) -> None:
+    """What is to be known of the best setting, beside what it is."""
+    missed = [score for score in scores if not score.converged]
+    if missed:
+        say(f"warning: {len(missed)} of {len(scores)} settings did not converge: not chosen")
+    if is_stopped:
+        say("warning: stopped; the best of the settings scored so far is told")
+    edges = grid.edges(best.setting) if best.setting in grid.settings else []
+    if edges:
+        say(f"note: the best setting has {' and '.join(edges)} of the grid: try beyond")
+    n_left = sum(not score.is_complete for score in scores)
+    if n_left and not is_stopped:
+        say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
+
+
+def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict, int]:
+    """Train the best setting on all rows and write its model; returns what is reported of it, and
+    the exit status."""
+    control = Control(TerminalProgress(job.quiet))
+    with Interrupts(control.stop):
+        model, report = train_rows(data.rows, data.labels, options, control, consume=True)
+    save_model(model, job.model_file, "dcsvm", data.scaling if job.finds_scaling else None)
+    if not report.converged:
+        say_not_converged(report, options.tolerance, options.gap)
+    return report_dict(report), 0 if report.converged else NOT_CONVERGED
+
+
+def write_report(
+    job: GridJob, scores: list[Score], best: Score, seconds: dict, trained: dict | None
+) -> None:
+    values = {
+        "best": as_dict(best),
+        "settings": [as_dict(score) for score in scores],
+        "seconds": seconds,
+        "training": trained,
+        "peak_rss_mb": peak_rss_mb(),
+    }
+    write_beside(job.report_file, [json.dumps(values, indent=1).encode(), b"\n"])
+
+
+def as_dict(score: Score) -> dict:
+    setting = score.setting
+    values = {"C": setting.C, "gamma": setting.gamma, "epsilon": setting.epsilon}
+    names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
+    values |= {name: getattr(score, name) for name in names}
+    return {key: None if value != value else value for key, value in values.items()}
