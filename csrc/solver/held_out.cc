@@ -24,6 +24,11 @@ class Cluster {
       : setup_(setup), points_(points), qp_(qp), held_(held), options_(options), number_(number) {
     const std::int64_t* start = held_.start + number_ * held_.n_folds;
     for (std::int64_t e = start[0]; e < start[held_.n_folds]; ++e) rows_.push_back(held_.rows[e]);
+    const std::int64_t* part = held_.parts.start + number_ * held_.n_columns;
+    for (std::int64_t m = part[0]; m < part[held_.n_columns]; ++m) {
+      const auto v = static_cast<std::size_t>(held_.parts.members[m]);
+      rows_.push_back(static_cast<std::int32_t>(qp_.row_of(v)));
+    }
     std::vector<std::int32_t> order = rows_;
     std::sort(rows_.begin(), rows_.end());
     rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());

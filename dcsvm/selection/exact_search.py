@@ -106,7 +106,7 @@ class ExactSearch:
             losses=tuple(means.tolist()),
             n_rows=int(n_seen.sum()),
             is_complete=is_complete,
-            converged=held.n_failed == 0,
+            converged=bool(held.n_failed == 0),
             n_sv=held.n_sv // folds.n_folds if is_complete else None,
             seconds=time.perf_counter() - start,
         )

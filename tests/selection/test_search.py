@@ -1,0 +1,309 @@
+"""The settings of a grid: scores are those of cross validation, and what is left out cannot win."""
+
+from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from reference import kernel_values, points_of, setup_of, solve_reference
+
+import dcsvm
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.problem.dual_problems import c_svc
+from dcsvm.problem.options import TrainOptions
+from dcsvm.selection import exact_search, search
+from dcsvm.selection.grid import Grid, Setting
+from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.search import Search, fold_of_rows
+from dcsvm.training.cross_validation import cross_validate
+
+OPTIONS = TrainOptions(threads=1, cache_mb=50, seed=1, tolerance=1e-4)
+CS, GAMMAS = (0.1, 1.0, 10.0, 50.0, 200.0), (0.1, 0.5, 3.0, 30.0, 300.0)
+
+
+def stripes(n, n_classes=2, seed=0, repeats=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3)).astype(np.float32)
+    y = np.floor(2 * X[:, 0] + 2 * X[:, 1] + 0.3 * rng.standard_normal(n)) % n_classes
+    again = rng.integers(0, n, repeats)
+    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
+
+
+def surface(n, seed=0):
+    X, _ = stripes(n, seed=seed)
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def searched(data, options, grid, **how):
+    X, y = data
+    fold = how.pop("fold", None)
+    if fold is None:
+        fold = fold_of_rows(y, options, how.pop("n_folds", 3))
+    found = Search(Rows.from_array(X), y, fold, options, **how)
+    return list(found.run(grid))
+
+
+SETS = {
+    "two classes": (stripes(300), {}),
+    "bias and weights": (stripes(250, seed=1), {"bias": True, "class_weight": {1.0: 3.0}}),
+    "rows that repeat": (stripes(200, seed=2, repeats=60), {}),
+    "three classes": (stripes(240, 3, seed=3), {}),
+    "regression": (surface(200), {"svm_type": "epsilon_svr"}),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("most_whole", [search.MOST_WHOLE, 0], ids=["whole", "levels"])
+def test_every_setting_is_scored_as_by_cross_validation(name, most_whole, monkeypatch):
+    monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
+    (X, y), given = SETS[name]
+    options = replace(OPTIONS, **given)
+    grid = Grid.of(options, CS, GAMMAS)
+    scores = searched((X, y), options, grid, every=True)
+    assert {score.setting for score in scores} == set(grid.settings)
+    for score in scores:
+        predicted = cross_validate(Rows.from_array(X), y, score.setting.options(options), 3)
+        if options.svm_type == "c_svc":
+            assert abs(score.loss - np.mean(predicted != y)) <= 1.01 / len(y)
+        else:
+            assert score.loss == pytest.approx(np.mean((predicted - y) ** 2), rel=1e-3)
+        assert score.is_complete and score.converged and score.n_rows == len(y)
+        assert score.n_sv > 0
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_early_scores_are_those_of_early_models(bias, n_classes):
+    X, y = stripes(900, n_classes, seed=4)
+    options = replace(OPTIONS, early=True, early_level=1, bias=bias)
+    setting = Setting(30.0, 10.0)
+    (score,) = searched((X, y), options, Grid((30.0,), (10.0,)))
+    predicted = cross_validate(Rows.from_array(X), y, setting.options(options), 3)
+    assert abs(score.loss - np.mean(predicted != y)) <= 3 / len(y)
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch):
+    monkeypatch.setattr(search, "MOST_WHOLE", 0)
+    monkeypatch.setattr(search, "WORTH_TRYING", 100)
+    monkeypatch.setattr(search, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr("dcsvm.selection.cluster_search.PILOT_ROWS", 100)
+    X, y = stripes(1200, seed=5)
+    options = replace(OPTIONS, early=early, bias=bias)
+    grid = Grid.of(options, CS, GAMMAS)
+    every = searched((X, y), options, grid, every=True, n_folds=8)
+    some = searched((X, y), options, grid, n_folds=8)
+    assert best_of(some).setting == best_of(every).setting
+    known = {score.setting: score for score in every}
+    for score in some:
+        if score.is_complete:
+            assert score.loss == pytest.approx(known[score.setting].loss, abs=2 / 1200)
+        else:
+            assert score.loss > best_of(some).loss
+            assert known[score.setting].loss > best_of(every).loss
+    assert 0 < sum(not score.is_complete for score in some) < len(some)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_labels_that_mean_nothing_are_not_learnt(early):
+    X, _ = stripes(1500, seed=6)
+    y = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0], 750))
+    options = replace(OPTIONS, early=early, early_level=2 if early else None)
+    result = dcsvm.grid_search(
+        X, y, Cs=[1, 100], gammas=[1, 100], every=True, early=early,
+        early_level=options.early_level,
+    )  # fmt: skip
+    assert np.all(np.abs(result.table["loss"] - 0.5) < 0.07)
+
+
+def test_rows_without_a_fold_are_learnt_from_and_not_scored():
+    X, y = stripes(400, seed=7)
+    fold = np.where(np.arange(400) < 300, -1, 0)
+    grid = Grid((10.0,), (3.0,))
+    (score,) = searched((X, y), OPTIONS, grid, fold=fold)
+    model = dcsvm.train(X[:300], y[:300], C=10, gamma=3, tolerance=1e-4)
+    assert score.n_rows == 100
+    assert abs(score.loss - np.mean(model.predict(X[300:]) != y[300:])) <= 0.01
+
+
+def test_a_class_of_few_rows_is_no_obstacle(monkeypatch):
+    X, y = stripes(60, seed=8)
+    y[0] = 7
+    for most_whole in (search.MOST_WHOLE, 0):
+        monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
+        (score,) = searched((X, y), OPTIONS, Grid((10.0,), (3.0,)), n_folds=10)
+        predicted = cross_validate(Rows.from_array(X), y, replace(OPTIONS, C=10.0, gamma=3.0), 10)
+        assert abs(score.loss - np.mean(predicted != y)) <= 1.01 / 60
+
+
+def test_folds_of_one_class_predict_it():
+    X, y = stripes(40, seed=9)
+    y = np.where(np.arange(40) < 20, 0.0, 1.0)
+    (score,) = searched((X, y), OPTIONS, Grid((1.0,), (1.0,)), fold=y.astype(np.int64))
+    assert score.loss == 1.0 and score.is_complete
+
+
+def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
+    monkeypatch.setattr(search, "MOST_WHOLE", 0)
+    solved = []
+    solve = exact_search.ExactSearch._scored
+    monkeypatch.setattr(
+        exact_search.ExactSearch,
+        "_scored",
+        lambda self, setting: solved.append(setting) or solve(self, setting),
+    )
+    X, y = stripes(120, seed=10)
+    scores = searched((X, y), OPTIONS, Grid((50.0, 100.0, 200.0, 400.0), (1e4,)), every=True)
+    assert len(scores) == 4 and len(solved) == 1
+    assert len({score.loss for score in scores}) == 1
+
+
+def test_a_stopped_search_keeps_what_is_scored():
+    X, y = stripes(300, seed=11)
+    stop, scores = _core.Stop(), []
+    found = Search(Rows.from_array(X), y, fold_of_rows(y, OPTIONS, 3), OPTIONS, stop=stop)
+    with pytest.raises(_core.Stopped):
+        for score in found.run(Grid(CS, GAMMAS)):
+            scores.append(score)
+            stop.request()
+    assert len(scores) == len(CS)
+    rest = list(Search(Rows.from_array(X), y, fold_of_rows(y, OPTIONS, 3), OPTIONS).run(
+        Grid(CS, GAMMAS), scores
+    ))  # fmt: skip
+    assert {score.setting for score in [*scores, *rest]} == set(Grid(CS, GAMMAS).settings)
+
+
+def test_a_fine_grid_goes_on_from_the_coarse_one():
+    result = dcsvm.grid_search(
+        *stripes(300, seed=12), Cs=[1, 16, 256], gammas=[0.25, 4], refine=True
+    )
+    assert len(result.scores) == 6 + 25 - 1
+    C, gamma = np.log2(result.best_C), np.log2(result.best_gamma)
+    assert C == round(C) and gamma == round(gamma)
+
+
+def test_epsilon_is_chosen_too():
+    X, y = surface(200, seed=13)
+    y += np.random.default_rng(0).uniform(-0.2, 0.2, 200)
+    result = dcsvm.grid_search(
+        X, y, svm_type="epsilon_svr", Cs=[10], gammas=[3], epsilons=[1e-3, 0.1, 3]
+    )
+    assert result.best_epsilon == 0.1
+    assert result.table["epsilon"].tolist() == [0.1, 0.001, 3]
+
+
+@pytest.mark.parametrize("kept", [2**30, 0], ids=["in memory", "by rows"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_held_out_values_are_those_of_an_independent_solver(kept, bias):
+    rng = np.random.default_rng(14)
+    X = rng.random((60, 2)).astype(np.float32)
+    sign = np.where(rng.random(60) < X[:, 0], 1.0, -1.0)
+    fold = rng.permutation(np.arange(60) % 3)
+    kernel = "rbf", 5.0, 0.0, 3
+    points = points_of(X)
+    setup = setup_of(kernel, points)
+    problem = c_svc(sign, 1.0)
+    if bias:
+        problem = replace(problem, sum_of=np.zeros(60, np.int8), n_sums=1)
+    order = np.argsort(fold, kind="stable").astype(np.int32)
+    held = SimpleNamespace(
+        members=np.arange(60, dtype=np.int32), start=np.array([0, 60]),
+        left=np.stack([(fold != k).astype(float) for k in range(3)]),
+        rows=order, rows_start=np.array([0, 20, 40, 60]),
+    )  # fmt: skip
+    scales = [0.5, 5.0, 500.0]
+    values, reports = _core.held_out_values(
+        setup, points, problem, held, scales, 1e-7, True, kept, 2
+    )
+    assert [report["missed"] for report in reports] == [0, 0, 0]
+    K = kernel_values(kernel, X, X)
+    for (s, C), k in product(enumerate(scales), range(3)):
+        train, test = np.flatnonzero(fold != k), order[20 * k : 20 * k + 20]
+        part = problem.part(train)
+        part = replace(part, lower=part.lower * C, upper=part.upper * C)
+        sums = np.zeros(1) if bias else None
+        alpha, _ = solve_reference(K[np.ix_(train, train)], part, sums)
+        wanted = K[np.ix_(test, train)] @ alpha
+        found = values[s, 20 * k : 20 * k + 20, 0]
+        if bias:  # rho is the mean gradient of free variables
+            gradient = K[np.ix_(train, train)] @ alpha - part.linear
+            free = (alpha > part.lower + 1e-6) & (alpha < part.upper - 1e-6)
+            if not free.any():
+                continue
+            wanted = wanted - gradient[free].mean()
+        assert np.allclose(found, wanted, atol=2e-3 * max(1.0, np.abs(wanted).max()))
+
+
+def test_bits_do_not_depend_on_threads():
+    X, y = stripes(700, 3, seed=15)
+    found = [
+        searched((X, y), replace(OPTIONS, threads=threads, early=True), Grid(CS, GAMMAS))
+        for threads in (1, 2)
+    ]
+    plain = [[replace(score, seconds=0.0) for score in scores] for scores in found]
+    assert repr(plain[0]) == repr(plain[1])
+
+
+def test_the_order_of_a_grid_is_from_coarse_to_fine():
+    grid = Grid((1.0, 2.0, 4.0), (1.0, 2.0, 4.0))
+    order = grid.coarse_to_fine()
+    assert order[0] == Setting(2.0, 2.0) and set(order) == set(grid.settings)
+    assert set(order[:4]) == {Setting(*pair) for pair in product((1.0, 2.0), repeat=2)}
+
+
+def test_the_grid_around_a_setting_is_four_times_finer():
+    fine = Grid((1.0, 4.0, 16.0), (1.0, 4.0)).around(Setting(4.0, 4.0))
+    assert fine.Cs == fine.gammas == (2.0, 2.0**1.5, 4.0, 2.0**2.5, 8.0)
+    assert Grid((3.0,), (None,)).around(Setting(3.0)) == Grid((3.0,), (None,))
+
+
+def test_edges_are_named():
+    grid = Grid((1.0, 2.0, 4.0), (1.0, 2.0, 4.0))
+    assert grid.edges(Setting(2.0, 2.0)) == []
+    assert grid.edges(Setting(1.0, 4.0)) == ["the smallest C", "the largest gamma"]
+
+
+def test_of_equal_losses_the_smaller_C_is_best():
+    def score(C, loss, converged=True, is_complete=True):
+        return Score(Setting(C, 1.0), loss, (), 10, is_complete, converged, 1, 0.0)
+
+    assert best_of([score(4, 0.1), score(1, 0.1), score(2, 0.1)]).setting.C == 1
+    assert best_of([score(1, 0.0, converged=False), score(2, 0.3)]).setting.C == 2
+    assert best_of([score(1, 0.0, is_complete=False), score(2, 0.3)]).setting.C == 2
+    assert best_of([score(3, 0.2, converged=False)]).setting.C == 3
+    assert best_of([]) is None
+
+
+@pytest.mark.parametrize(
+    "given, reason",
+    [
+        ({"Cs": []}, "there is no C to try"),
+        ({"Cs": [-1]}, "C must be"),
+        ({"gammas": [-1]}, "gamma must be"),
+        ({"kernel": "linear", "gammas": [1]}, "the kernel linear has no gamma"),
+        ({"epsilons": [1]}, "epsilon is of epsilon-SVR"),
+        ({"svm_type": "one_class"}, "one-class SVM has no C"),
+        ({"folds": 1}, "cannot be divided into 1 folds"),
+        ({"folds": np.zeros(3)}, "folds must be"),
+        ({"folds": np.full(60, -1)}, "no rows are held out"),
+        ({"early": True}, "too few"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, reason):
+    with pytest.raises(ValueError, match=reason):
+        dcsvm.grid_search(*stripes(60), **given)
+
+
+def test_an_unknown_option_is_an_error():
+    with pytest.raises(TypeError, match="did you mean 'gamma'"):
+        dcsvm.grid_search(*stripes(60), gama=1)
+
+
+def test_a_stop_before_the_first_score_leaves_nothing():
+    stop = dcsvm.Stop()
+    stop.request()
+    with pytest.raises(dcsvm.Stopped):
+        dcsvm.grid_search(*stripes(60), stop=stop)
