@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +71,6 @@ def search_grid(
     every: bool,
     refine: bool,
     stop: _core.Stop | None = None,
-    tell: Callable[[float], None] | None = None,
 ) -> GridResult:
     """Score the settings of a grid; see `dcsvm.grid_search`. Raises ValueError for what does not
     fit, and Stopped where nothing was scored."""
@@ -87,7 +86,7 @@ def search_grid(
         fold = fold.astype(np.int64)
         numbers = np.unique(fold[fold >= 0])
         fold = np.where(fold < 0, -1, np.searchsorted(numbers, fold))
-    search = Search(rows, labels, fold, options, every=every, stop=stop, tell=tell)
+    search = Search(rows, labels, fold, options, every=every, stop=stop)
     run = search.run_coarse_to_fine if refine else search.run
     scores: list[Score] = []
     is_stopped = False

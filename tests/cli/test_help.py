@@ -97,7 +97,11 @@ def test_groff_renders_the_manual_page_without_a_warning(command, tmp_path):
     if shutil.which("groff") is None:
         pytest.skip("groff is not installed")
     paths = man.write_pages(str(tmp_path))
-    assert [path.rpartition("/")[2] for path in paths] == ["dcsvm-train.1", "dcsvm-grid.1", "dcsvm-predict.1"]
+    assert [path.rpartition("/")[2] for path in paths] == [
+        "dcsvm-train.1",
+        "dcsvm-grid.1",
+        "dcsvm-predict.1",
+    ]
     path = tmp_path / f"{command.name}.1"
     done = subprocess.run(
         ["groff", "-man", "-Tutf8", "-ww", path], capture_output=True, encoding="utf-8"

@@ -182,7 +182,7 @@ def test_a_fine_grid_goes_on_from_the_coarse_one():
     )
     assert len(result.scores) == 6 + 25 - 1
     C, gamma = np.log2(result.best_C), np.log2(result.best_gamma)
-    assert C == round(C) and gamma == round(gamma)
+    assert (4 * C) % 1 == 0 and (4 * gamma) % 1 == 0
 
 
 def test_epsilon_is_chosen_too():
