@@ -26,7 +26,7 @@ import pytest
 import stand_ins
 from click.testing import CliRunner
 
-from dcsvm.cli import predict, train
+from dcsvm.cli import grid, predict, train
 from dcsvm.problem.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ MOST_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-SIMPLE = re.compile(r"^dcsvm-(train|predict) [^|&;<>()$`\n]*$")  # nothing for a shell to do
+SIMPLE = re.compile(r"^dcsvm-(train|grid|predict) [^|&;<>()$`\n]*$")  # nothing for a shell to do
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 
@@ -79,7 +79,7 @@ def run_command(line: str) -> tuple[int, str]:
     """The status of a line of a shell, and what it prints."""
     simple = SIMPLE.match(line)
     if simple:  # starting Python again would take most of the time
-        main = {"train": train.main, "predict": predict.main}[simple[1]]
+        main = {"train": train.main, "grid": grid.main, "predict": predict.main}[simple[1]]
         done = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
         return done.exit_code, done.output
     programs = os.path.dirname(sys.executable)
@@ -158,10 +158,9 @@ def test_every_page_is_in_a_table_of_contents():
     assert {path.stem for path in DOCS.glob("*.md")} == listed - {""}
 
 
-@pytest.mark.parametrize("command", [train.main, predict.main], ids=["train", "predict"])
+@pytest.mark.parametrize("command", [train.main, grid.main, predict.main], ids=lambda one: one.name)
 def test_every_option_is_described(command):
-    name = "dcsvm-train" if command is train.main else "dcsvm-predict"
-    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    text = (DOCS / f"{command.name}.md").read_text(encoding="utf-8")
     codes = "\n".join(re.findall(r"`([^`\n]+)`", text))
     for option in options_of(command):
         for name in option.opts:
