@@ -37,7 +37,7 @@ class SVCCV(Searching, SVC):
     best_score_ : float
         Accuracy on all rows that were held out.
     table_ : dict
-        Columns of what is known of each setting, as of dcsvm.GridResult.
+        Columns of what is known of each setting, as of dcsvm.grid_search.
 
     With refit=True also those of SVC.
     """
