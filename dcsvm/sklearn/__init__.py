@@ -22,10 +22,13 @@ from dcsvm.sklearn.loading import from_sklearn, load
 from dcsvm.sklearn.one_class import OneClassSVM
 from dcsvm.sklearn.patching import patch, unpatch
 from dcsvm.sklearn.regression import SVR, NuSVR
+from dcsvm.sklearn.selection import SVCCV, SVRCV
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

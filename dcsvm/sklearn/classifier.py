@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.model.model import Model
@@ -103,7 +102,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Labels (n,). With probability=True the classes of the highest probability, else those
         of most votes of the pairs, of equal votes the first, or with break_ties that of the
         highest decision value. `method` as in decision_function."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         values, k = self._values(X, method), len(self.classes_)
@@ -121,7 +120,7 @@ class Classifier(ClassifierMixin, Estimator):
     def predict_proba(self, X, *, method=None):
         """Probabilities (n, k) of the classes, the highest that of the label that predict gives.
         `method` as in decision_function."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         if not len(self._probA):
             if self.report_ and "probabilities" in self.report_.missing:
                 raise NotFittedError("the fit was stopped before the probabilities")

@@ -6,7 +6,6 @@ import os
 from copy import deepcopy
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.sklearn.theirs import SHARED, made_of
 
@@ -17,7 +16,7 @@ class Convertible:
     def to_sklearn(self):
         """The fitted estimator of scikit-learn with the same decision function, for what reads
         only those. Raises ValueError for an early model, which has no single one."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self._theirs is not None:
             return deepcopy(self._theirs)
         if self.model_.exact is None:
@@ -25,7 +24,7 @@ class Convertible:
                 "an early model has a decision function for each cluster: scikit-learn has no such"
                 " estimator"
             )
-        made = made_of(self._svm_type, self.get_params(deep=False))
+        made = made_of(self._svm_type, self._settings())
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         is_classifier = self.model_.is_classifier
         nothing = np.empty(0)
@@ -48,7 +47,7 @@ class Convertible:
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
         """Write the model file that dcsvm-predict reads, and svm-predict where it is exact; the
         format "libsvm" is nothing but LIBSVM. Raises ValueError for labels that are strings."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self.model_ is None:
             raise ValueError("the model does not fit float32, which a file holds")
         self.model_.save(path, format)

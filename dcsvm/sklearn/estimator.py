@@ -1,4 +1,4 @@
-"""What the five estimators share: checked input, a fit, and decision values from it.
+"""What the estimators share: checked input, a fit, and decision values from it.
 
 Input is checked by scikit-learn, so that its own tests and tools find what they expect. A Model of
 dcsvm is trained, and its parts are told in scikit-learn's layout (fitted.py).
@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -24,6 +24,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
+from dcsvm.sklearn.checks import checked_weights, rows_to_fit, warn_of_offsets
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
 from dcsvm.sklearn.parameters import train_options
@@ -45,16 +46,10 @@ FEW_OF_LINEAR = 64  # that the solver of all kernels takes at once
 FINE_TOLERANCE = 1e-12  # of the largest kernel value
 FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
 MOST_ITERATIONS = 20_000_000  # of scikit-learn's solver, some seconds
-SMALLEST, LARGEST = 1e-15, 1e15  # features whose squares are float32
 # checked arrays of these are taken as they are, others become float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
           np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
 OWN_NAMES = {"cache_mb": "memory", "tolerance": "tol", "max_iterations": "max_iter"}
-LARGEST_OFFSET = 1e5  # of a feature, in its standard deviations: float32 keeps 7 digits of the sum
-NOT_FINITE = (
-    "The dual coefficients or intercepts are not finite. The input data may contain large values"
-    " and need to be preprocessed."
-)
 
 
 class Estimator(Fitted, BaseEstimator):
@@ -93,22 +88,26 @@ class Estimator(Fitted, BaseEstimator):
         if is_sparse and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
         X, y = self._checked(X, y)
-        weights = _checked_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         labels, weights = self._targets(y, weights)
         if len(labels) != X.shape[0]:
             raise ValueError(
                 f"X and y have incompatible shapes.\nX has {X.shape[0]} samples, but y has "
                 f"{len(labels)}."
             )
-        self._gamma = gamma_of(self.gamma, X, weights) if self.kernel in SCALED_KERNELS else 0.0
-        # folds of probabilities are random, clusters are not: the same fit gives the same model
-        others = self._options(seed)
-        options = train_options(self.get_params(deep=False), self._svm_type, self._gamma) | others
-        rows = _rows_to_fit(X)
-        _warn_of_offsets(X)
+        rows = rows_to_fit(X)
+        warn_of_offsets(X)
         try:
             with threads_for(self.threads) as threads:
-                options["threads"] = threads
+                if not self._choose(rows, labels, as_given, seed, threads):
+                    return
+                params = self._settings()
+                is_scaled = self.kernel in SCALED_KERNELS
+                self._gamma = gamma_of(params["gamma"], X, weights) if is_scaled else 0.0
+                options = train_options(params, self._svm_type, self._gamma, threads=threads)
+                # folds of probabilities are random, clusters are not: the same fit gives the same
+                # model
+                options |= self._options(seed)
                 model, report = self._trained(rows, labels, options, weights)
         except NoMargin as reason:  # scikit-learn's solver stops before it finds that out
             self._leave(*as_given[:2], weights, reason)
@@ -148,6 +147,15 @@ class Estimator(Fitted, BaseEstimator):
         self._theirs = made
         log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
         return True
+
+    def _choose(self, rows: Rows, labels: np.ndarray, given, seed: int, threads: int) -> bool:
+        """Choose the parameters that are left to fit, by the `given` X, y and sample_weight too;
+        whether a model is to be trained."""
+        return True
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters that a model is trained with."""
+        return self.get_params(deep=False)
 
     def _options(self, seed: int) -> dict[str, Any]:
         """Options of training that the parameters do not say."""
@@ -234,7 +242,7 @@ class Estimator(Fitted, BaseEstimator):
 
     def _values(self, X, method: str | None) -> np.ndarray:
         """Decision values float64 (n, n_pairs), positive for the first class of a pair."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         if self._theirs is not None:
             return pair_values(self._theirs, X)
         X = self._checked_for_predict(X)
@@ -282,56 +290,6 @@ class Lines(Progress):
     def end(self, name, seconds, n_sv=None):
         left = "" if n_sv is None else f", {n_sv} support vectors"
         print(f"[dcsvm] {name}: {seconds:.2f} s{left}")
-
-
-def _rows_to_fit(X) -> Rows:
-    """The rows of checked input. Raises ValueError for values whose squares float32 does not
-    hold."""
-    try:
-        rows = Rows.from_array(X)
-    except ValueError as reason:
-        if "finite float32" not in str(reason):
-            raise
-        raise ValueError(f"{NOT_FINITE} ({reason})") from None
-    values = rows.dense if rows.is_dense else rows.values
-    size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    if size > LARGEST or 0 < size < SMALLEST:
-        raise ValueError(f"{NOT_FINITE} (float32 does not hold squares of features of {size:.0e})")
-    return rows
-
-
-def _warn_of_offsets(X) -> None:
-    """Warn where rounding to float32 takes most of what a feature says."""
-    if sparse.issparse(X) or X.dtype != np.float64 or len(X) < 2:
-        return
-    some = X[:: -(-len(X) // FEW_ROWS)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = np.abs(some.mean(axis=0)), some.std(axis=0)
-        far = np.flatnonzero((deviation > 0) & (mean > LARGEST_OFFSET * deviation))
-    if len(far):
-        column = int(far[0])
-        warnings.warn(
-            f"feature {column} is about {some[:, column].mean():.3g} with a standard deviation of "
-            f"{deviation[column]:.2g}: float32 keeps little of it, subtract its mean",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
-def _checked_weights(sample_weight, X) -> np.ndarray | None:
-    """The weights float64 (n,), 0 where they are below, or None. Raises ValueError."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (X.shape[0],):
-        raise ValueError(
-            f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {X.shape!r}\n"
-            "Note: Sparse matrices cannot be indexed w/boolean masks (use `indices=True` in CV)."
-        )
-    weights = np.where(weights < 0, 0.0, weights)
-    if not np.any(weights):
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
-    return weights
 
 
 def _converged(model: Model) -> Model:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
@@ -33,6 +34,10 @@ class Fitted:
     report_: TrainReport | None
     _theirs = None  # the estimator of scikit-learn that was fitted instead
     _takes_sparse = False  # whatever the rows it was fitted to were
+
+    def _check_is_fitted(self) -> None:
+        """Raises NotFittedError where there is no model."""
+        check_is_fitted(self)
 
     def _keep(self, model: Model, report: TrainReport | None, given: Given) -> None:
         """Keep a model of these rows."""

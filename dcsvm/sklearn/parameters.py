@@ -22,6 +22,13 @@ LARGEST_C = 1e30  # what C=inf is: a solution that needs more is lost in roundin
 
 CONSTRAINTS: dict[str, list] = {
     "C": [Interval(Real, 0.0, None, closed="right")],
+    "Cs": [Interval(Integral, 2, None, closed="left"), "array-like"],
+    "gammas": [Interval(Integral, 2, None, closed="left"), "array-like"],
+    "epsilons": ["array-like"],
+    "cv": ["cv_object"],
+    "refine": ["boolean"],
+    "every": ["boolean"],
+    "refit": ["boolean"],
     "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     "epsilon": [Interval(Real, 0.0, None, closed="left")],
     "kernel": [StrOptions(set(KERNELS)), callable],
@@ -52,6 +59,16 @@ CONSTRAINTS: dict[str, list] = {
 
 MEANINGS = {
     "C": "float: cost of an error; inf is a hard margin.",
+    "Cs": "int or array: the C to try; a number is of values from 2^-5 to 2^15, evenly in the\n"
+    "exponent.",
+    "gammas": "int or array: the gamma to try; a number is of values from 2^-15 to 2^3, evenly in\n"
+    "the exponent. Kernels that have no gamma make nothing of it.",
+    "epsilons": "array: the epsilon to try.",
+    "cv": "int, splitter, iterable of pairs of rows (train, test) or None: a number of folds, of\n"
+    "classifiers stratified; None is 5. Test sets have no row in common, and all others train.",
+    "refine": "bool: then try a fine grid around the best setting.",
+    "every": "bool: score every setting on all rows, those too that cannot win any more.",
+    "refit": "bool: train a model of all rows with the best setting.",
     "nu": "float: above 0, at most 1: bounds the part of rows that are errors from above, that of\n"
     "support vectors from below.",
     "epsilon": "float: errors up to it cost nothing.",
@@ -71,7 +88,8 @@ MEANINGS = {
     "max_iter": "int: stop after about so many coordinate updates; -1 is no limit.",
     "decision_function_shape": "{'ovr', 'ovo'}: a column for each class, or for each pair.",
     "break_ties": "bool: break ties of votes by the 'ovr' decision function.",
-    "random_state": "int, RandomState or None: of the folds of probabilities.",
+    "random_state": "int, RandomState or None: of the folds of probabilities, and of those of a\n"
+    "search where cv is a number.",
     "levels": "int or None: levels of clusters; None lets the number of rows decide.",
     "early": "bool: train and predict with the clusters of one level only.",
     "early_level": "int, 'auto' or None: that level; it is kept beside the exact model\n"

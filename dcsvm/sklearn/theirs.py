@@ -44,7 +44,7 @@ def made_of(svm_type: str, params: dict[str, Any]):
 def fitted_by_scikit_learn(ours, X, y, sample_weight, max_iter: int | None):
     """scikit-learn's estimator with the parameters of ours, fitted. It does not warn that its
     probability is deprecated, nor of a `max_iter` that the user did not give."""
-    made = made_of(ours._svm_type, ours.get_params(deep=False))
+    made = made_of(ours._svm_type, ours._settings())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         if max_iter is not None:

@@ -12,7 +12,7 @@ sklearn = pytest.importorskip("sklearn", minversion="1.6")
 
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
-from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM  # noqa: E402
+from dcsvm.sklearn import SVC, SVCCV, SVR, SVRCV, NuSVC, NuSVR, OneClassSVM  # noqa: E402
 
 FOLDER = Path(__file__).parent
 VERSION = "1.9"  # whose tests the expected failures are of
@@ -20,10 +20,21 @@ MOST_FAILURES = 12
 
 OURS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
 PRECOMPUTED = [SVC(kernel="precomputed"), SVR(kernel="precomputed")]
+SEARCHES = [SVCCV(), SVRCV(), SVCCV(Cs=[0.1, 1, 10], gammas=3), SVRCV(Cs=3, gammas=3, refine=True)]
+
+
+def reasons_to_fail(estimator):
+    """Of the one check that fails of the one estimator: what is chosen is what predicts the most
+    rows, of all classes, and not what a class of weight 1000 takes all of."""
+    if isinstance(estimator, SVCCV) and estimator.Cs == SVCCV().Cs:
+        return {
+            "check_class_weight_classifiers": "a C of 2^15 makes up for a class weight of 0.0001"
+        }
+    return {}
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(OURS + PRECOMPUTED)
+@parametrize_with_checks(OURS + PRECOMPUTED + SEARCHES, expected_failed_checks=reasons_to_fail)
 def test_every_check_of_an_estimator_passes(estimator, check):
     check(estimator)
 

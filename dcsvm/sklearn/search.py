@@ -1,0 +1,124 @@
+"""What the estimators share that choose C, gamma and epsilon themselves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import WITH_GAMMA
+from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid
+from dcsvm.selection.grid_search import GridResult
+from dcsvm.selection.score import best_of
+from dcsvm.selection.search import Search
+from dcsvm.sklearn.parameters import train_options
+from dcsvm.sklearn.splits import fold_of_rows
+
+OF_MODEL = ("_coef", "_probA", "_probB", "_theirs")  # beside what ends with _
+
+
+class Searching:
+    """A fit that searches the grid of `Cs`, `gammas` and `epsilons` before it trains."""
+
+    _sought: tuple[str, ...]  # axes of the scores
+
+    # of SVC and SVR, which a search has not
+    gap = time_limit = checkpoint = None
+    warm_start = False
+
+    def fit(self, X, y):
+        """Choose C and gamma, of SVRCV epsilon too, and fit the model with them.
+
+        X (n, d) is an array, a data frame or a sparse matrix, or (n, n) kernel values where the
+        kernel is 'precomputed'; features are used as float32. y (n,) are labels or targets. Returns
+        self. Raises ValueError for input that does not fit and for a cv that is no folds; warns
+        (ConvergenceWarning) of settings that did not converge, which are not chosen, and when the
+        model did not.
+        """
+        return super().fit(X, y)
+
+    def _fit(self, X, y, sample_weight):
+        for name in [one for one in vars(self) if one.endswith("_") or one in OF_MODEL]:
+            delattr(self, name)
+        super()._fit(X, y, sample_weight)
+
+    def _choose(self, rows: Rows, labels: np.ndarray, given, seed: int, threads: int) -> bool:
+        params = self.get_params(deep=False)
+        options = train_options(params, self._svm_type, 1.0, tolerance=float(self.tol))
+        # folds are random, clusters are not
+        options |= self._options(seed) | {"threads": threads, "seed": 0}
+        options = TrainOptions.of(**options)
+        grid = Grid.of(options, *self._axes(options))
+        fold = fold_of_rows(self, *given[:2], labels, seed)
+        search = Search(rows, labels, fold, options, every=self.every)
+        scores = tuple(search.run_coarse_to_fine(grid) if self.refine else search.run(grid))
+        best = best_of(scores)
+        if best is None:
+            raise ValueError("no setting of the grid has a solution")
+        self._keep_scores(GridResult(scores, best), int(fold.max()) + 1)
+        return self.refit
+
+    def _axes(self, options: TrainOptions) -> tuple:
+        """The values of C, gamma and epsilon to try, None for what is not sought."""
+        gammas = values_of("gammas", self.gammas, DEFAULT_GAMMAS)
+        has_gamma = options.kernel in WITH_GAMMA
+        return values_of("Cs", self.Cs, DEFAULT_CS), gammas if has_gamma else None, None
+
+    def _keep_scores(self, result: GridResult, n_folds: int) -> None:
+        scores, best = result.scores, result.best
+        self.table_, self.best_score_ = result.table, self._score_of(best.loss)
+        points = [[getattr(one.setting, name) or 0.0 for name in self._sought] for one in scores]
+        axes = [np.unique(values) for values in zip(*points, strict=True)]
+        losses = np.full((n_folds, *map(len, axes)), np.nan)
+        is_complete = np.zeros(losses.shape[1:], bool)
+        for score, point in zip(scores, points, strict=True):
+            place = tuple(map(np.searchsorted, axes, point))
+            losses[(slice(None), *place)] = score.losses
+            is_complete[place] = score.is_complete
+        self.scores_, self.is_complete_ = self._score_of(losses), is_complete
+        for name, axis in zip(self._sought, axes, strict=True):
+            value = getattr(best.setting, name)
+            setattr(self, f"{name}_", value)
+            setattr(self, f"{name}s_", None if value is None else axis)
+        n_missed = sum(not score.converged for score in scores)
+        if n_missed:
+            warnings.warn(
+                f"{n_missed} of {len(scores)} settings did not converge",
+                ConvergenceWarning,
+                stacklevel=8,
+            )
+        if self.verbose:
+            print(f"[dcsvm] {result!r}")
+
+    def _score_of(self, losses):
+        """What `score` is for losses: more is better."""
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, Any]:
+        found = {name: getattr(self, f"{name}_") for name in self._sought}
+        params = self.get_params(deep=False) | found
+        return {name: value for name, value in params.items() if (name, value) != ("gamma", None)}
+
+    def _check_is_fitted(self) -> None:
+        super()._check_is_fitted()
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has chosen parameters and has no model: refit=False"
+            )
+
+
+def values_of(name: str, given: int | Sequence[float], default: Sequence[float]) -> np.ndarray:
+    """The values of a parameter: a number of them stands for that many, over the range of the
+    default ones. Raises ValueError."""
+    if isinstance(given, Integral):
+        return 2.0 ** np.linspace(*np.log2([default[0], default[-1]]), given)
+    values = np.asarray(given, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
+        raise ValueError(f"{name} must be a number of values, or an array of positive ones")
+    return values
