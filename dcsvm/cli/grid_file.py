@@ -24,6 +24,7 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.machine import default_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import REGRESSIONS
+from dcsvm.selection.contours import check_can_draw, save_contours
 from dcsvm.selection.grid import Grid
 from dcsvm.selection.grid_search import with_test_rows
 from dcsvm.selection.score import Score, best_of
@@ -62,8 +63,6 @@ def search_file(job: GridJob, options: TrainOptions) -> int:
         say("error: stopped before any setting was scored")
         return 128 + interrupts.received if interrupts.received else FAILED
     if job.png_file is not None:
-        from dcsvm.selection.contours import save_contours
-
         title, is_regression = job.training_set_file, lines.is_regression
         save_contours(
             job.png_file, outputs.scores, title=title, is_classification=not is_regression
@@ -93,8 +92,6 @@ def check_files(job: GridJob) -> None:
         if path is not None:
             check_writable(path, *inputs, *outputs[:place])
     if job.png_file is not None:
-        from dcsvm.selection.contours import check_can_draw
-
         check_can_draw()
 
 

@@ -19,7 +19,7 @@ from dcsvm.selection.cluster_scores import ClusterScores, Problem
 from dcsvm.selection.grid import Setting
 from dcsvm.selection.score import Score, best_of
 
-PILOT_SHARE, PILOT_ROWS = 0.02, 4000  # of the clusters that all settings are tried on, at least
+PILOT_SHARE, PILOT_ROWS = 0.02, 2000  # of the clusters that all settings are tried on, at least
 BATCHES = 32  # of clusters, after each of which settings may be left
 CLUSTERS_OF_THREAD = 4  # in a batch, at least
 FEWEST_TRIED = 4  # settings, for which it pays
