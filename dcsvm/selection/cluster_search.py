@@ -125,16 +125,20 @@ class ClusterSearch:
         return scores
 
     def _estimate(self, some: ClusterScores, k: int) -> Score:
-        """The score of a setting that is not scored on all rows: as much more than the best one is
-        said to lose as it loses more where both are scored."""
+        """The score of a setting that is not scored on all rows. Of those left out it is taken to
+        lose as much as where it was tried, or as much more than the best one as where both are
+        scored: the latter the more the more rows there were, but never less than the best one."""
         score = replace(some.score(k), is_complete=False, n_sv=None)
-        if self.best is None or score.n_rows == 0:
+        if self.best is None:
             return score
         best, losses = self.best
         lost = losses[some.is_judged[self.problem.folds.held]].sum()
-        if not lost > 0:
-            return score
-        factor = best.loss * score.n_rows / lost
+        by_best = best.total * score.total / lost if lost > 0 else score.total
+        tried = next((one for one in self.estimates if one.setting == score.setting), None)
+        seen = score.n_rows / best.n_rows
+        by_trial = by_best if tried is None else tried.loss * best.n_rows
+        total = max(seen * by_best + (1.0 - seen) * by_trial, score.total)
+        factor = total / best.n_rows / score.loss
         of_folds = tuple(loss * factor for loss in score.losses)
         return replace(score, loss=score.loss * factor, losses=of_folds)
 
