@@ -20,11 +20,14 @@ from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Setting
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.selection.score import Score, best_of
-from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER
+from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.training.held_out import as_folds, fold_numbers
 
 ROWS_OF_CLUSTER = 1200  # on average at most, of clusters that score early models
+# overlap of clusters that only score: they choose the same settings at less than half the cost
+# (docs/dcsvm-grid.md)
+PLAIN = 1.0
 MOST_WHOLE = 2048  # rows that are one cluster: their kernel matrix stays in the caches
 TRIED_SHARE = 0.1  # of the rows, by early models, before all settings are scored by exact ones
 WORTH_TRYING = 4000  # rows from which on that pays
@@ -127,9 +130,10 @@ class Search:
         """What makes the problem of an epsilon: all have the same clusters, those of the largest
         gamma."""
         widest = Setting(max(grid.Cs), grid.gammas[-1], grid.epsilons[-1])
+        overlap = PLAIN if self.options.overlap is None else self.options.overlap
         options = replace(widest.options(self.options), levels=None, early_level=None)
-        prepared = prepare(self.rows, self.labels, replace(options, early=False))
-        prepared = replace(prepared, options=replace(options, early=True))
+        prepared = prepare(self.rows, self.labels, replace(options, early=False, overlap=None))
+        prepared = replace(prepared, options=replace(options, early=True, overlap=overlap))
         folds = as_folds(prepared, self.fold)
         n_rows, level = prepared.data.rows.n_samples, self._level(prepared)
         is_whole = self._is_whole and not self.options.early
@@ -146,13 +150,15 @@ class Search:
 
     def _level(self, prepared: Prepared) -> int:
         """The level that was asked for, or the coarsest whose clusters are small."""
-        options, n_rows = self.options, prepared.data.rows.n_samples
-        if isinstance(options.early_level, int):
-            return options.early_level
-        level, size = 1, n_rows * replace(options, early=True).early_overlap / options.branching
+        options, n_rows = prepared.options, prepared.data.rows.n_samples
+        asked = self.options.early_level
+        if isinstance(asked, int):
+            early_plan(n_rows, None, options.branching, asked)  # refuses one that does not exist
+            return asked
+        level, size = 1, n_rows * options.overlap / options.branching
         while size > ROWS_OF_CLUSTER:
             level, size = level + 1, size / options.branching
-        if options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
+        if self.options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
             raise ValueError(f"early models need a level, and {n_rows} rows are too few for one")
         return level
 

@@ -75,9 +75,10 @@ def test_every_setting_is_scored_as_by_cross_validation(name, most_whole, monkey
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_early_scores_are_those_of_early_models(bias, n_classes):
+@pytest.mark.parametrize("overlap", [1.0, 1.5])
+def test_early_scores_are_those_of_early_models(bias, n_classes, overlap):
     X, y = stripes(900, n_classes, seed=4)
-    options = replace(OPTIONS, early=True, early_level=1, bias=bias)
+    options = replace(OPTIONS, early=True, early_level=1, bias=bias, overlap=overlap)
     setting = Setting(30.0, 10.0)
     (score,) = searched((X, y), options, Grid((30.0,), (10.0,)))
     predicted = cross_validate(Rows.from_array(X), y, setting.options(options), 3)
@@ -290,6 +291,7 @@ def test_of_equal_losses_the_smaller_C_is_best():
         ({"folds": np.zeros(3)}, "folds must be"),
         ({"folds": np.full(60, -1)}, "no rows are held out"),
         ({"early": True}, "too few"),
+        ({"early": True, "early_level": 9}, "early level 9 does not exist"),
     ],
 )
 def test_what_does_not_fit_is_said(given, reason):
