@@ -104,9 +104,9 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png, SUITE=estimators is that of scikit-learn's.
-.PHONY: bench-cases bench-rows bench-early bench-estimators
-bench: bench-$(or $(filter rows early estimators,$(SUITE)),cases)
+# docs/early.png, SUITE=estimators is that of scikit-learn's, SUITE=selection has whole grids.
+.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection
+bench: bench-$(or $(filter rows early estimators selection,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -125,6 +125,10 @@ bench-early: $(VENV)/bench
 bench-estimators: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/estimators.py --data $(DATA) $(BENCH)
+
+bench-selection: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	$(BIN)/python examples/bench/selection.py --data $(DATA) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench,plot]'

@@ -21,7 +21,7 @@ from dcsvm.selection.score import Score, best_of
 
 PILOT_SHARE, PILOT_ROWS = 0.02, 2000  # of the clusters that all settings are tried on, at least
 BATCHES = 32  # of clusters, after each of which settings may be left
-CLUSTERS_OF_THREAD = 4  # in a batch, at least
+FEWEST_AT_ONCE = 16  # clusters of a batch
 FEWEST_TRIED = 4  # settings, for which it pays
 
 
@@ -72,10 +72,12 @@ class ClusterSearch:
             return []
         clusters = self._by_size(self.clusters[:n_clusters])
         for axis in dict.fromkeys(_axis(one) for one in self.order):
-            settings = sorted((one for one in self.order if _axis(one) == axis), key=_C)
-            some = ClusterScores(self.problem_of(settings[0].epsilon), settings)
-            some.solve(self._data(settings[0]), clusters, self.stop)
-            self.estimates += [some.score(k) for k in range(len(settings))]
+            own = sorted((one for one in self.order if _axis(one) == axis), key=_C)
+            for first in range(0, len(own), self.problem.most_at_once):
+                settings = own[first : first + self.problem.most_at_once]
+                some = ClusterScores(self.problem_of(axis[1]), settings)
+                some.solve(self._data(settings[0]), clusters, self.stop)
+                self.estimates += [some.score(k) for k in range(len(settings))]
         return self.estimates
 
     def _data(self, setting: Setting) -> KernelRows:
@@ -91,7 +93,7 @@ class ClusterSearch:
         """Scores of settings with ascending C and the same gamma and epsilon. Raises Stopped."""
         some = ClusterScores(self.problem_of(settings[0].epsilon), settings)
         data, n_clusters = self._data(settings[0]), len(self.clusters)
-        at_once = max(n_clusters // BATCHES, CLUSTERS_OF_THREAD * data.threads)
+        at_once = max(n_clusters // BATCHES, FEWEST_AT_ONCE)
         ends = range(at_once, n_clusters, at_once)
         for batch in np.split(self.clusters, ends):
             some.solve(data, self._by_size(batch), self.stop)

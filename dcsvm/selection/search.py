@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.machine import default_threads
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
 from dcsvm.problem.task import class_order
 from dcsvm.selection.cluster_scores import Problem
@@ -20,6 +20,7 @@ from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Setting
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.selection.score import Score, best_of
+from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.training.held_out import as_folds, fold_numbers
@@ -60,7 +61,7 @@ class Search:
         if options.svm_type in CLASSIFIERS:
             class_order(labels)
         self.rows, self.labels, self.fold = rows, labels, fold
-        self.options = replace(options, threads=options.threads or default_threads())
+        self.options = _beside_rows(options, rows)
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda n_done: None)
         self.problem_of: Callable[[float | None], Problem] | None = None
@@ -161,6 +162,19 @@ class Search:
         if self.options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
             raise ValueError(f"early models need a level, and {n_rows} rows are too few for one")
         return level
+
+
+def _beside_rows(options: TrainOptions, rows: Rows) -> TrainOptions:
+    """The options with what a second copy of the rows, in another order, leaves of the memory.
+    Raises OptionError."""
+    options = replace(options, threads=options.threads or default_threads())
+    if options.cache_mb is None:
+        return options
+    copy_mb = -(-rows.nbytes // MB)
+    if copy_mb >= options.cache_mb:
+        reason = f"must be more than {copy_mb}, not {options.cache_mb}: the rows are kept twice"
+        raise OptionError("cache_mb", reason)
+    return replace(options, cache_mb=options.cache_mb - copy_mb)
 
 
 def fold_of_rows(labels: np.ndarray, options: TrainOptions, n_folds: int) -> np.ndarray:

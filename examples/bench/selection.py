@@ -1,0 +1,134 @@
+"""Whole grids of C and gamma: dcsvm-grid against GridSearchCV and against one run of svm-train.
+
+    python selection.py --data FOLDER [--only NAME,...] [--peers ours,sklearnex]
+
+10 x 10 settings and five folds each, one run, two threads or --threads. GridSearchCV, over the SVC
+of dcsvm or of scikit-learn-intelex, does every third value of C and of gamma in the same folds, and
+is told as seconds a setting. Lines as they are done.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+C, GAMMA = range(-3, 16, 2), range(-5, 14, 2)  # exponents of 2
+SOME = 3  # of the values, one is for GridSearchCV
+REFERENCE = "covtype.20000.tr"  # that svm-train has at C = gamma = 32
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    file: str
+    is_early: bool = False
+    test: str | None = None
+
+
+CASES = [
+    Case("covtype early", "covtype.tr", True, "covtype.te"),
+    Case("ijcnn1 early", "ijcnn1", True, "ijcnn1.t"),
+    Case("ijcnn1", "ijcnn1", False, "ijcnn1.t"),
+    Case("a9a", "a9a", False, "a9a.t"),
+    Case("letter", "letter", False, "letter.t"),
+    Case("covtype 20k", "covtype.20000.tr", False, "covtype.te"),
+]
+
+
+def timed(command: list[str], **how) -> tuple[float, str]:
+    begin = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True, **how)
+    return time.perf_counter() - begin, done.stdout
+
+
+def our_program(name: str) -> str:
+    return os.path.join(os.path.dirname(sys.executable), name)
+
+
+def grid(case: Case, args) -> str:
+    """Seconds of dcsvm-grid and of the training of its winner, and how good that is."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, report = (os.path.join(folder, name) for name in ("model", "report"))
+        command = [our_program("dcsvm-grid"), "-q", "--threads", str(args.threads)]
+        command += ["-log2c", f"{C[0]},{C[-1]},2", "-log2g", f"{GAMMA[0]},{GAMMA[-1]},2"]
+        command += ["--early"] * case.is_early + ["-out", "null", "--report", report]
+        seconds, printed = timed([*command, os.path.join(args.data, case.file), model])
+        with open(report, encoding="utf-8") as file:
+            found = json.load(file)
+        test = os.path.join(args.data, case.test)
+        how = ["--early"] * case.is_early
+        predict = [our_program("dcsvm-predict"), *how, test, model, os.path.join(folder, "out")]
+        accuracy = timed(predict)[1].split()[2]
+    n_left = sum(not one["is_complete"] for one in found["settings"])
+    n_missed = sum(not one["converged"] for one in found["settings"])
+    return (
+        f"{seconds:.1f} s, {found['seconds']['search'] / len(found['settings']):.2f} a setting, "
+        f"{n_left} left, {n_missed} not converged, {found['peak_rss_mb']:.0f} MB; "
+        f"best {' '.join(printed.split())}, test {accuracy}"
+    )
+
+
+def grid_search_cv(case: Case, args, peer: str) -> str:
+    """Seconds of GridSearchCV for each setting."""
+    command = [sys.executable, __file__, "--data", args.data, "--threads", str(args.threads)]
+    try:
+        _, printed = timed([*command, "--only", case.name, "--run", peer], timeout=args.timeout)
+    except subprocess.TimeoutExpired:
+        return f"more than {args.timeout / len(C[::SOME]) / len(GAMMA[::SOME]):.1f} a setting"
+    return printed.strip()
+
+
+def run(case: Case, args, peer: str) -> None:
+    from sklearn.datasets import load_svmlight_file
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+    if peer == "ours":
+        from dcsvm.sklearn import SVC
+    else:
+        import daal4py
+        from sklearnex.svm import SVC
+
+        daal4py.daalinit(args.threads)
+    X, y = load_svmlight_file(os.path.join(args.data, case.file))
+    values = {
+        "C": [2.0**power for power in C[::SOME]],
+        "gamma": [2.0**power for power in GAMMA[::SOME]],
+    }
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    search = GridSearchCV(SVC(), values, cv=folds, refit=False)
+    begin = time.perf_counter()
+    search.fit(X.toarray() if X.shape[1] < 1000 else X, y)
+    seconds = time.perf_counter() - begin
+    n_settings = len(values["C"]) * len(values["gamma"])
+    print(f"{seconds / n_settings:.2f} a setting, best {search.best_score_:.4f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--only", default=",".join(case.name for case in CASES))
+    parser.add_argument("--peers", default="ours,sklearnex")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=1800)
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    chosen = [case for case in CASES if case.name in args.only.split(",")]
+    if args.run:
+        run(chosen[0], args, args.run)
+        return
+    reference = os.path.join(args.data, REFERENCE)
+    options = ["-q", "-c", "32", "-g", "32", "-m", "2000"]
+    seconds, _ = timed(["svm-train", *options, reference, os.devnull])
+    print(f"svm-train, {REFERENCE}, C = gamma = 32: {seconds:.1f} s", flush=True)
+    for case in chosen:
+        print(f"{case.name}: {grid(case, args)}", flush=True)
+        for peer in [] if case.is_early else args.peers.split(","):
+            print(f"    GridSearchCV, {peer}: {grid_search_cv(case, args, peer)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
