@@ -112,11 +112,7 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
 def test_labels_that_mean_nothing_are_not_learnt(early):
     X, _ = stripes(1500, seed=6)
     y = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0], 750))
-    options = replace(OPTIONS, early=early, early_level=2 if early else None)
-    result = dcsvm.grid_search(
-        X, y, Cs=[1, 100], gammas=[1, 100], every=True, early=early,
-        early_level=options.early_level,
-    )  # fmt: skip
+    result = dcsvm.grid_search(X, y, Cs=[1, 100], gammas=[1, 100], every=True, early=early)
     assert np.all(np.abs(result.table["loss"] - 0.5) < 0.07)
 
 
