@@ -21,7 +21,7 @@ from dcsvm.selection.score import Score, best_of
 
 PILOT_SHARE, PILOT_ROWS = 0.02, 2000  # of the clusters that all settings are tried on, at least
 BATCHES = 32  # of clusters, after each of which settings may be left
-FEWEST_AT_ONCE = 4  # clusters of a batch
+FEWEST_AT_ONCE = 2  # clusters of a batch
 FEWEST_TRIED = 4  # settings, for which it pays
 
 
