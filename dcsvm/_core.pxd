@@ -285,6 +285,7 @@ cdef extern from "solver/held_out.h" namespace "dcsvm" nogil:
     cdef cppclass HeldOutOptions:
         vector[double] scales
         cbool is_classification
+        cbool decides
         double tolerance
         size_t memory_bytes
         int n_threads

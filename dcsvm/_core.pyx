@@ -752,7 +752,8 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
 
 
 def held_out_values(Setup setup, Points points, problem, held, scales, double tolerance,
-                    cbool is_classification, size_t memory_bytes, int threads, Stop stop=None):
+                    cbool is_classification, cbool decides, size_t memory_bytes, int threads,
+                    Stop stop=None):
     """Decision values of rows by solutions that have not seen them, float64 (n_scales, n_entries,
     n_columns), and a report (a dict) for each scale.
 
@@ -761,7 +762,8 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     what a fold learns from; and `rows` int32 and `rows_start` int64 (n_clusters * n_folds + 1,),
     the entries, rows that a fold holds out of a cluster. Bounds are those of `problem` times the
     weight and each of the `scales`, which ascend. Values are nan where there is nothing to learn
-    from. Kernel matrices of clusters may take `memory_bytes`. Raises Stopped.
+    from. A cluster with one class, or no support vector, `decides` for what most of its rows are.
+    Kernel matrices of clusters may take `memory_bytes`. Raises Stopped.
     """
     cdef BoxQp qp = box_qp(problem)
     cdef HeldOut c_held
@@ -796,6 +798,7 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     c_held.rows = &rows[0]
     options.scales = scales
     options.is_classification = is_classification
+    options.decides = decides
     options.tolerance = tolerance
     options.memory_bytes = memory_bytes
     options.n_threads = threads

@@ -42,6 +42,11 @@ FoldProblem::FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& va
   }
 }
 
+bool FoldProblem::is_one_sided() const {
+  const double total = std::accumulate(linear.begin(), linear.end(), 0.0);
+  return std::fabs(total) == static_cast<double>(size());
+}
+
 void FoldProblem::sort(const std::vector<std::int32_t>& places_of_rows) {
   const std::size_t n = size();
   std::vector<std::size_t> order(n);
@@ -204,11 +209,12 @@ void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& pla
     out[e] = sum[static_cast<std::size_t>(places[e]) - first];
 }
 
-double FoldPath::offset(bool is_classification) const {
+double FoldPath::offset(bool decides, bool is_classification) const {
   const std::size_t n = problem_.size();
-  const double total = std::accumulate(problem_.linear.begin(), problem_.linear.end(), 0.0);
-  const double count = static_cast<double>(n);
-  if (n_support() == 0 || (is_classification && std::fabs(total) == count)) return -total / count;
+  if (decides && (n_support() == 0 || (is_classification && problem_.is_one_sided()))) {
+    const double total = std::accumulate(problem_.linear.begin(), problem_.linear.end(), 0.0);
+    return -total / static_cast<double>(n);
+  }
   if (problem_.n_sums == 0) return 0.0;
   double sum = 0, n_free = 0;
   double least = std::numeric_limits<double>::infinity(), most = -least;

@@ -20,6 +20,8 @@ struct FoldProblem {
   FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& variables, const double* weight);
 
   std::size_t size() const { return rows.size(); }
+  // Whether all linear terms are 1, or all are -1.
+  bool is_one_sided() const;
   // Puts the variables in the order of these places, of the rows in a kernel matrix; the second
   // variables of rows after all the first.
   void sort(const std::vector<std::int32_t>& places_of_rows);
@@ -62,9 +64,9 @@ class FoldPath {
   std::int64_t n_support() const;
   // Sums of alpha times kernel values with these rows, which are at these places.
   void sums(const RowList& targets, const std::vector<std::int32_t>& places, double* out) const;
-  // What is taken from the sums (LIBSVM's rho); where there is nothing but one class, or no support
-  // vector, what decides for most of the variables.
-  double offset(bool is_classification) const;
+  // What is taken from the sums (LIBSVM's rho); of a cluster that `decides`, where there is nothing
+  // but one class, or no support vector, what decides for most of the variables.
+  double offset(bool decides, bool is_classification) const;
 
  private:
   void gather_kernel();

@@ -116,7 +116,8 @@ class Cluster {
     };
     FoldProblem problem = problem_of(column, fold);
     std::vector<double> found(last - first, std::numeric_limits<double>::quiet_NaN());
-    if (problem.size() == 0) {
+    const bool is_one_class = options_.is_classification && problem.is_one_sided();
+    if (problem.size() == 0 || (is_one_class && !options_.decides)) {
       for (std::size_t s = 0; s < options_.scales.size(); ++s) write(s, found);
       return;
     }
@@ -145,7 +146,7 @@ class Cluster {
       for (std::size_t e = 0; e < targets.size; ++e) places.push_back(place_of(targets.index[e]));
     }
     path.sums(targets, places, found.data());
-    const double offset = path.offset(options_.is_classification);
+    const double offset = path.offset(options_.decides, options_.is_classification);
     for (double& value : found) value -= offset;
   }
 

@@ -31,6 +31,9 @@ struct HeldOut {
 struct HeldOutOptions {
   std::vector<double> scales;  // of the bounds: C, ascending
   bool is_classification = true;
+  // a cluster without support vectors, or with one class only, decides for what most of its rows
+  // are; otherwise one class is nothing to learn from
+  bool decides = true;
   double tolerance = 1e-3;
   std::size_t memory_bytes = 0;  // for kernel values of all threads; 0: none
   int n_threads = 1;

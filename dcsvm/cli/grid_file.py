@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +15,7 @@ from dcsvm._core import Stop, Stopped
 from dcsvm.cli.files import check_writable, range_file_of, read_data, save_model
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
-from dcsvm.cli.guard import FAILED, NOT_CONVERGED
+from dcsvm.cli.guard import NOT_CONVERGED
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
@@ -61,7 +62,7 @@ def search_file(job: GridJob, options: TrainOptions) -> int:
     best = best_of(outputs.scores)
     if best is None:
         say("error: stopped before any setting was scored")
-        return 128 + interrupts.received if interrupts.received else FAILED
+        return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
     if job.png_file is not None:
         title, is_regression = job.training_set_file, lines.is_regression
         save_contours(
@@ -121,14 +122,15 @@ class Outputs:
     def __init__(self, job: GridJob, lines: GridLines, known: list[Score], grid: Grid):
         self.job, self.lines, self.scores = job, lines, []
         self.n_known = len(known)
-        mode = "a" if job.resume_file == job.out_file else "w"
         self.file = None
         if job.out_file is not None:
-            self.file = open(job.out_file, mode, encoding="ascii")  # noqa: SIM115 (see close)
+            kept = [f"{lines.kept(score)}\n".encode() for score in known]
+            write_beside(job.out_file, kept)
+            self.file = open(job.out_file, "a", encoding="ascii")  # noqa: SIM115 (see close)
         self.progress = TerminalProgress(job.quiet)
         self.n_settings = len(grid.settings)
         for score in known:
-            self.take(score, "resumed", is_new=mode == "w")
+            self.take(score, "resumed", is_new=False)
 
     def close(self) -> None:
         if self.file is not None:
@@ -202,7 +204,7 @@ def write_report(
         "training": trained,
         "peak_rss_mb": peak_rss_mb(),
     }
-    write_beside(job.report_file, [json.dumps(values, indent=1).encode(), b"\n"])
+    write_beside(job.report_file, [json.dumps(values, indent=1, allow_nan=False).encode(), b"\n"])
 
 
 def as_dict(score: Score) -> dict:
@@ -210,4 +212,9 @@ def as_dict(score: Score) -> dict:
     values = {"C": setting.C, "gamma": setting.gamma, "epsilon": setting.epsilon}
     names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
     values |= {name: getattr(score, name) for name in names}
-    return {key: None if value != value else value for key, value in values.items()}
+    values["losses"] = [finite(loss) for loss in score.losses]
+    return values | {"loss": finite(score.loss)}
+
+
+def finite(loss: float) -> float | None:
+    return loss if math.isfinite(loss) else None

@@ -12,7 +12,7 @@ from dcsvm.problem.svm_types import REGRESSIONS
 from dcsvm.selection.grid import Grid, Setting
 from dcsvm.selection.score import Score
 
-NUMBER = r"(-?[0-9.]+(?:e[-+]?[0-9]+)?|inf|nan)"
+NUMBER = r"(-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?)(?![\w.])"
 LETTERS = {"C": "c", "gamma": "g", "epsilon": "p"}
 
 
@@ -49,9 +49,10 @@ class GridLines:
         """`log2c=5.0 log2g=-7.0 rate=96.15`, and what is not as it should be."""
         exponents = self.exponents(score.setting)
         own = " ".join(f"log2{LETTERS[name]}={value}" for name, value in exponents.items())
+        digits = 17 if self.is_regression else 12
         partly = "" if score.is_complete else f" rows={score.n_rows}"
         missed = "" if score.converged else " not_converged"
-        return f"{own} {self.word}={self.rate(score):.12g}{partly}{missed}"
+        return f"{own} {self.word}={self.rate(score):.{digits}g}{partly}{missed}"
 
     def exponents(self, setting: Setting) -> dict[str, float]:
         return {name: round(math.log2(getattr(setting, name)), 9) for name in self.names}
@@ -60,7 +61,8 @@ class GridLines:
         """The scores of an -out file, svm-grid's too. Raises DataError."""
         text = bytes(read_text(path)).decode("utf-8", "replace")
         found: dict[Setting, Score] = {}
-        for number, line in enumerate(text.splitlines(), 1):
+        # a line without its end was being written when the search ended
+        for number, line in enumerate(text.split("\n")[:-1], 1):
             if line.strip():
                 score = self._parsed(line)
                 if score is None:
@@ -85,13 +87,16 @@ class GridLines:
                 return None
             values[name] = 2.0 ** float(match[1])
         match, rows = re.search(rf"\b{self.word}={NUMBER}", line), re.search(r"\brows=(\d+)", line)
-        if not match:
+        n_rows = int(rows[1]) if rows else self.n_rows
+        if not match or not 1 <= n_rows <= self.n_rows:
             return None
         rate = float(match[1])
-        n_rows = int(rows[1]) if rows else self.n_rows
+        loss = rate if self.is_regression else round(n_rows * (1.0 - rate / 100.0)) / n_rows
+        if not 0.0 <= loss <= (math.inf if self.is_regression else 1.0):
+            return None
         return Score(
             setting=Setting(values.get("C", self.C), values.get("gamma"), values.get("epsilon")),
-            loss=rate if self.is_regression else 1.0 - rate / 100.0,
+            loss=loss,
             losses=(),
             n_rows=n_rows,
             is_complete=rows is None,

@@ -7,6 +7,7 @@ settings cannot win any more. Where all rows are one cluster the solutions are e
 from __future__ import annotations
 
 import time
+from functools import cached_property
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Problem:
 
     def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool):
         self.prepared, self.layout, self.folds = prepared, layout, layout.folds
-        self.is_classification = prepared.task.is_classification
+        self.is_classification, self.is_exact = prepared.task.is_classification, is_exact
         self.truth = prepared.targets[self.folds.row]
         tolerance = prepared.options.tolerance
         self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
@@ -45,6 +46,13 @@ class Problem:
         own = is_alone[self.folds.fold] & (self.folds.fold >= 0)
         alone[own] = is_known.argmax(axis=1)[self.folds.fold[own]]
         return alone
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """The mean target of what each fold learns from: what is predicted where there is nothing
+        in a cluster."""
+        left = self.layout.left
+        return left @ self.prepared.targets / left.sum(axis=1)
 
     @property
     def memory_bytes(self) -> int:
@@ -62,7 +70,9 @@ class Problem:
         n_pairs)."""
         counts = self.folds.counts[entries]
         if not self.is_classification:
-            return counts * (values[:, 0] - self.truth[entries]) ** 2
+            unknown = self.means[self.folds.fold[entries]]
+            found = np.where(np.isnan(values[:, 0]), unknown, values[:, 0])
+            return counts * (found - self.truth[entries]) ** 2
         found = most_voted(values, self.prepared.task.n_classes)
         found = np.where(self.alone[entries] >= 0, self.alone[entries], found)
         return counts * (found != self.truth[entries])
@@ -100,6 +110,7 @@ class ClusterScores:
             [self.settings[k].C for k in alive],
             problem.tolerance,
             problem.is_classification,
+            not problem.is_exact,
             problem.memory_bytes,
             data.threads,
             stop,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+import numpy as np
+
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 
@@ -106,7 +108,7 @@ class Grid:
 
 
 def _ascending(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    found = sorted({float(value) for value in values})
+    found = sorted({float(value) for value in np.ravel(values)})
     if not found:
         raise ValueError(f"there is no {name} to try")
     return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -78,7 +79,9 @@ def search_grid(
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     if np.ndim(folds) == 0:
-        fold = fold_of_rows(labels, options, folds)
+        if not isinstance(folds, Integral) or isinstance(folds, bool):
+            raise ValueError(f"folds must be a whole number or an array, not {folds!r}")
+        fold = fold_of_rows(labels, options, int(folds))
     else:
         fold = np.asarray(folds)
         if fold.shape != labels.shape or fold.dtype.kind not in "iu":

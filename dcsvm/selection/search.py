@@ -58,8 +58,10 @@ class Search:
             options = replace(options, probability=False)
         if not (fold >= 0).any():
             raise ValueError("no rows are held out to score settings by")
+        if fold.max() == 0 and not (fold < 0).any():
+            raise ValueError("one fold holds all rows out, and leaves none to learn from")
         if options.svm_type in CLASSIFIERS:
-            class_order(labels)
+            class_order(labels[fold < 0] if fold.max() == 0 else labels)
         self.rows, self.labels, self.fold = rows, labels, fold
         self.options = _beside_rows(options, rows)
         self.every, self.stop = every, stop or _core.Stop()
@@ -85,7 +87,8 @@ class Search:
         for score in self.run(grid, scores):
             scores.append(score)
             yield score
-        best = best_of(scores)
+        coarse = set(grid.settings)
+        best = best_of(score for score in scores if score.setting in coarse)
         if best is not None:
             yield from self.run(grid.around(best.setting), scores)
 
@@ -136,6 +139,9 @@ class Search:
         prepared = prepare(self.rows, self.labels, replace(options, early=False, overlap=None))
         prepared = replace(prepared, options=replace(options, early=True, overlap=overlap))
         folds = as_folds(prepared, self.fold)
+        weights_mb = -(-8 * folds.n_folds * len(prepared.targets) // MB)
+        if weights_mb * MB > prepared.memory.budget:
+            raise OptionError("cache_mb", f"must be at least {weights_mb} for so many folds")
         n_rows, level = prepared.data.rows.n_samples, self._level(prepared)
         is_whole = self._is_whole and not self.options.early
         division = None if is_whole else divided(prepared, level, self.stop)

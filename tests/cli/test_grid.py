@@ -125,7 +125,7 @@ def test_resuming_from_another_file_copies_it(search, training):
 def test_lines_are_read_as_they_were_written():
     options = TrainOptions()
     grid = Grid((0.5, 2.0**0.3), (2.0**-7,))
-    lines = GridLines(["C", "gamma"], options, 100)
+    lines = GridLines(["C", "gamma"], options, 10_000)
     Path("kept.out").write_text(
         "log2c=0.3 log2g=-7.0 rate=96.15\nlog2c=-1 log2g=-7 rate=90 rows=40\n\n"
         "log2c=5 log2g=1e0 rate=12.5 not_converged\n"
@@ -140,9 +140,41 @@ def test_lines_are_read_as_they_were_written():
     assert third.setting.C == 32 and not third.converged
 
 
+def test_resuming_a_refined_search_goes_on(search, training):
+    first = search(*SMALL, "--refine", training).stdout
+    again = search(*SMALL, "--refine", "-resume", training)
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout.splitlines()[-1] == first.splitlines()[-1]
+    assert "[local]" not in again.stdout
+
+
+def test_a_line_that_was_being_written_is_scored_again(search, training):
+    first = search(*SMALL, training).stdout.splitlines()[-1]
+    kept = Path("train.txt.out").read_text()
+    Path("train.txt.out").write_text(kept[: kept.rindex("rate=") + 6])
+    result = search(*SMALL, "-resume", training)
+    assert result.stdout.count("[local]") == 1 and result.stdout.splitlines()[-1] == first
+    assert sorted(Path("train.txt.out").read_text()) == sorted(kept)
+
+
+@pytest.mark.parametrize("line", ["rate=250", "rate=nan", "rate=..", "rate=-1", "rate=90 rows=999"])
+def test_lines_that_cannot_be_are_refused(search, training, line):
+    Path("foreign.out").write_text(f"log2c=-1.0 log2g=1.0 {line}\n")
+    result = search(*SMALL, "-resume", "foreign.out", training)
+    assert result.exit_code == 1 and "foreign.out:1: expected a line such as" in result.stderr
+
+
+def test_test_rows_do_not_make_up_for_a_class(search, training, write_libsvm):
+    one = write_libsvm(np.eye(4), [1, 1, 1, 1], "one.txt")
+    result = search(*SMALL, "--test", training, one)
+    assert result.exit_code == 1 and "training needs two classes, found one: 1" in result.stderr
+
+
 def test_a_report_has_every_setting(search, training):
     search("-q", *SMALL, "--report", "report.json", training, "m.model")
-    report = json.loads(Path("report.json").read_text())
+    text = Path("report.json").read_text()
+    assert "NaN" not in text
+    report = json.loads(text)
     assert len(report["settings"]) == 9
     assert set(report["seconds"]) == {"read", "search", "train", "total"}
     assert report["best"] in report["settings"] and report["training"]["converged"]
@@ -195,7 +227,7 @@ def test_the_edge_of_the_grid_is_told(search, training):
 
 def test_a_time_limit_leaves_what_is_scored(search, training):
     result = search("--time-limit", 1e-6, *SMALL, training)
-    assert result.exit_code == 1 and "stopped before any setting was scored" in result.stderr
+    assert result.exit_code == 3 and "stopped before any setting was scored" in result.stderr
     assert Path("train.txt.out").read_text() == ""
 
 

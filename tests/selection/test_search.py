@@ -192,6 +192,15 @@ def test_epsilon_is_chosen_too():
     assert result.table["epsilon"].tolist() == [0.1, 0.001, 3]
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 5.0])
+def test_a_regression_without_support_vectors_is_scored_as_it_predicts(epsilon):
+    X, y = surface(150, seed=16)
+    options = replace(OPTIONS, svm_type="epsilon_svr", epsilon=epsilon)
+    (score,) = searched((X, y), options, Grid((1.0,), (1.0,)))
+    predicted = cross_validate(Rows.from_array(X), y, replace(options, gamma=1.0), 3)
+    assert score.loss == pytest.approx(np.mean((predicted - y) ** 2), rel=1e-3)
+
+
 @pytest.mark.parametrize("kept", [2**30, 0], ids=["in memory", "by rows"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_held_out_values_are_those_of_an_independent_solver(kept, bias):
@@ -213,7 +222,7 @@ def test_held_out_values_are_those_of_an_independent_solver(kept, bias):
     )  # fmt: skip
     scales = [0.5, 5.0, 500.0]
     values, reports = _core.held_out_values(
-        setup, points, problem, held, scales, 1e-7, True, kept, 2
+        setup, points, problem, held, scales, 1e-7, True, False, kept, 2
     )
     assert [report["missed"] for report in reports] == [0, 0, 0]
     K = kernel_values(kernel, X, X)
@@ -283,6 +292,8 @@ def test_of_equal_losses_the_smaller_C_is_best():
         ({"kernel": "linear", "gammas": [1]}, "the kernel linear has no gamma"),
         ({"epsilons": [1]}, "epsilon is of epsilon-SVR"),
         ({"svm_type": "one_class"}, "one-class SVM has no C"),
+        ({"folds": 2.5}, "folds must be a whole number or an array"),
+        ({"folds": np.zeros(60, int)}, "leaves none to learn from"),
         ({"folds": 1}, "cannot be divided into 1 folds"),
         ({"folds": np.zeros(3)}, "folds must be"),
         ({"folds": np.full(60, -1)}, "no rows are held out"),
