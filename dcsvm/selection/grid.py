@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-import numpy as np
-
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 
@@ -108,7 +106,8 @@ class Grid:
 
 
 def _ascending(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    found = sorted({float(value) for value in np.ravel(values)})
+    several = [values] if isinstance(values, (int, float)) else values
+    found = sorted({float(value) for value in several})
     if not found:
         raise ValueError(f"there is no {name} to try")
     return tuple(found)
