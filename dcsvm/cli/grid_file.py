@@ -121,7 +121,6 @@ class Outputs:
 
     def __init__(self, job: GridJob, lines: GridLines, known: list[Score], grid: Grid):
         self.job, self.lines, self.scores = job, lines, []
-        self.n_known = len(known)
         self.file = None
         if job.out_file is not None:
             kept = [f"{lines.kept(score)}\n".encode() for score in known]
@@ -182,15 +181,21 @@ def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool)
         say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
 
 
-def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict, int]:
+def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict | None, int]:
     """Train the best setting on all rows and write its model; returns what is reported of it, and
     the exit status."""
     control = Control(TerminalProgress(job.quiet))
-    with Interrupts(control.stop):
-        model, report = train_rows(data.rows, data.labels, options, control, consume=True)
+    with Interrupts(control.stop) as interrupts:
+        try:
+            model, report = train_rows(data.rows, data.labels, options, control, consume=True)
+        except Stopped:
+            say("error: stopped before anything was solved: there is no model")
+            return None, 128 + interrupts.received
     save_model(model, job.model_file, "dcsvm", data.scaling if job.finds_scaling else None)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
+    if interrupts.received:
+        return report_dict(report), 128 + interrupts.received
     return report_dict(report), 0 if report.converged else NOT_CONVERGED
 
 

@@ -14,9 +14,9 @@ from dcsvm.sklearn.search import Searching
 class SVCCV(Searching, SVC):
     """C-support vector classification that chooses C and gamma by cross validation.
 
-    Scores are those of GridSearchCV over SVC with the same folds, but settings share their kernel
-    values, and one that cannot win any more is left. With early=True early models are scored and
-    trained. class_weight='balanced' is that of all rows, also in the folds.
+    Scores are those of GridSearchCV over SVC with the same folds, but settings share rows, folds
+    and clusters, and one that cannot win any more is left. With early=True early models are scored
+    and trained. class_weight='balanced' is that of all rows, also in the folds.
 
     Parameters
     ----------
