@@ -62,6 +62,13 @@ class Folds:
         np.add.at(held, (self.fold, classes), self.counts)
         return held[: self.n_folds] < held.sum(axis=0)
 
+    def classes_alone(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
+        """The class of each entry whose fold has rows of one class only to learn from, int64 (m,),
+        else -1; by the class of every entry."""
+        is_known = self.learns(classes, n_classes)
+        alone = np.where(is_known.sum(axis=1) == 1, is_known.argmax(axis=1), -1)
+        return np.where(self.fold >= 0, alone[self.fold], -1)
+
 
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """The fold 0..n_folds-1 of each row, int64 (n,): every class spread as evenly as possible.

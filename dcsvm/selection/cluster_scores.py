@@ -34,18 +34,9 @@ class Problem:
         self.truth = prepared.targets[self.folds.row]
         tolerance = prepared.options.tolerance
         self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
-        self.alone = self._alone()
-
-    def _alone(self) -> np.ndarray:
-        """The class of entries whose folds learn from one class only, else -1."""
-        alone = np.full(len(self.truth), -1)
-        if not self.is_classification:
-            return alone
-        is_known = self.folds.learns(self.truth, self.prepared.task.n_classes)
-        is_alone = is_known.sum(axis=1) == 1
-        own = is_alone[self.folds.fold] & (self.folds.fold >= 0)
-        alone[own] = is_known.argmax(axis=1)[self.folds.fold[own]]
-        return alone
+        self.alone = np.full(len(self.truth), -1)
+        if self.is_classification:
+            self.alone = self.folds.classes_alone(self.truth, prepared.task.n_classes)
 
     @cached_property
     def means(self) -> np.ndarray:

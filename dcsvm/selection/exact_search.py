@@ -26,6 +26,7 @@ from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import HeldOut
 from dcsvm.training.held_out import as_folds
+from dcsvm.training.smaller_C import SmallerC
 
 
 @dataclass(eq=False)
@@ -49,6 +50,7 @@ class ExactSearch:
     def __post_init__(self):
         self.of_gamma: tuple[Setting, Prepared, Folds] | None = None
         self.tree: Tree | None = None
+        self.smaller = SmallerC()
         self.inside: dict[tuple, tuple[float, Score]] = {}
 
     def run(self) -> Iterator[Score]:
@@ -63,7 +65,7 @@ class ExactSearch:
             yield score
 
     def _by_promise(self) -> list[Setting]:
-        """The best first, then gamma by gamma: rows are prepared for one at a time."""
+        """The best first, then gamma by gamma, for which rows are prepared, and by ascending C."""
         found = self.estimates
         if not found:
             return self.order
@@ -71,9 +73,9 @@ class ExactSearch:
         for one in self.order:
             axis = one.gamma, one.epsilon
             of_axis[axis] = min(of_axis.get(axis, np.inf), found[one])
-        return sorted(
-            self.order, key=lambda one: (of_axis[one.gamma, one.epsilon], found[one], one.C)
-        )
+        best = min(self.order, key=lambda one: (found[one], one.C))
+        rest = [one for one in self.order if one != best]
+        return [best, *sorted(rest, key=lambda one: (of_axis[one.gamma, one.epsilon], one.C))]
 
     def _known(self, setting: Setting) -> Score | None:
         """The score of a smaller C whose solutions stay as they are."""
@@ -85,7 +87,7 @@ class ExactSearch:
         prepared, folds = self._prepared(setting)
         if not len(prepared.plan.levels):
             self.tree = None
-        held = HeldOut(prepared, folds, Progress(), self.stop, self.tree)
+        held = HeldOut(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
         losses, n_seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds, np.int64)
         self._count(held, np.setdiff1d(np.arange(folds.n_folds), held.open), losses, n_seen)
         best = best_of(score for score in self.scores if score.may_win)
@@ -142,6 +144,7 @@ class ExactSearch:
         widest = replace(setting, C=self.largest_C)
         if self.of_gamma is None or self.of_gamma[0] != widest:
             self.of_gamma = self.tree = None  # whose memory goes before there is more
+            self.smaller = SmallerC()
             options = widest.options(self.options)
             prepared = prepare(self.rows, self.labels, options)
             prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))

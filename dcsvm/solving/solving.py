@@ -59,7 +59,7 @@ class Solving:
         self.solver_bytes = prepared.solver_bytes(self.formulation)
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
-        self.is_warm = False
+        self.is_warm = self.is_near = False
         self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
@@ -78,10 +78,13 @@ class Solving:
         self.units = Units(formulation, self.locality)
         self.reach = self.locality.reach(coupled=formulation.has_sums)
 
-    def begin_with(self, alpha: np.ndarray) -> None:
-        """Begin with a feasible alpha instead of where solvers begin."""
+    def begin_with(self, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
+        """Begin with a feasible alpha instead of where solvers begin; with its gradient where it is
+        near the solution."""
         self.state.iterate = Iterate.of(alpha)
-        self.is_warm = True
+        self.is_warm, self.is_near = True, gradient is not None
+        if self.is_near:
+            self.iterate.learn(np.arange(len(alpha)), gradient)
 
     @property
     def iterate(self) -> Iterate:

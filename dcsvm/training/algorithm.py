@@ -64,6 +64,8 @@ class Run(Relaxation):
         """What there is to do, by names, in order."""
         if self.plan.choices:
             return [("early level", self.find_early_level)]
+        if self.is_near:
+            return [("conquer", self.conquer)]
         steps = []
         for level in self.plan.levels:
             steps.append((f"level {level}", partial(self.divide, level)))

@@ -29,6 +29,7 @@ from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
 from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.training.smaller_C import SmallerC
 
 VARIABLES_AT_ONCE = 2**20  # of folds solved side by side, or
 ROOM_OF_FOLDS = 4  # times those of all rows; but no more than there is memory for
@@ -76,7 +77,7 @@ class HeldOut:
     must be solved for it. Others learn from one class only, and predict that. `n_sv` support
     vectors were found in all, and `n_failed` folds did not converge. `largest` is the largest
     |alpha| of a row of weight 1, infinity where one is at its bound. Clusters look at no solution:
-    runs may share a `tree`.
+    runs may share a `tree`. Runs may begin where those of a `smaller` C ended.
     """
 
     def __init__(
@@ -86,9 +87,10 @@ class HeldOut:
         progress: Progress,
         stop: _core.Stop | None = None,
         tree: Tree | None = None,
+        smaller: SmallerC | None = None,
     ):
         self.prepared, self.folds, self.progress, self.tree = prepared, folds, progress, tree
-        self.stop = stop or _core.Stop()
+        self.stop, self.smaller = stop or _core.Stop(), smaller
         task = prepared.task
         self.parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
         self.predicted, self.open = _by_class_alone(prepared, folds)
@@ -115,11 +117,14 @@ class HeldOut:
         run = _FoldRun(prepared, Control(part, self.stop), formulation)
         if self.tree is not None:
             run.tree = self.tree
+        known = None if self.smaller is None else self.smaller.begin(run, some)
         run.improve()
         if prepared.plan.levels:
             self.tree = run.tree
-        for entries, values in held_out_values(run.early_solving or run, folds, some):
+        for entries, values in held_out_values(run.early_solving or run, folds, some, known):
             self.predicted[entries] = predicted_from(self.parts, values)
+        if self.smaller is not None:
+            self.smaller.keep(run, some, known)
         self.n_done += n_rows
         self.n_sv += run.n_sv
         self.n_failed += np.count_nonzero(~run.converged)
@@ -132,11 +137,10 @@ def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.nd
     if not prepared.task.is_classification:
         return np.empty(len(folds.fold)), folds_left
     predicted = np.empty(len(folds.fold), prepared.task.labels.dtype)
-    is_known = folds.learns(prepared.targets[folds.row], prepared.task.n_classes)
-    alone = is_known.sum(axis=1) == 1
-    own = alone[folds.fold] & (folds.fold >= 0)
-    predicted[own] = prepared.task.labels[is_known.argmax(axis=1)[folds.fold[own]]]
-    return predicted, folds_left[~alone]
+    alone = folds.classes_alone(prepared.targets[folds.row], prepared.task.n_classes)
+    own = alone >= 0
+    predicted[own] = prepared.task.labels[alone[own]]
+    return predicted, np.setdiff1d(folds_left, folds.fold[own])
 
 
 def _plan_of_best_level(prepared: Prepared) -> Plan:

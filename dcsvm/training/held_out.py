@@ -5,6 +5,7 @@ rows, in which the rows a fold holds out have no variables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,32 +48,61 @@ def formulation_of_folds(prepared: Prepared, folds: Folds, some: Sequence[int]) 
     return in_folds(prepared.task.formulate, prepared.targets, weights)
 
 
+@dataclass(frozen=True, eq=False)
+class HeldSums:
+    """What an `alpha` of the variables of a fold adds up to: the `sums` K alpha float64 (m,
+    n_pairs) of the entries that the fold holds out."""
+
+    alpha: np.ndarray
+    sums: np.ndarray
+
+
 def held_out_values(
-    run: Solving, folds: Folds, some: Sequence[int]
+    run: Solving, folds: Folds, some: Sequence[int], known: dict[int, HeldSums] | None = None
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Decision values of what `some` folds hold out by the solutions of a run of those folds: a
     slice of the entries and their values float64 (m, n_pairs), until all have been.
 
-    By the clusters of a level where the run is one. nan for a pair of classes of which a fold, or
-    a cluster of it, has not both to learn from. Raises ValueError for a nu-SVC without margin, and
-    Stopped.
+    By the clusters of a level where the run is one. Otherwise `known` sums of folds, by their
+    number, save the kernel values of what alpha has in common with theirs, and become those of the
+    run. nan for a pair of classes of which a fold, or a cluster of it, has not both to learn from.
+    Raises ValueError for a nu-SVC without margin, and Stopped.
     """
     n_pairs = run.formulation.n_problems_of_fold
     for k, fold in enumerate(some):
-        values = _LevelValues(run, k) if isinstance(run, LevelSolving) else _Values(run, k)
-        for entries in _blocks(folds.entries(fold), max(VALUES_AT_ONCE // n_pairs, 1)):
-            yield entries, values.of(folds.row[entries])
+        blocks = _blocks(folds.entries(fold), max(VALUES_AT_ONCE // n_pairs, 1))
+        if isinstance(run, LevelSolving):
+            of_level = _LevelValues(run, k)
+            yield from ((entries, of_level.of(folds.row[entries])) for entries in blocks)
+            continue
+        values, sums = _Values(run, k, None if known is None else known.get(int(fold))), []
+        for entries in blocks:
+            sums.append(values.sums_of(folds, entries))
+            yield entries, values.of_sums(sums[-1])
+            if known is None:
+                sums.clear()
+        if known is not None:
+            own = run.formulation.variables_of_fold(k)
+            sums = np.concatenate(sums) if sums else np.zeros((0, n_pairs))
+            known[int(fold)] = HeldSums(run.alpha[own].copy(), sums)
 
 
 class _Values:
     """Decision values by the solution of fold number k of a run; each row meets those of its own
     place."""
 
-    def __init__(self, run: Solving, k: int):
+    def __init__(self, run: Solving, k: int, known: HeldSums | None = None):
         self.run, self.n_pairs = run, run.formulation.n_problems_of_fold
         self.pairs = slice(k * self.n_pairs, (k + 1) * self.n_pairs)
         support = run.formulation.variables_of_fold(k)
-        self.support = support[run.alpha[support] != 0]
+        alpha, self.known = run.alpha[support], known
+        if known is not None:
+            change = alpha - known.alpha
+            if np.count_nonzero(change) < np.count_nonzero(alpha):
+                alpha = change
+            else:
+                self.known = None
+        self.support, self.alpha = support[alpha != 0], alpha[alpha != 0]
         self.row = run.formulation.problem.rows[self.support]
         self.column = run.formulation.number[self.support] - self.pairs.start
         self.place = self.place_of_support()
@@ -96,8 +126,17 @@ class _Values:
         check_margins(margin)
         return rho[None], margin
 
-    def of(self, targets: np.ndarray) -> np.ndarray:
-        return (self.sums(targets, self.run.units.group[targets]) - self.offset) / self.margin
+    def sums_of(self, folds: Folds, entries: slice) -> np.ndarray:
+        """K alpha of some entries of the fold."""
+        rows = folds.row[entries]
+        sums = self.sums(rows, self.run.units.group[rows])
+        if self.known is not None:
+            begin = folds.entries(folds.fold[entries.start]).start
+            sums += self.known.sums[entries.start - begin : entries.stop - begin]
+        return sums
+
+    def of_sums(self, sums: np.ndarray) -> np.ndarray:
+        return (sums - self.offset) / self.margin
 
     def sums(self, targets: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Sums of rows over the support vectors in their places."""
@@ -105,8 +144,7 @@ class _Values:
         how = Evaluation(reach=run.reach, stop=run.control.stop)
         for one in np.unique(place):
             own, other = place == one, self.place == one
-            alpha = run.alpha[self.support[other]]
-            sources = Sources(self.row[other], self.column[other], alpha, self.n_pairs)
+            sources = Sources(self.row[other], self.column[other], self.alpha[other], self.n_pairs)
             result[own] = weighted_sums(run.data, targets[own], sources, how)[0]
         return result
 

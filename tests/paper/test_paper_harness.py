@@ -92,7 +92,7 @@ def test_measuring_resumes_and_is_written_up(tmp_path, monkeypatch):
 
 def test_a_cell_that_takes_too_long_is_stopped(tmp_path, monkeypatch):
     monkeypatch.chdir(EXAMPLES)
-    cell = grid.cell(SCALES["small"], "generated", 1, 1, "dcsvm", 1)
+    cell = grid.cell(SCALES["small"], "generated", "dcsvm", 1)
     assert run.run_cell(cell, tmp_path, 0.01)["status"] == "timeout"
 
 

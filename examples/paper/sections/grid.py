@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 from paper import published, style
-from paper.baselines import TITLES
-from paper.experiments.grid import EXPONENTS, cell, methods
-from paper.markdown import duration, percent, table
+from paper.experiments.grid import EXPONENTS, METHODS, cell
+from paper.markdown import duration, number, percent, table
 from paper.sections import Page, in_paper, title
 
-IN_PAPER = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM", "lasvm": "LaSVM"}
+IN_PAPER = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM"}
 SHOWN = (-10, 1, 10)  # exponents that the paper fixes in its figures
 
 
@@ -23,61 +22,60 @@ def show(page: Page) -> str:
     return "\n\n".join(parts)
 
 
-def cell_of(page: Page, name: str, c: int, g: int, method: str):
-    return cell(page.scale, name, c, g, method, page.threads)
+def settings(page: Page, name: str, method: str) -> dict[tuple[int, int], dict]:
+    """What was measured of each setting, by the exponents of C and gamma."""
+    result = page.results.of(cell(page.scale, name, method, page.threads))
+    found = result["settings"] if result else []
+    return {(int(one["log2_C"]), int(one["log2_gamma"])): one for one in found}
 
 
 def sums(page: Page) -> str:
-    """A cell that ran out of time counts with its limit, and the sum is then a lower bound."""
-    shown = ("early", "dcsvm", "direct", "libsvm")
     lines = []
     for name in page.names:
         theirs = published.GRID_SUMS.get(in_paper(name), {})
-        ours = [total(page, name, method) for method in shown]
-        printed = [theirs.get(method, "-") for method in ("early", "dcsvm", "libsvm")]
-        lines.append([title(name), *ours, *printed])
-    heading = [TITLES[method] for method in shown]
-    paper = [f"paper: {IN_PAPER[method]}" for method in ("early", "dcsvm", "libsvm")]
-    return table(["sum", *heading, *paper], lines)
+        ours = [total(page, name, method) for method in METHODS]
+        lines.append([title(name), *ours, *(theirs.get(method, "-") for method in IN_PAPER)])
+    paper = [f"paper: {method}" for method in IN_PAPER.values()]
+    return table(["sum", *(IN_PAPER[method] for method in METHODS), *paper], lines)
 
 
 def total(page: Page, name: str, method: str) -> str:
-    cells = [cell_of(page, name, c, g, method) for c, g in product(EXPONENTS, EXPONENTS)]
-    results = [page.results.of(one) for one in cells]
-    limits = [page.results.timeout(one) for one in cells]
-    missing = sum(not result and not limit for result, limit in zip(results, limits, strict=True))
-    seconds = sum(result["seconds"] for result in results if result) + sum(filter(None, limits))
-    if missing:
-        return f"{missing} of {len(cells)} missing"
-    return f"{'>' * any(limits)}{duration(seconds)}"
+    one = cell(page.scale, name, method, page.threads)
+    result, limit = page.results.of(one), page.results.timeout(one)
+    if result:
+        return duration(result["seconds"])
+    return f">{duration(limit)}" if limit else "-"
 
 
 def grid(page: Page, name: str) -> str:
     theirs = published.grid()
-    chosen = methods(name)
-    heading = ["C, gamma"]
-    heading += [f"{TITLES[m]}: %, s" for m in chosen] + [
-        f"paper, {IN_PAPER[m]}" for m in chosen if m in IN_PAPER
-    ]
+    ours = {method: settings(page, name, method) for method in METHODS}
+    has_paper = any(key[0] == in_paper(name) for key in theirs)
+    heading = ["C, gamma", *(f"{IN_PAPER[method]}: %, s" for method in METHODS)]
+    heading += [f"paper, {method}" for method in IN_PAPER.values()] * has_paper
     lines = []
     for c, g in product(EXPONENTS, EXPONENTS):
-        line = [f"2^{c}, 2^{g}"]
-        for method in chosen:
-            one = cell_of(page, name, c, g, method)
-            result = page.results.of(one)
-            line.append(f"{percent(result and result['accuracy'])}, {page.seconds(one)}")
-        for method in filter(IN_PAPER.get, chosen):
+        line = [f"2^{c}, 2^{g}", *(shown(ours[method].get((c, g))) for method in METHODS)]
+        for method in IN_PAPER if has_paper else ():
             accuracy, seconds = theirs.get((in_paper(name), c, g, method), ("", ""))
             line.append(f"{accuracy or '-'}, {seconds or '-'}")
         lines.append(line)
     return table(heading, lines)
 
 
+def shown(found: dict | None) -> str:
+    if found is None:
+        return "-, -"
+    missed = "" if found["converged"] else " (not converged)"
+    return f"{percent(found['accuracy'])}, {number(found['seconds'])}{missed}"
+
+
 def plot(page: Page, name: str) -> None:
+    ours = {method: settings(page, name, method) for method in METHODS}
     figure, axes = style.panels(2, len(SHOWN))
     for column, fixed in enumerate(SHOWN):
         for row, (parameter, other) in enumerate((("C", "gamma"), ("gamma", "C"))):
-            draw(axes[row][column], page, name, parameter, fixed)
+            draw(axes[row][column], ours, parameter, fixed)
             axes[row][column].set(
                 title=f"{parameter} = $2^{{{fixed}}}$",
                 xlabel=f"log2 {other}",
@@ -90,13 +88,11 @@ def plot(page: Page, name: str) -> None:
     style.save(figure, page.path(f"grid-{name}"))
 
 
-def draw(axes, page: Page, name: str, parameter: str, fixed: int) -> None:
-    """Smaller markers over larger ones, so that equal accuracies all show; direct has DC-SVM's."""
-    shown = [method for method in methods(name) if method in IN_PAPER]
-    for number, method in reversed(list(enumerate(shown))):
+def draw(axes, ours: dict[str, dict], parameter: str, fixed: int) -> None:
+    """Smaller markers over larger ones, so that equal accuracies all show."""
+    for place, method in reversed(list(enumerate(METHODS))):
         points = []
         for e in EXPONENTS:
-            c, g = (fixed, e) if parameter == "C" else (e, fixed)
-            result = page.results.of(cell_of(page, name, c, g, method))
-            points.append(100 * result["accuracy"] if result else float("nan"))
-        axes.plot(EXPONENTS, points, **style.look(method), markersize=4 + 2.5 * number)
+            found = ours[method].get((fixed, e) if parameter == "C" else (e, fixed))
+            points.append(100 * found["accuracy"] if found else float("nan"))
+        axes.plot(EXPONENTS, points, **style.look(method), markersize=4 + 2.5 * place)

@@ -1,0 +1,116 @@
+"""Folds that begin at the solution of a smaller C: where, with which gradient, and where not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference import certificate, kernel_values
+
+from dcsvm.data.rows import Rows
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare
+from dcsvm.training.algorithm import Run
+from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.training.smaller_C import SmallerC
+
+OPTIONS = {"gamma": 0.05, "threads": 1, "cache_mb": 50, "tolerance": 1e-4}
+KERNEL = "rbf", 0.05, 0.0, 3
+TYPES = {
+    "c_svc": {},
+    "bias": {"bias": True},
+    "class weights": {"class_weight": {1.0: 3.0}},
+    "epsilon_svr": {"svm_type": "epsilon_svr", "epsilon": 0.01},
+    "nu_svr": {"svm_type": "nu_svr", "nu": 0.9},
+}
+
+
+def noisy(n=400, repeats=50, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3)).astype(np.float32)
+    y = np.floor(X[:, 0] + X[:, 1] + 0.8 * rng.standard_normal(n)) % 3
+    again = rng.integers(0, n, repeats)
+    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
+
+
+def run_of(X, y, C, some, **how):
+    prepared = prepare(Rows.from_array(X), y, TrainOptions(C=C, **OPTIONS | how))
+    folds = folds_of(prepared, 4)
+    return Run(prepared, formulation=formulation_of_folds(prepared, folds, some)), folds
+
+
+def held(run, folds, some, known=None):
+    return np.concatenate([values for _, values in held_out_values(run, folds, some, known)])
+
+
+def solved(X, y, C, some, **how):
+    smaller = SmallerC()
+    run, folds = run_of(X, y, C, some, **how)
+    known = smaller.begin(run, some)
+    run.improve()
+    held(run, folds, some, known)
+    smaller.keep(run, some, known)
+    return smaller
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("some", [[0], [2, 1]])
+def test_a_run_goes_on_from_a_smaller_C(name, some):
+    X, y = noisy()
+    smaller = solved(X, y, 0.01, some, **TYPES[name])
+    run, folds = run_of(X, y, 0.02, some, **TYPES[name])
+    known = smaller.begin(run, some)
+    assert run.is_near
+    problem = run.problem
+    assert np.all((run.alpha >= problem.lower) & (run.alpha <= problem.upper))
+    for part in run.formulation.parts():
+        own = problem.part(part)
+        Z = run.data.rows.take(own.rows).dense
+        K = kernel_values(KERNEL, Z, Z)
+        gradient = K @ run.alpha[part] - own.linear
+        scale = np.abs(run.alpha[part]).sum()
+        np.testing.assert_allclose(run.gradient[part], gradient, atol=1e-6 * scale)
+    run.improve()
+    assert run.converged.all()
+    np.testing.assert_allclose(
+        held(run, folds, some, known), held(run, folds, some), rtol=1e-5, atol=1e-5
+    )
+    assert np.array_equal(known[some[0]].alpha, run.alpha[run.formulation.variables_of_fold(0)])
+    cold, _ = run_of(X, y, 0.02, some, **TYPES[name])
+    cold.improve()
+    assert run.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-5)
+    for part in run.formulation.parts():
+        own = problem.part(part)
+        Z = run.data.rows.take(own.rows).dense
+        K = kernel_values(KERNEL, Z, Z)
+        assert certificate(K, own, run.alpha[part])[0] <= 1.01e-4 * run.certificate.unit
+
+
+def test_only_solutions_of_the_same_folds_and_a_smaller_C_are_near():
+    X, y = noisy()
+    smaller = solved(X, y, 0.01, [0, 1])
+    for C, some, is_near in ((0.02, [1], True), (0.02, [1, 2], False), (0.01, [1], False)):
+        run, _ = run_of(X, y, C, some)
+        assert len(smaller.begin(run, some)) == (C > 0.01)
+        assert run.is_near == is_near
+
+
+def test_a_solution_with_many_free_vectors_is_far():
+    X, y = noisy()
+    smaller = solved(X, y, 1000.0, [0], gamma=30.0)
+    run, folds = run_of(X, y, 4000.0, [0], gamma=30.0)
+    known = smaller.begin(run, [0])
+    assert not run.is_near and not run.alpha.any()
+    run.improve()
+    np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), rtol=1e-4)
+
+
+def test_what_does_not_fit_into_the_memory_is_not_kept():
+    X, y = noisy()
+    run, folds = run_of(X, y, 0.01, [0])
+    run.improve()
+    tight = replace(run.prepared.memory, budget=run.prepared.memory.matrices)
+    run.prepared = replace(run.prepared, memory=tight)
+    smaller, known = SmallerC(), {}
+    held(run, folds, [0], known)
+    smaller.keep(run, [0], known)
+    assert not smaller.of_fold
