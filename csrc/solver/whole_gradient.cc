@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "kernel/kernel_product.h"
 #include "solver/timer.h"
@@ -51,32 +52,45 @@ void WholeGradient::take(const ActiveSet& active) {
 bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
                                const std::function<void()>& between) {
   Timer timer(report_.seconds_rebuild);
-  std::vector<std::int32_t> sources;
+  std::vector<std::int32_t> changed;
   std::vector<double> weights;
-  sources.reserve(qp_.size);
+  changed.reserve(qp_.size);
   weights.reserve(qp_.size);
   for (std::size_t i = 0; i < qp_.size; ++i) {
     if (iterate_.alpha[i] == iterate_.base[i]) continue;
-    sources.push_back(static_cast<std::int32_t>(qp_.row_of(i)));
+    changed.push_back(static_cast<std::int32_t>(i));
     weights.push_back(iterate_.alpha[i] - iterate_.base[i]);
   }
-  if (sources.empty() || variables.empty()) return true;
-  const std::vector<std::int32_t> targets = qp_.rows_of(variables);
-  const std::size_t block = std::max(smallest_block, kernel_values_of_block / sources.size());
-  std::vector<double> sums(std::min(block, targets.size()));
+  if (changed.empty() || variables.empty()) return true;
+  const std::vector<std::int32_t> sources = qp_.rows_of(changed);
+  std::vector<double> sums;
   ProductCount count;
-  for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {
-    const std::size_t n = std::min(block, targets.size() - begin);
+  const auto add = [&](const std::int32_t* targets, const RowList& rows) {
+    sums.resize(rows.size);
     const ProductCount done = kernel_product(
-        setup_, {&points_, targets.data() + begin, n}, {&points_, sources.data(), sources.size()},
+        setup_, rows, {&points_, sources.data(), sources.size()},
         {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, options_.reach,
         options_.n_threads, sums.data(), options_.stop);
     count.add(done);
-    for (std::size_t k = 0; done.complete && k < n; ++k) {
-      const std::int32_t i = variables[begin + k];
-      iterate_.gradient[i] += sums[k];
-      iterate_.known[i] = Known::at_alpha;
+    for (std::size_t k = 0; done.complete && k < rows.size; ++k) {
+      iterate_.gradient[targets[k]] += sums[k];
+      iterate_.known[targets[k]] = Known::at_alpha;
     }
+  };
+  // those that changed meet themselves, each kernel value once; then the others meet them
+  std::vector<std::int32_t> others = variables;
+  if (std::includes(variables.begin(), variables.end(), changed.begin(), changed.end())) {
+    others.clear();
+    std::set_difference(variables.begin(), variables.end(), changed.begin(), changed.end(),
+                        std::back_inserter(others));
+    add(changed.data(), {&points_, sources.data(), sources.size()});
+    if (!others.empty()) between();
+  }
+  const std::vector<std::int32_t> targets = qp_.rows_of(others);
+  const std::size_t block = std::max(smallest_block, kernel_values_of_block / sources.size());
+  for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {
+    const std::size_t n = std::min(block, targets.size() - begin);
+    add(others.data() + begin, {&points_, targets.data() + begin, n});
     if (begin + n < targets.size()) between();
   }
   report_.kernel_evaluations += count.evaluated;

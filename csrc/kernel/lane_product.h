@@ -1,0 +1,188 @@
+// Blocks of lanes against sources, summed with the weights of these: what products are made of.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/kernel_product.h"
+#include "kernel/kernel_setup.h"
+#include "kernel/kernel_tile.h"
+#include "kernel/row_panels.h"
+#include "rows/points.h"
+#include "rows/reach.h"
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+// Sources whose kernel values with a block of lanes are computed before they are summed: their tile
+// (64 x 128 floats, 32 KiB) stays in the first-level cache, and boxes around as many rows are
+// small.
+constexpr std::size_t source_block = blocked_rows;
+
+inline bool can_skip(const KernelSetup& setup, const Reach& reach) {
+  return reach.is_finite() && setup.form == Form::difference;
+}
+
+// A weight of W with the place of its source in a block of sources.
+struct PlacedWeight {
+  std::int32_t column;
+  std::uint32_t place;
+  double value;
+};
+
+// The sources of a product with their weights, and boxes around blocks of them.
+struct Sources {
+  Sources(const KernelSetup& setup, const RowList& rows, const SourceWeights& weights,
+          const Reach& reach);
+
+  KernelSetup setup;  // of the tiles
+  const Points& points;
+  std::vector<std::int32_t> numbers;
+  RowList rows;
+  SourceWeights weights;
+  std::vector<PlacedWeight> placed;  // the same by column; only for weights in CSR form
+  std::vector<double> taken_off;     // of the sum of each column; empty: nothing
+  Reach reach;
+  Boxes boxes;  // empty: nothing is left out
+  BlockedRows blocked;
+};
+
+// Per-thread state of a product: blocks of lanes, one at a time, against sources.
+template <class Real>
+class LaneProduct {
+ public:
+  explicit LaneProduct(const Sources& sources)
+      : sources_(sources), tile_(source_block * panels_per_block(sources.setup) * panel_rows) {}
+
+  // Chooses whole panels of lanes, with the box around them.
+  void select(const RowPanels& lanes, std::size_t first_panel, std::size_t n_panels,
+              const Boxes& boxes, std::size_t box) {
+    scratch_.select(sources_.setup, lanes, first_panel, n_panels);
+    n_lanes_ = n_panels * panel_rows;
+    n_rows_ = std::min(lanes.size() - first_panel * panel_rows, n_lanes_);
+    boxes_ = &boxes;
+    box_ = box;
+  }
+
+  // sums[column * n_lanes + lane] += the product with all sources.
+  void add(double* sums) {
+    for (std::size_t c = 0; c < sources_.taken_off.size(); ++c) {
+      for (std::size_t lane = 0; lane < n_lanes_; ++lane)
+        sums[c * n_lanes_ + lane] += sources_.taken_off[c];
+    }
+    for (std::size_t first = 0; first < sources_.rows.size; first += source_block) {
+      const std::size_t n = std::min(source_block, sources_.rows.size - first);
+      if (!compute(first, n)) continue;
+      if (sources_.weights.indptr) {
+        add_columns(first, n, sums);
+      } else {
+        add_column(sums);
+      }
+    }
+  }
+
+  // The product of all lanes with so many columns, for the next call to overwrite.
+  const double* product(const RowPanels& lanes, const Boxes& box, std::size_t n_columns) {
+    sums_.assign(n_columns * lanes.n_panels() * panel_rows, 0.0);
+    select(lanes, 0, lanes.n_panels(), box, 0);
+    add(sums_.data());
+    return sums_.data();
+  }
+
+  // Both products of the lanes with some sources, from the first of a block on: sums[lane] += that
+  // of the sources' weights, source_sums[source - begin] += that of the lanes' own. Nothing is
+  // added for what is taken off.
+  void add_both(std::size_t begin, std::size_t end, const double* lane_weights, double* sums,
+                double* source_sums) {
+    for (std::size_t first = begin; first < end; first += source_block) {
+      if (!compute(first, std::min(source_block, end - first))) continue;
+      add_column(sums);
+      for (std::size_t k = 0; k < near_.size(); ++k)
+        source_sums[near_[k] - begin] +=
+            isa().dot(tile_.data() + k * n_lanes_, lane_weights, n_lanes_);
+    }
+  }
+
+  const ProductCount& count() const { return count_; }
+
+ private:
+  // The tile of n sources; false where all are out of reach.
+  bool compute(std::size_t first, std::size_t n) {
+    find_near(first, n);
+    count_.evaluated += static_cast<std::int64_t>(near_.size() * n_rows_);
+    count_.skipped += static_cast<std::int64_t>((n - near_.size()) * n_rows_);
+    if (near_.empty()) return false;
+    scratch_.rows(sources_.points, queries_.data(), queries_.size(), tile_.data(), n_lanes_);
+    return true;
+  }
+
+  // Collects the sources of a block that are not provably out of reach of the box of lanes.
+  void find_near(std::size_t first, std::size_t n) {
+    std::uint32_t places[source_block];
+    for (std::size_t k = 0; k < n; ++k) places[k] = static_cast<std::uint32_t>(k);
+    if (!sources_.boxes.empty() && !boxes_->empty()) {
+      const std::size_t block = first / source_block;
+      const double distance = sources_.reach.squared_distance;
+      if (boxes_->are_apart(box_, sources_.boxes, block, distance)) {
+        n = 0;
+      } else if (!boxes_->are_near(box_, sources_.boxes, block, distance)) {
+        n = boxes_->find_near(box_, sources_.blocked, block, distance, places);
+      }
+    }
+    near_.resize(n);
+    queries_.resize(n);
+    for (std::size_t k = 0; k < n; ++k) {
+      near_[k] = first + places[k];
+      queries_[k] = sources_.rows.index[near_[k]];
+    }
+  }
+
+  // Adds the tile times the weights of its sources, one each.
+  void add_column(double* sums) const {
+    const Real* rows[source_block];
+    double weights[source_block];
+    for (std::size_t k = 0; k < near_.size(); ++k) {
+      rows[k] = tile_.data() + k * n_lanes_;
+      weights[k] = sources_.weights.values[near_[k]];
+    }
+    add_weighted(rows, weights, near_.size(), n_lanes_, sums);
+  }
+
+  // The same with several columns, for the n sources from `first` on.
+  void add_columns(std::size_t first, std::size_t n, double* sums) const {
+    const Real* tile_row[source_block] = {};  // null: out of reach
+    for (std::size_t k = 0; k < near_.size(); ++k)
+      tile_row[near_[k] - first] = tile_.data() + k * n_lanes_;
+    const Real* rows[source_block];
+    double weights[source_block];
+    const std::int64_t* indptr = sources_.weights.indptr;
+    const PlacedWeight* w = sources_.placed.data() + indptr[first];
+    const PlacedWeight* end = sources_.placed.data() + indptr[first + n];
+    while (w != end) {
+      const std::int32_t column = w->column;
+      std::size_t count = 0;
+      for (; w != end && w->column == column && count < source_block; ++w) {
+        if (!tile_row[w->place]) continue;
+        rows[count] = tile_row[w->place];
+        weights[count++] = w->value;
+      }
+      add_weighted(rows, weights, count, n_lanes_,
+                   sums + static_cast<std::size_t>(column) * n_lanes_);
+    }
+  }
+
+  const Sources& sources_;
+  TileScratch scratch_;
+  std::vector<Real> tile_;
+  std::vector<double> sums_;
+  const Boxes* boxes_ = nullptr;  // of the lanes
+  std::size_t box_ = 0;
+  std::size_t n_lanes_ = 0, n_rows_ = 0;
+  std::vector<std::size_t> near_;      // sources not left out of this tile
+  std::vector<std::int32_t> queries_;  // their rows
+  ProductCount count_;
+};
+
+}  // namespace dcsvm
