@@ -1,10 +1,11 @@
-"""Whole grids of C and gamma: dcsvm-grid against GridSearchCV and against one run of svm-train.
+"""Whole grids of C and gamma: dcsvm-grid against GridSearchCV, svm-grid and one run of svm-train.
 
-    python selection.py --data FOLDER [--only NAME,...] [--peers ours,sklearnex]
+    python selection.py --data FOLDER [--only NAME,...] [--peers ours,svm-grid,sklearnex]
 
-10 x 10 settings and five folds each, one run, two threads or --threads. GridSearchCV, over the SVC
-of dcsvm or of scikit-learn-intelex, does every third value of C and of gamma in the same folds, and
-is told as seconds a setting. Lines as they are done.
+10 x 10 settings and five folds each, one run, two threads or --threads. Exact models have a bias,
+as those of the peers: GridSearchCV over the SVC of dcsvm or of scikit-learn-intelex, and svm-grid
+over dcsvm-train. These do every third value of C and of gamma, and all are told as seconds a
+setting. Lines as they are done.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-C, GAMMA = range(-3, 16, 2), range(-5, 14, 2)  # exponents of 2
+C = (-3, 15)  # exponents of 2
+STEP = 2
 SOME = 3  # of the values, one is for GridSearchCV
 REFERENCE = "covtype.20000.tr"  # that svm-train has at C = gamma = 32
 
@@ -27,6 +29,7 @@ class Case:
     file: str
     is_early: bool = False
     test: str | None = None
+    gamma: tuple[int, int] = (-5, 13)  # exponents of 2
 
 
 CASES = [
@@ -36,6 +39,7 @@ CASES = [
     Case("a9a", "a9a", False, "a9a.t"),
     Case("letter", "letter", False, "letter.t"),
     Case("covtype 20k", "covtype.20000.tr", False, "covtype.te"),
+    Case("MNIST", "mnist.tr", False, "mnist.te", (-29, -11)),
 ]
 
 
@@ -49,13 +53,23 @@ def our_program(name: str) -> str:
     return os.path.join(os.path.dirname(sys.executable), name)
 
 
+def ranges(case: Case, step: int) -> list[str]:
+    """The options of svm-grid that say what is tried."""
+    (c, last_c), (g, last_g) = C, case.gamma
+    return ["-log2c", f"{c},{last_c},{step}", "-log2g", f"{g},{last_g},{step}"]
+
+
+def exponents(ends: tuple[int, int], step: int) -> list[float]:
+    return [2.0**power for power in range(ends[0], ends[1] + 1, step)]
+
+
 def grid(case: Case, args) -> str:
     """Seconds of dcsvm-grid and of the training of its winner, and how good that is."""
     with tempfile.TemporaryDirectory() as folder:
         model, report = (os.path.join(folder, name) for name in ("model", "report"))
         command = [our_program("dcsvm-grid"), "-q", "--threads", str(args.threads)]
-        command += ["-log2c", f"{C[0]},{C[-1]},2", "-log2g", f"{GAMMA[0]},{GAMMA[-1]},2"]
-        command += ["--early"] * case.is_early + ["-out", "null", "--report", report]
+        command += [*ranges(case, STEP), "--early" if case.is_early else "--bias"]
+        command += ["-out", "null", "--report", report]
         seconds, printed = timed([*command, os.path.join(args.data, case.file), model])
         with open(report, encoding="utf-8") as file:
             found = json.load(file)
@@ -72,14 +86,23 @@ def grid(case: Case, args) -> str:
     )
 
 
-def grid_search_cv(case: Case, args, peer: str) -> str:
-    """Seconds of GridSearchCV for each setting."""
+def of_peer(case: Case, args, peer: str) -> str:
+    """Seconds of a peer for each setting."""
+    values = [exponents(ends, SOME * STEP) for ends in (C, case.gamma)]
+    n_settings = len(values[0]) * len(values[1])
     command = [sys.executable, __file__, "--data", args.data, "--threads", str(args.threads)]
+    command += ["--only", case.name, "--run", peer]
+    if peer == "svm-grid":
+        command = ["svm-grid", "-svmtrain", our_program("dcsvm-train"), "-gnuplot", "null"]
+        command += [*ranges(case, SOME * STEP), "-out", "null", "--bias", "--threads"]
+        command += [str(args.threads), os.path.join(args.data, case.file)]
     try:
-        _, printed = timed([*command, "--only", case.name, "--run", peer], timeout=args.timeout)
+        seconds, printed = timed(command, timeout=args.timeout)
     except subprocess.TimeoutExpired:
-        return f"more than {args.timeout / len(C[::SOME]) / len(GAMMA[::SOME]):.1f} a setting"
-    return printed.strip()
+        return f"more than {args.timeout / n_settings:.1f} a setting"
+    if peer != "svm-grid":
+        return printed.strip()
+    return f"{seconds / n_settings:.2f} a setting, best {printed.split()[-1]}"
 
 
 def run(case: Case, args, peer: str) -> None:
@@ -94,10 +117,7 @@ def run(case: Case, args, peer: str) -> None:
 
         daal4py.daalinit(args.threads)
     X, y = load_svmlight_file(os.path.join(args.data, case.file))
-    values = {
-        "C": [2.0**power for power in C[::SOME]],
-        "gamma": [2.0**power for power in GAMMA[::SOME]],
-    }
+    values = {"C": exponents(C, SOME * STEP), "gamma": exponents(case.gamma, SOME * STEP)}
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     search = GridSearchCV(SVC(), values, cv=folds, refit=False)
     begin = time.perf_counter()
@@ -111,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True)
     parser.add_argument("--only", default=",".join(case.name for case in CASES))
-    parser.add_argument("--peers", default="ours,sklearnex")
+    parser.add_argument("--peers", default="ours,svm-grid,sklearnex")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=1800)
     parser.add_argument("--run", help=argparse.SUPPRESS)
@@ -127,7 +147,8 @@ def main() -> None:
     for case in chosen:
         print(f"{case.name}: {grid(case, args)}", flush=True)
         for peer in [] if case.is_early else args.peers.split(","):
-            print(f"    GridSearchCV, {peer}: {grid_search_cv(case, args, peer)}", flush=True)
+            name = peer if peer == "svm-grid" else f"GridSearchCV, {peer}"
+            print(f"    {name}: {of_peer(case, args, peer)}", flush=True)
 
 
 if __name__ == "__main__":
