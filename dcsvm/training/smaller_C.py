@@ -1,9 +1,10 @@
-"""Where folds begin that were solved for a smaller C: at that solution, scaled, with its gradient.
+"""Where folds begin that were solved for a smaller C: at that solution, with its gradient.
 
-K (r alpha) is r K alpha: the gradient costs no kernel value, and variables at their bound are at
-the new one (Chu et al., KDD 2015). What has to move is little where nearly all support vectors are
-at their bound, which is where trainings are longest; where many are free, levels find the solution
-with fewer kernel values. Sums over held-out rows are known for the scaled solution either way.
+K (r alpha) is r K alpha: the gradient of alpha scaled costs no kernel value, and variables at their
+bound are at the new one (Chu et al., KDD 2015). What has to move is little where nearly all support
+vectors are at their bound; or, with alpha as it is, where hardly any are. Between these, levels
+find the solution with fewer kernel values. Sums over held-out rows are known for the same alpha
+either way.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ import numpy as np
 from dcsvm.training.algorithm import Run
 from dcsvm.training.held_out import HeldSums
 
-# of the support vectors, times the square of how much larger C is: more free ones are a worse start
-# than none. C times 4: covtype's first 50,000 rows, gamma=2, take 0.6 of the time without at 0.4,
-# as long at 1.1 and 1.5 times at 1.6; C times 16 to 128: 0.3 to 1.0 up to 1, twice at 100
-MOST_FREE = 1.0
+# How far a start is, in support vectors: one that is farther than there are is worse than none.
+# A free one counts as often as the square of how much larger C is. C times 4: covtype's first
+# 50,000 rows, gamma=2, take 0.6 of the time without at 0.4, as long at 1.1 and 1.5 times at 1.6; C
+# times 16 to 128: 0.3 to 1.2 up to 1, twice at 100.
+FREE = 1.0
+# A bounded one: ijcnn1, gamma=32, takes 0.1 to 0.4 of the time up to 0.6, gamma=2 1.1 times at 0.7
+BOUNDED = 20.0
+KEEPS_SUMS = ("c_svc", "epsilon_svr")  # whose sums do not grow with C
 MEMORY_SHARE = 8  # part of what is spare, for all solutions kept
 AT_BOUND = 1.0 - 1e-12
 
@@ -53,22 +58,20 @@ class SmallerC:
         """Let a run of some folds begin where they are for a smaller C, if that is near. Returns
         the scaled sums of those that are known."""
         run.solver_bytes -= self.nbytes
-        known, near = {}, []
+        known, starts = {}, []
         for k, fold in enumerate(some):
             found = self.of_fold.get(int(fold))
-            if found is None or found.C >= run.options.C:
-                continue
-            ratio, own = run.options.C / found.C, run.formulation.variables_of_fold(k)
-            alpha, n_free = _scaled(ratio * found.held.alpha, run.problem.part(own))
-            known[int(fold)] = HeldSums(alpha, ratio * found.held.sums)
-            near.append((ratio**2 * n_free, ratio * found.sums, ratio * found.neglected))
-        if not near or len(near) < len(some):
+            if found is not None and found.C < run.options.C:
+                start = _start(found, run, run.formulation.variables_of_fold(k))
+                starts.append(start)
+                known[int(fold)] = start.held
+        if not starts or len(starts) < len(some):
             return known
-        far, sums, neglected = zip(*near, strict=True)
-        alpha = np.concatenate([one.alpha for one in known.values()])
-        if sum(far) <= MOST_FREE * np.count_nonzero(alpha):
-            run.begin_with(alpha, np.concatenate(sums) - run.problem.linear)
-            run.state.neglected = max(neglected)
+        alpha = np.concatenate([one.held.alpha for one in starts])
+        if sum(one.far for one in starts) <= np.count_nonzero(alpha):
+            sums = np.concatenate([one.sums for one in starts])
+            run.begin_with(alpha, sums - run.problem.linear)
+            run.state.neglected = max(one.neglected for one in starts)
         return known
 
     def keep(self, run: Run, some: Sequence[int], known: dict[int, HeldSums]) -> None:
@@ -87,8 +90,26 @@ class SmallerC:
                 self.of_fold[int(fold)] = found
 
 
-def _scaled(alpha: np.ndarray, problem) -> tuple[np.ndarray, int]:
-    """A scaled alpha, feasible, and how many of its entries are not at a bound."""
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Where a fold may begin; `far` in support vectors."""
+
+    held: HeldSums
+    sums: np.ndarray
+    neglected: float
+    far: float
+
+
+def _start(found: Solved, run: Run, own: np.ndarray) -> _Start:
+    """The solution for a smaller C, scaled, or as it is where fewer are bounded than free."""
+    alpha, ratio = found.held.alpha, run.options.C / found.C
+    problem = run.problem.part(own)
     bound = np.where(alpha < 0, problem.lower, problem.upper)
-    at_bound = np.abs(alpha) >= AT_BOUND * np.abs(bound)
-    return np.where(at_bound, bound, alpha), int(np.count_nonzero(~at_bound & (alpha != 0)))
+    at_bound = np.abs(ratio * alpha) >= AT_BOUND * np.abs(bound)
+    n_free = int(np.count_nonzero(~at_bound & (alpha != 0)))
+    n_bounded = int(np.count_nonzero(alpha)) - n_free
+    has_room = run.options.svm_type in KEEPS_SUMS
+    if has_room and n_bounded < n_free:
+        return _Start(found.held, found.sums, found.neglected, BOUNDED * n_bounded)
+    held = HeldSums(np.where(at_bound, bound, ratio * alpha), ratio * found.held.sums)
+    return _Start(held, ratio * found.sums, ratio * found.neglected, FREE * ratio**2 * n_free)

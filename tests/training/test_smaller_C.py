@@ -94,14 +94,30 @@ def test_only_solutions_of_the_same_folds_and_a_smaller_C_are_near():
         assert run.is_near == is_near
 
 
-def test_a_solution_with_many_free_vectors_is_far():
-    X, y = noisy()
-    smaller = solved(X, y, 1000.0, [0], gamma=30.0)
-    run, folds = run_of(X, y, 4000.0, [0], gamma=30.0)
+@pytest.mark.parametrize("bias", [False, True])
+def test_where_few_are_bounded_a_run_goes_on_as_it_was(bias):
+    X, y = noisy(repeats=0)
+    how = {"gamma": 1000.0, "bias": bias}
+    smaller = solved(X, y, 100.0, [0], **how)
+    run, folds = run_of(X, y, 400.0, [0], **how)
     known = smaller.begin(run, [0])
-    assert not run.is_near and not run.alpha.any()
+    assert run.is_near and np.array_equal(run.alpha, smaller.of_fold[0].held.alpha)
     run.improve()
-    np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), rtol=1e-4)
+    assert run.converged.all()
+    np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-4)
+
+
+@pytest.mark.parametrize("how", [{"gamma": 10.0}, {"svm_type": "nu_svr", "gamma": 1000.0}])
+def test_a_solution_with_free_and_bounded_vectors_is_far(how):
+    X, y = noisy()
+    smaller = solved(X, y, 10.0, [0], **how)
+    run, folds = run_of(X, y, 40.0, [0], **how)
+    known = smaller.begin(run, [0])
+    assert not run.is_near
+    run.improve()
+    np.testing.assert_allclose(
+        held(run, folds, [0], known), held(run, folds, [0]), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_what_does_not_fit_into_the_memory_is_not_kept():
