@@ -43,6 +43,10 @@ class BoxProblem:
         """The row of K of every variable, int32."""
         return np.arange(self.size, dtype=np.int32) if self.row is None else self.row
 
+    def scaled(self, factor: float) -> BoxProblem:
+        """The problem of a C so many times as large."""
+        return replace(self, lower=factor * self.lower, upper=factor * self.upper)
+
     def part(self, variables: slice | np.ndarray) -> BoxProblem:
         """The problem of some variables, the others as they are."""
         return BoxProblem(

@@ -53,10 +53,11 @@ def solved(X, y, C, some, **how):
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("some", [[0], [2, 1]])
-def test_a_run_goes_on_from_a_smaller_C(name, some):
+@pytest.mark.parametrize("some, smallest", [([0], 0.01), ([2, 1], 0.01), ([3], 0.0004)])
+def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
+    monkeypatch.setattr("dcsvm.training.smaller_C.FREE", 0.0)
     X, y = noisy()
-    smaller = solved(X, y, 0.01, some, **TYPES[name])
+    smaller = solved(X, y, smallest, some, **TYPES[name])
     run, folds = run_of(X, y, 0.02, some, **TYPES[name])
     known = smaller.begin(run, some)
     assert run.is_near
