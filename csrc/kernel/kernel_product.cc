@@ -63,9 +63,8 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
   const bool is_single = precision == Precision::single_tiles;
   if (is_single && is_symmetric_product(setup, targets, sources, weights))
     return symmetric_product(setup, sources, weights, reach, n_threads, out, stop);
-  return is_single
-             ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
-             : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
+  return is_single ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
+                   : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
 }
 
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,

@@ -25,7 +25,7 @@ from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.training.held_out import as_folds, fold_numbers
 
-ROWS_OF_CLUSTER = 1200  # on average at most, of clusters that score early models
+ROWS_OF_CLUSTER = 1200  # to learn from, on average at most, of clusters that score early models
 # overlap of clusters that only score: they choose the same settings at less than half the cost
 # (docs/dcsvm-grid.md)
 PLAIN = 1.0
@@ -156,13 +156,15 @@ class Search:
         return problem_of
 
     def _level(self, prepared: Prepared) -> int:
-        """The level that was asked for, or the coarsest whose clusters are small."""
+        """The level that was asked for, or the coarsest whose clusters have few rows to learn
+        from."""
         options, n_rows = prepared.options, prepared.data.rows.n_samples
         asked = self.options.early_level
         if isinstance(asked, int):
             early_plan(n_rows, None, options.branching, asked)  # refuses one that does not exist
             return asked
-        level, size = 1, n_rows * options.overlap / options.branching
+        held = np.count_nonzero(self.fold >= 0) / (self.fold.max() + 1) / len(self.fold)
+        level, size = 1, n_rows * (1.0 - held) * options.overlap / options.branching
         while size > ROWS_OF_CLUSTER:
             level, size = level + 1, size / options.branching
         if self.options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
