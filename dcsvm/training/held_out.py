@@ -77,10 +77,10 @@ def held_out_values(
             continue
         values, sums = _Values(run, k, None if known is None else known.get(int(fold))), []
         for entries in blocks:
-            sums.append(values.sums_of(folds, entries))
-            yield entries, values.of_sums(sums[-1])
-            if known is None:
-                sums.clear()
+            found = values.sums_of(folds, entries)
+            if known is not None:
+                sums.append(found)
+            yield entries, values.of_sums(found)
         if known is not None:
             own = run.formulation.variables_of_fold(k)
             sums = np.concatenate(sums) if sums else np.zeros((0, n_pairs))
