@@ -194,6 +194,7 @@ def grid_search(
     folds=5,
     every=False,
     refine=False,
+    sample_weight=None,
     stop=None,
     **options,
 ) -> GridResult:
@@ -211,6 +212,7 @@ def grid_search(
       more on some of the rows than the best one has on all; its loss is then an estimate. That
       changes nothing about which one is best.
     - refine (bool): then score a fine grid around the best setting.
+    - sample_weight (n,): as of `train`; the rows that are held out count as often in the losses.
     - stop: a dcsvm.Stop, which ends the search early.
 
     The result has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the part of the rows that
@@ -229,7 +231,17 @@ def grid_search(
     if stop is not None and not isinstance(stop, Stop):
         raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
     grid = default_grid(options, Cs, gammas, epsilons)
-    result = search_grid(X, y, options, grid, folds=folds, every=every, refine=refine, stop=stop)
+    result = search_grid(
+        X,
+        y,
+        options,
+        grid,
+        folds=folds,
+        every=every,
+        refine=refine,
+        sample_weight=sample_weight,
+        stop=stop,
+    )
     n_missed = sum(not score.converged for score in result.scores)
     if n_missed:
         warnings.warn(f"{n_missed} settings did not converge", stacklevel=2)

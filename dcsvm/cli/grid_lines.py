@@ -99,6 +99,7 @@ class GridLines:
             loss=loss,
             losses=(),
             n_rows=n_rows,
+            weight=float(n_rows),
             is_complete=rows is None,
             converged="not_converged" not in line,
             n_sv=None,

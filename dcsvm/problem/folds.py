@@ -30,13 +30,13 @@ class Folds:
     entry: np.ndarray
 
     @staticmethod
-    def of(fold: np.ndarray, row: np.ndarray, weights: np.ndarray) -> Folds:
+    def of(n_folds: int, fold: np.ndarray, row: np.ndarray, weights: np.ndarray) -> Folds:
         """From the fold that holds each given row out, the row it has become and its weight."""
         n_rows = int(row.max()) + 1
         key, entry, counts = np.unique(fold * n_rows + row, return_inverse=True, return_counts=True)
         entry = entry.reshape(-1)
         weight = np.bincount(entry, weights)
-        return Folds(int(fold.max()) + 1, key // n_rows, key % n_rows, counts, weight, entry)
+        return Folds(n_folds, key // n_rows, key % n_rows, counts, weight, entry)
 
     def entries(self, fold: int) -> slice:
         return slice(*np.searchsorted(self.fold, [fold, fold + 1]))

@@ -57,28 +57,30 @@ class Problem:
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
 
     def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The loss of each entry, as many times as it stands for rows, by its decision values (m,
+        """The loss of each entry, with the weight of its rows, by its decision values (m,
         n_pairs)."""
-        counts = self.folds.counts[entries]
+        weight = self.folds.weight[entries]
         if not self.is_classification:
             unknown = self.means[self.folds.fold[entries]]
             found = np.where(np.isnan(values[:, 0]), unknown, values[:, 0])
-            return counts * (found - self.truth[entries]) ** 2
+            return weight * (found - self.truth[entries]) ** 2
         found = most_voted(values, self.prepared.task.n_classes)
         found = np.where(self.alone[entries] >= 0, self.alone[entries], found)
-        return counts * (found != self.truth[entries])
+        return weight * (found != self.truth[entries])
 
 
 class ClusterScores:
     """Scores of settings with ascending C and one gamma. `loss` float64 (n_C, n_folds) is the sum
-    over the rows that were predicted, `n_seen` int64 (n_C, n_folds) their number; `converged` and
+    over the rows that were predicted, `n_seen` int64 (n_C,) their number, `seen` float64 (n_C,
+    n_folds) their weight; `converged` and
     `n_sv` are of the clusters solved. A C that is not `alive` is not solved any more."""
 
     def __init__(self, problem: Problem, settings: list[Setting]):
         self.problem, self.settings = problem, settings
         layout, n = problem.layout, len(settings)
         shape = n, problem.folds.n_folds
-        self.loss, self.n_seen = np.zeros(shape), np.zeros(shape, np.int64)
+        self.loss, self.seen = np.zeros(shape), np.zeros(shape)
+        self.n_seen = np.zeros(n, np.int64)
         self.converged, self.n_sv = np.ones(n, bool), np.zeros(n, np.int64)
         self.alive, self.seconds = np.ones(n, bool), np.zeros(n)
         self.is_done = np.zeros(layout.n_clusters, bool)
@@ -130,11 +132,12 @@ class ClusterScores:
         entries = np.flatnonzero(ready)
         self.is_judged[entries] = True
         fold = problem.folds.fold[entries]
-        counts = np.bincount(fold, problem.folds.counts[entries], problem.folds.n_folds)
+        weight = np.bincount(fold, problem.folds.weight[entries], problem.folds.n_folds)
         for k in alive:
             losses = self._losses(k, entries)
             self.loss[k] += np.bincount(fold, losses, problem.folds.n_folds)
-            self.n_seen[k] += counts.astype(np.int64)
+            self.seen[k] += weight
+            self.n_seen[k] += problem.folds.counts[entries].sum()
 
     def _losses(self, k: int, entries: np.ndarray) -> np.ndarray:
         layout = self.problem.layout
@@ -152,17 +155,18 @@ class ClusterScores:
         return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
 
     def score(self, k: int) -> Score:
-        n_seen, loss = self.n_seen[k], self.loss[k]
+        seen, loss = self.seen[k], self.loss[k]
         folds = self.problem.folds
         is_complete = bool(self.is_judged.all() and self.alive[k])
         n_models = folds.n_folds
         with np.errstate(invalid="ignore"):
-            losses = loss / n_seen
+            losses = loss / seen
         return Score(
             setting=self.settings[k],
-            loss=float(loss.sum() / max(n_seen.sum(), 1)),
+            loss=float(loss.sum() / (seen.sum() or 1.0)),
             losses=tuple(losses.tolist()),
-            n_rows=int(n_seen.sum()),
+            n_rows=int(self.n_seen[k]),
+            weight=float(seen.sum()),
             is_complete=is_complete,
             converged=bool(self.converged[k]),
             n_sv=int(self.n_sv[k]) // n_models if is_complete else None,

@@ -137,10 +137,10 @@ class ClusterSearch:
         lost = losses[some.is_judged[self.problem.folds.held]].sum()
         by_best = best.total * score.total / lost if lost > 0 else score.total
         tried = next((one for one in self.estimates if one.setting == score.setting), None)
-        seen = score.n_rows / best.n_rows
-        by_trial = by_best if tried is None else tried.loss * best.n_rows
+        seen = score.weight / best.weight
+        by_trial = by_best if tried is None else tried.loss * best.weight
         total = max(seen * by_best + (1.0 - seen) * by_trial, score.total)
-        factor = total / best.n_rows / score.loss
+        factor = total / best.weight / score.loss
         of_folds = tuple(loss * factor for loss in score.losses)
         return replace(score, loss=score.loss * factor, losses=of_folds)
 

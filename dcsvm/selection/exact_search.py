@@ -31,13 +31,16 @@ from dcsvm.training.smaller_C import SmallerC
 
 @dataclass(eq=False)
 class ExactSearch:
-    """A search by exact models. `fold` is that of each row, -1 for rows that none holds out;
-    `estimates` tell what to begin with, and how many folds may be enough to leave a setting.
-    `scores` that are known take part; `tell` is told how many settings are done."""
+    """A search by exact models. `weights` and `fold` are those of each row, -1 for rows that none
+    of `n_folds` holds out; `estimates` tell what to begin with, and how many folds may be enough
+    to leave a setting. `scores` that are known take part; `tell` is told how many settings are
+    done."""
 
     rows: Rows
     labels: np.ndarray
+    weights: np.ndarray
     fold: np.ndarray
+    n_folds: int
     options: TrainOptions
     order: list[Setting]
     largest_C: float
@@ -60,7 +63,7 @@ class ExactSearch:
             try:
                 score = self._known(setting) or self._scored(setting)
             except NoMargin:
-                score = Score(setting, np.nan, (), 0, False, False, None, 0.0)
+                score = Score(setting, np.nan, (), 0, 0.0, False, False, None, 0.0)
             self.scores.append(score)
             yield score
 
@@ -88,25 +91,26 @@ class ExactSearch:
         if not len(prepared.plan.levels):
             self.tree = None
         held = HeldOut(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
-        losses, n_seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds, np.int64)
-        self._count(held, np.setdiff1d(np.arange(folds.n_folds), held.open), losses, n_seen)
+        losses, seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds)
+        self._count(held, np.setdiff1d(np.arange(folds.n_folds), held.open), losses, seen)
         best = best_of(score for score in self.scores if score.may_win)
         least = np.inf if best is None or self.every else best.total
         left = held.open
         while len(left) and losses.sum() <= least:
             some = held.batches(left[: self._enough(setting, folds, least, losses.sum())])[0]
             held.solve(some)
-            self._count(held, some, losses, n_seen)
+            self._count(held, some, losses, seen)
             left = left[len(some) :]
         self.tree = held.tree
         is_complete = len(left) == 0
         with np.errstate(invalid="ignore"):
-            means = losses / n_seen
+            means = losses / seen
         score = Score(
             setting=setting,
-            loss=float(losses.sum() / n_seen.sum()),
+            loss=float(losses.sum() / seen.sum()),
             losses=tuple(means.tolist()),
-            n_rows=int(n_seen.sum()),
+            n_rows=folds.n_held(np.setdiff1d(np.arange(folds.n_folds), left)),
+            weight=float(seen.sum()),
             is_complete=is_complete,
             converged=bool(held.n_failed == 0),
             n_sv=held.n_sv // folds.n_folds if is_complete else None,
@@ -123,21 +127,21 @@ class ExactSearch:
         estimate = self.estimates.get(setting)
         if not estimate or np.isinf(least):
             return folds.n_folds
-        of_fold = estimate * folds.n_held(range(folds.n_folds)) / folds.n_folds
+        of_fold = estimate * folds.weight[folds.held].sum() / folds.n_folds
         return max(int((least - lost) / of_fold) + 1, 1)
 
-    def _count(self, held: HeldOut, some: np.ndarray, losses: np.ndarray, n_seen: np.ndarray):
-        """Add the losses of what some folds hold out."""
+    def _count(self, held: HeldOut, some: np.ndarray, losses: np.ndarray, seen: np.ndarray):
+        """Add the losses and the weight of what some folds hold out."""
         folds, task = held.folds, held.prepared.task
         for k in some:
             entries = folds.entries(k)
-            found, counts = held.predicted[entries], folds.counts[entries]
+            found, weight = held.predicted[entries], folds.weight[entries]
             truth = held.prepared.targets[folds.row[entries]]
             if task.is_classification:
-                losses[k] = counts[found != task.labels[truth]].sum()
+                losses[k] = weight[found != task.labels[truth]].sum()
             else:
-                losses[k] = np.dot(counts, (found - truth) ** 2)
-            n_seen[k] = counts.sum()
+                losses[k] = np.dot(weight, (found - truth) ** 2)
+            seen[k] = weight.sum()
 
     def _prepared(self, setting: Setting) -> tuple[Prepared, Folds]:
         """The rows prepared for a setting: those of its gamma, with the problem of its C."""
@@ -146,9 +150,10 @@ class ExactSearch:
             self.of_gamma = self.tree = None  # whose memory goes before there is more
             self.smaller = SmallerC()
             options = widest.options(self.options)
-            prepared = prepare(self.rows, self.labels, options)
+            prepared = prepare(self.rows, self.labels, options, self.weights)
             prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
-            self.of_gamma = widest, prepared, as_folds(prepared, self.fold)
+            folds = as_folds(prepared, self.n_folds, self.fold)
+            self.of_gamma = widest, prepared, folds
         _, prepared, folds = self.of_gamma
         options = setting.options(self.options)
         task = _with_C(prepared.task, options)

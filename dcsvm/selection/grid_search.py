@@ -69,12 +69,11 @@ def search_grid(
     grid: Grid,
     *,
     folds: int | Sequence[int],
-    every: bool,
     refine: bool,
-    stop: _core.Stop | None = None,
+    **how,
 ) -> GridResult:
-    """Score the settings of a grid; see `dcsvm.grid_search`. Raises ValueError for what does not
-    fit, and Stopped where nothing was scored."""
+    """Score the settings of a grid; see `dcsvm.grid_search`, and for the rest Search. Raises
+    ValueError for what does not fit, and Stopped where nothing was scored."""
     rows, labels = Rows.from_array(X), as_labels(y)
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
@@ -89,7 +88,7 @@ def search_grid(
         fold = fold.astype(np.int64)
         numbers = np.unique(fold[fold >= 0])
         fold = np.where(fold < 0, -1, np.searchsorted(numbers, fold))
-    search = Search(rows, labels, fold, options, every=every, stop=stop)
+    search = Search(rows, labels, fold, options, **how)
     run = search.run_coarse_to_fine if refine else search.run
     scores: list[Score] = []
     is_stopped = False

@@ -11,8 +11,8 @@ from dcsvm.selection.grid import Setting
 @dataclass(frozen=True)
 class Score:
     """What models of a setting make of rows that they have not seen: the mean `loss`, part of the
-    rows that are wrong or squared error, of `n_rows` rows. That is all of them where the score
-    `is_complete`; otherwise the setting was left, since it could not win any more (or the search
+    rows that are wrong or squared error, of `n_rows` rows of this `weight`. That is all of them
+    where the score `is_complete`; otherwise the setting was left, since it could not win any more (or the search
     was stopped). `losses` has one of each fold, nan where it has no rows.
 
     `n_sv` support vectors have the models of all folds, None where the setting was left. `seconds`
@@ -22,6 +22,7 @@ class Score:
     loss: float
     losses: tuple[float, ...]
     n_rows: int
+    weight: float
     is_complete: bool
     converged: bool
     n_sv: int | None
@@ -30,7 +31,7 @@ class Score:
     @property
     def total(self) -> float:
         """The sum of the losses, or hardly more: settings that are equal do not exceed it."""
-        return self.loss * self.n_rows * (1.0 + 1e-12)
+        return self.loss * self.weight * (1.0 + 1e-12)
 
     @property
     def may_win(self) -> bool:

@@ -12,6 +12,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.machine import default_threads
 from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
 from dcsvm.problem.task import class_order
 from dcsvm.selection.cluster_scores import Problem
@@ -36,7 +37,8 @@ WORTH_TRYING = 4000  # rows from which on that pays
 
 class Search:
     """Rows whose settings are sought. `labels` (n,) are classes, or targets of a regression; `fold`
-    int64 (n,) is which fold holds a row out, -1 where none does. `every`: settings that cannot win
+    int64 (n,) is which fold holds a row out, -1 where none does; `sample_weight` float64 (n,) as how
+    many rows each counts, None is one. `every`: settings that cannot win
     any more are scored on all rows all the same. `tell` is told how many settings are done.
     `estimates` are the scores of settings that were tried on some of the rows.
 
@@ -50,19 +52,25 @@ class Search:
         fold: np.ndarray,
         options: TrainOptions,
         *,
+        sample_weight: np.ndarray | None = None,
         every: bool = False,
         stop: _core.Stop | None = None,
         tell: Callable[[float], None] | None = None,
     ):
         if options.probability:
             options = replace(options, probability=False)
+        self.n_folds = int(fold.max()) + 1
+        weights = checked_weights(sample_weight, len(labels))
+        if not np.all(weights):
+            some = np.flatnonzero(weights)
+            rows, labels, fold, weights = rows.take(some), labels[some], fold[some], weights[some]
         if not (fold >= 0).any():
             raise ValueError("no rows are held out to score settings by")
-        if fold.max() == 0 and not (fold < 0).any():
+        if len(np.unique(fold)) == 1:
             raise ValueError("one fold holds all rows out, and leaves none to learn from")
         if options.svm_type in CLASSIFIERS:
             class_order(labels[fold < 0] if fold.max() == 0 else labels)
-        self.rows, self.labels, self.fold = rows, labels, fold
+        self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
         self.options = _beside_rows(options, rows)
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda n_done: None)
@@ -118,7 +126,9 @@ class Search:
         search = ExactSearch(
             self.rows,
             self.labels,
+            self.weights,
             self.fold,
+            self.n_folds,
             options,
             order,
             max(grid.Cs),
@@ -136,9 +146,10 @@ class Search:
         widest = Setting(max(grid.Cs), grid.gammas[-1], grid.epsilons[-1])
         overlap = PLAIN if self.options.overlap is None else self.options.overlap
         options = replace(widest.options(self.options), levels=None, early_level=None)
-        prepared = prepare(self.rows, self.labels, replace(options, early=False, overlap=None))
+        exact = replace(options, early=False, overlap=None)
+        prepared = prepare(self.rows, self.labels, exact, self.weights)
         prepared = replace(prepared, options=replace(options, early=True, overlap=overlap))
-        folds = as_folds(prepared, self.fold)
+        folds = as_folds(prepared, self.n_folds, self.fold)
         weights_mb = -(-8 * folds.n_folds * len(prepared.targets) // MB)
         if weights_mb * MB > prepared.memory.budget:
             raise OptionError("cache_mb", f"must be at least {weights_mb} for so many folds")

@@ -99,7 +99,7 @@ class Estimator(Fitted, BaseEstimator):
         warn_of_offsets(X)
         try:
             with threads_for(self.threads) as threads:
-                if not self._choose(rows, labels, as_given, seed, threads):
+                if not self._choose(rows, labels, weights, as_given, seed, threads):
                     return
                 params = self._settings()
                 is_scaled = self.kernel in SCALED_KERNELS
@@ -148,7 +148,7 @@ class Estimator(Fitted, BaseEstimator):
         log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
         return True
 
-    def _choose(self, rows: Rows, labels: np.ndarray, given, seed: int, threads: int) -> bool:
+    def _choose(self, rows: Rows, labels, weights, given, seed: int, threads: int) -> bool:
         """Choose the parameters that are left to fit, by the `given` X, y and sample_weight too;
         whether a model is to be trained."""
         return True

@@ -32,23 +32,24 @@ class Searching:
     gap = time_limit = checkpoint = None
     warm_start = False
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Choose C and gamma, of SVRCV epsilon too, and fit the model with them.
 
         X (n, d) is an array, a data frame or a sparse matrix, or (n, n) kernel values where the
-        kernel is 'precomputed'; features are used as float32. y (n,) are labels or targets. Returns
-        self. Raises ValueError for input that does not fit and for a cv that is no folds; warns
+        kernel is 'precomputed'; features are used as float32. y (n,) are labels or targets.
+        sample_weight (n,) counts each row as that many copies, in the scores too; rows of weight 0
+        or less are left out. Returns self. Raises ValueError for input that does not fit and for a cv that is no folds; warns
         (ConvergenceWarning) of settings that did not converge, which are not chosen, and when the
         model did not.
         """
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
     def _fit(self, X, y, sample_weight):
         for name in [one for one in vars(self) if one.endswith("_") or one in OF_MODEL]:
             delattr(self, name)
         super()._fit(X, y, sample_weight)
 
-    def _choose(self, rows: Rows, labels: np.ndarray, given, seed: int, threads: int) -> bool:
+    def _choose(self, rows: Rows, labels, weights, given, seed: int, threads: int) -> bool:
         params = self.get_params(deep=False)
         options = train_options(params, self._svm_type, 1.0, tolerance=float(self.tol))
         # folds are random, clusters are not
@@ -56,7 +57,7 @@ class Searching:
         options = TrainOptions.of(**options)
         grid = Grid.of(options, *self._axes(options))
         fold = fold_of_rows(self, *given[:2], labels, seed)
-        search = Search(rows, labels, fold, options, every=self.every)
+        search = Search(rows, labels, fold, options, sample_weight=weights, every=self.every)
         scores = tuple(search.run_coarse_to_fine(grid) if self.refine else search.run(grid))
         best = best_of(scores)
         if best is None:

@@ -26,7 +26,8 @@ def folds_of(prepared: Prepared, n_folds: int) -> Folds:
     """Folds by the seed of the options: stratified for classes and shuffled otherwise."""
     task, given = prepared.task, prepared.row_map.given
     labels = task.labels[task.targets[given]] if task.is_classification else None
-    return as_folds(prepared, fold_numbers(labels, len(given), n_folds, prepared.options.seed))
+    fold = fold_numbers(labels, len(given), n_folds, prepared.options.seed)
+    return as_folds(prepared, n_folds, fold)
 
 
 def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
@@ -36,10 +37,10 @@ def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int
     return stratified_folds(labels, n_folds, seed)
 
 
-def as_folds(prepared: Prepared, fold: np.ndarray) -> Folds:
+def as_folds(prepared: Prepared, n_folds: int, fold: np.ndarray) -> Folds:
     """Folds of prepared rows, by the fold of each given row that has a weight, -1 for none."""
     row_map, given = prepared.row_map, prepared.row_map.given
-    return Folds.of(fold, row_map.row_of_given[given], row_map.weight_of_given[given])
+    return Folds.of(n_folds, fold, row_map.row_of_given[given], row_map.weight_of_given[given])
 
 
 def formulation_of_folds(prepared: Prepared, folds: Folds, some: Sequence[int]) -> Formulation:

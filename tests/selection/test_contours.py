@@ -22,7 +22,7 @@ def powers(*exponents):
 
 def score(setting, loss, *, is_complete=True):
     n_rows = 1000 if is_complete else 200
-    return Score(setting, loss, (loss,), n_rows, is_complete, True, None, 0.0)
+    return Score(setting, loss, (loss,), n_rows, n_rows, is_complete, True, None, 0.0)
 
 
 def valley(setting):
@@ -152,7 +152,7 @@ from dcsvm.selection.contours import save_contours
 from dcsvm.selection.grid import Setting
 from dcsvm.selection.score import Score
 assert "matplotlib" not in sys.modules
-scores = [Score(Setting(C, 1.0), C / 9, (), 9, True, True, None, 0.0) for C in (1.0, 2.0)]
+scores = [Score(Setting(C, 1.0), C / 9, (), 9, 9.0, True, True, None, 0.0) for C in (1.0, 2.0)]
 import matplotlib
 before = dict(matplotlib.rcParams.copy())
 save_contours({str(tmp_path / "a")!r}, scores, title="", is_classification=True)

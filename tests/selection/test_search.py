@@ -126,6 +126,43 @@ def test_rows_without_a_fold_are_learnt_from_and_not_scored():
     assert abs(score.loss - np.mean(model.predict(X[300:]) != y[300:])) <= 0.01
 
 
+@pytest.mark.parametrize("name", ["bias and weights", "three classes", "regression"])
+@pytest.mark.parametrize("how", ["whole", "levels", "early"])
+def test_weights_are_copies(name, how, monkeypatch):
+    if how == "levels":
+        monkeypatch.setattr(search, "MOST_WHOLE", 0)
+    (X, y), given = SETS[name]
+    options = replace(OPTIONS, **given)
+    if how == "early":
+        X, y = surface(800) if name == "regression" else stripes(800, 3, seed=18)
+        options = replace(options, early=True, early_level=1)
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    fold = fold_of_rows(y, options, 3)
+    again = np.repeat(np.arange(len(y)), weight)
+    grid = Grid.of(options, CS[1:4], GAMMAS[:3])
+    weighted = searched((X, y), options, grid, fold=fold, sample_weight=weight, every=True)
+    repeated = searched((X[again], y[again]), options, grid, fold=fold[again], every=True)
+    assert [one.setting for one in weighted] == [one.setting for one in repeated]
+    for one, other in zip(weighted, repeated, strict=True):
+        assert one.weight == other.weight == weight.sum()
+        assert one.n_rows == np.count_nonzero(weight) and other.n_rows == len(again)
+        if options.svm_type == "c_svc":
+            assert abs(one.loss - other.loss) <= 3.01 / len(again)
+        else:
+            assert one.loss == pytest.approx(other.loss, rel=1e-3)
+
+
+def test_a_fold_without_weight_is_empty():
+    X, y = stripes(300, seed=17)
+    fold = fold_of_rows(y, OPTIONS, 3)
+    grid, weight = Grid((10.0,), (3.0,)), np.where(fold == 2, 0.0, 1.5)
+    (score,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
+    assert np.isnan(score.losses).tolist() == [False, False, True]
+    assert score.weight == 1.5 * score.n_rows == 300
+    with pytest.raises(ValueError, match="leaves none to learn from"):
+        searched((X, y), OPTIONS, grid, fold=fold, sample_weight=np.where(fold == 1, 1.0, 0.0))
+
+
 def test_a_class_of_few_rows_is_no_obstacle(monkeypatch):
     X, y = stripes(60, seed=8)
     y[0] = 7
@@ -274,7 +311,7 @@ def test_edges_are_named():
 
 def test_of_equal_losses_the_smaller_C_is_best():
     def score(C, loss, converged=True, is_complete=True):
-        return Score(Setting(C, 1.0), loss, (), 10, is_complete, converged, 1, 0.0)
+        return Score(Setting(C, 1.0), loss, (), 10, 10.0, is_complete, converged, 1, 0.0)
 
     assert best_of([score(4, 0.1), score(1, 0.1), score(2, 0.1)]).setting.C == 1
     assert best_of([score(1, 0.0, converged=False), score(2, 0.3)]).setting.C == 2

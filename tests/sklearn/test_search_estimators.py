@@ -363,11 +363,20 @@ def test_a_pipeline_in_a_grid_search_over_kernels(three_classes):
     assert search.predict(X).shape == y.shape
 
 
-def test_fit_takes_no_weights(three_classes):
-    with pytest.raises(TypeError, match="sample_weight"):
-        SVCCV().fit(*three_classes, sample_weight=np.ones(240))
+def test_weights_are_copies(three_classes, curve):
+    for Estimator, (X, y) in ((SVCCV, three_classes), (SVRCV, curve)):
+        weight = np.random.default_rng(3).integers(0, 4, len(y))
+        fold = np.arange(len(y)) % 3
+        again = np.repeat(np.arange(len(y)), weight)
+        weighted = Estimator(**SMALL, cv=PredefinedSplit(fold), every=True)
+        weighted.fit(X, y, sample_weight=weight)
+        repeated = Estimator(**SMALL, cv=PredefinedSplit(fold[again]), every=True)
+        repeated.fit(X[again], y[again])
+        np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-3)
+        assert (weighted.C_, weighted.gamma_) == (repeated.C_, repeated.gamma_)
+        assert np.array_equal(weighted.predict(X), repeated.predict(X)) or Estimator is SVRCV
     with sklearn.config_context(enable_metadata_routing=True):
-        assert not SVCCV().get_metadata_routing().fit.requests
+        assert "sample_weight" in SVCCV().get_metadata_routing().fit.requests
 
 
 def test_verbose_says_what_was_chosen(three_classes, capsys):

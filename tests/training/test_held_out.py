@@ -68,7 +68,7 @@ def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
 
 def test_entries_say_what_each_fold_holds_out():
     fold, row = np.array([0, 1, 1, 0, 1, 0]), np.array([2, 2, 0, 1, 2, 1])
-    folds = Folds.of(fold, row, np.array([1.0, 1, 1, 1, 0.5, 1]))
+    folds = Folds.of(2, fold, row, np.array([1.0, 1, 1, 1, 0.5, 1]))
     assert folds.counts.tolist() == [2, 1, 1, 2]
     assert folds.weight.tolist() == [2, 1, 1, 1.5]
     assert np.array_equal(folds.fold[folds.entry], fold)
