@@ -32,6 +32,7 @@ cdef extern from "rows/points.h" namespace "dcsvm" nogil:
         size_t n_samples
         size_t n_features
         const float* dense
+        const uint8_t* dense_bytes
         size_t n_codes
         const uint8_t* codes
         const double* other_squares
@@ -43,6 +44,7 @@ cdef extern from "rows/points.h" namespace "dcsvm" nogil:
         const int32_t* byte_sums
         const int32_t* columns
         size_t byte_row_size() const
+        cbool is_dense() const
 
     cdef struct RowList:
         const CPoints* points
@@ -85,15 +87,17 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
+    cbool c_suit_bytes "dcsvm::suit_bytes"(size_t)
     cbool may_be_bytes(const CPoints&)
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)
     void c_find_bytes "dcsvm::find_bytes"(const CPoints&, int, uint8_t*) except +
+    void c_sum_bytes "dcsvm::sum_bytes"(const CPoints&, int, int32_t*) except +
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
 cdef extern from "rows/row_order.h" namespace "dcsvm" nogil:
-    void c_reorder_rows "dcsvm::reorder_rows"(float*, size_t, const int32_t*, size_t) except +
+    void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t) except +
 
 
 cdef extern from "rows/locality.h" namespace "dcsvm" nogil:

@@ -120,6 +120,7 @@ cdef class Points:
     def __init__(self, rows, int threads):
         check_threads(threads)
         cdef const float[:, ::1] dense
+        cdef const uint8_t[:, ::1] dense_bytes
         cdef const int64_t[::1] indptr
         cdef const int32_t[::1] indices
         cdef const float[::1] values
@@ -127,7 +128,14 @@ cdef class Points:
         cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
         self.points.n_samples = rows.n_samples
         self.points.n_features = self.n_columns = rows.n_features
-        if rows.dense is not None:
+        if rows.is_bytes:
+            dense_bytes = rows.stored
+            if (dense_bytes.shape[0] != rows.n_samples
+                    or <size_t>dense_bytes.shape[1] != self.points.byte_row_size()):
+                raise ValueError("rows of bytes do not have the stated shape")
+            self.points.dense_bytes = &dense_bytes[0, 0] if rows.n_samples else <const uint8_t*>&half_norms[0]
+            self.arrays = rows.stored
+        elif rows.dense is not None:
             dense = rows.dense
             if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
                 raise ValueError("dense rows do not have the stated shape")
@@ -172,24 +180,26 @@ cdef class Points:
 
     def encode(self, double worth, size_t memory_bytes, int threads):
         """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
-        rows then costs less than 1/worth of the operations; or small integers into bytes where
-        that costs less still. The copy may take `memory_bytes`. Both sides of a tile must be these
-        points, or others that were encoded as them. Returns the bytes of the copy, 0 where there
-        is none."""
+        rows then costs less than 1/worth of the operations; or let rows of bytes meet as such where
+        that costs less still. What is added may take `memory_bytes`. Both sides of a tile must be these
+        points, or others that were encoded as them. Returns the bytes that were added."""
         cdef CodedColumns columns
-        if self.points.dense == NULL or self.points.n_samples == 0:
+        if not self.points.is_dense() or self.points.n_samples == 0:
             return 0
         with nogil:
             columns = find_codes(self.points, threads)
-        cdef size_t size = self.points.n_samples * (self.points.byte_row_size() + sizeof(int32_t))
-        if (size <= memory_bytes and bytes_cost(self.points) < columns.cost()
-                and self.are_bytes(threads)):
+        cdef size_t size = self.points.n_samples * (sizeof(float) * columns.numeric.size()
+                                                    + columns.codes.size())
+        cdef double cost = 2.0 * self.points.n_features
+        cdef cbool has_codes = (columns.codes.size() > 0 and columns.cost() * worth <= cost
+                                and size <= memory_bytes)
+        if has_codes:
+            cost = columns.cost()
+        if (self.points.dense_bytes != NULL and may_be_bytes(self.points)
+                and bytes_cost(self.points) < cost):
             self.encode_bytes(threads)
-            return size
-        size = self.points.n_samples * (sizeof(float) * columns.numeric.size()
-                                        + columns.codes.size())
-        if (columns.cost() * worth > 2.0 * self.points.n_features or columns.codes.size() == 0
-                or size > memory_bytes):
+            return self.points.n_samples * sizeof(int32_t)
+        if not has_codes:
             return 0
         self.coded_columns, self.coding = columns, object()
         self.encode_columns(threads)
@@ -200,7 +210,7 @@ cdef class Points:
         which rows are the same then; no others must be used. None where other is not encoded."""
         if other.coding is None and other.points.bytes == NULL:
             return None
-        if self.points.n_features != other.n_columns or self.points.dense == NULL:
+        if self.points.n_features != other.n_columns or not self.points.is_dense():
             raise ValueError("rows are not of the same columns")
         fitting = np.empty(self.points.n_samples, dtype=np.uint8)
         cdef uint8_t[::1] fits = fitting
@@ -233,6 +243,7 @@ cdef class Points:
         with nogil:
             c_encode(self.points, self.coded_columns, threads, &numeric[0, 0], &codes[0, 0])
         self.points.dense = &numeric[0, 0]
+        self.points.dense_bytes = NULL
         self.points.n_features = n_numeric
         self.points.n_codes = self.coded_columns.codes.size()
         self.points.codes = &codes[0, 0]
@@ -252,19 +263,26 @@ cdef class Points:
     def are_bytes(self, int threads):
         """Whether the rows are 8-bit integers and this machine has tiles for them."""
         cdef cbool possible
-        if self.points.dense == NULL or self.points.n_samples == 0 or self.points.n_codes > 0:
+        if not self.points.is_dense() or self.points.n_samples == 0 or self.points.n_codes > 0:
             return False
         with nogil:
             possible = are_bytes(self.points, threads)
         return possible
 
     def encode_bytes(self, int threads):
-        """Add a copy of the rows as bytes, which they must be; both sides of a tile must have it."""
+        """Let the rows meet others as bytes, which they must be, as both sides of a tile must: those
+        that they are, or a copy of floats."""
         cdef uint8_t[:, ::1] values
-        cdef int32_t[::1] sums
-        rows = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
         row_sums = np.empty(self.points.n_samples, dtype=np.int32)
-        values, sums = rows, row_sums
+        cdef int32_t[::1] sums = row_sums
+        if self.points.dense_bytes != NULL:
+            self.points.bytes, self.points.byte_sums = self.points.dense_bytes, &sums[0]
+            with nogil:
+                c_sum_bytes(self.points, threads, &sums[0])
+            self.byte_arrays = self.arrays, row_sums
+            return
+        rows = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
+        values = rows
         with nogil:
             c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
         self.points.bytes = &values[0, 0]
@@ -304,7 +322,7 @@ cdef class Setup:
         kernel.coef0 = coef0
         kernel.degree = degree
         cdef cbool is_precomputed = kernel.type == KernelType.precomputed
-        if not is_precomputed and points.points.dense == NULL and points.points.indptr == NULL:
+        if not is_precomputed and not points.points.is_dense() and points.points.indptr == NULL:
             raise ValueError("rows without features are for a precomputed kernel")
         self.setup = choose_setup(points.points, kernel)
         self.setup.is_flat = is_flat and kernel.type == KernelType.rbf
@@ -316,7 +334,7 @@ cdef class Setup:
         if is_precomputed:
             return
         if self.setup.form != Form.bytes and (
-                (self.setup.form == Form.sparse) != (points.points.dense == NULL)):
+                (self.setup.form == Form.sparse) == points.points.is_dense()):
             raise ValueError("the sparse form is for CSR rows, the others for dense ones")
         if self.setup.form == Form.bytes and points.points.bytes == NULL:
             raise ValueError("the form bytes is for rows encoded as bytes")
@@ -328,16 +346,16 @@ cdef class Setup:
         return ("difference", "product", "sparse", "bytes", "precomputed")[<int>self.setup.form]
 
 
-cdef cbool has_dense(Points points):
-    return points.points.dense != NULL
-
-
 cdef cbool has_csr(Points points):
     return points.points.indptr != NULL
 
 
+cdef cbool is_dense(Points points):
+    return points.points.is_dense()
+
+
 cdef cbool holds_values(Points a, Points b):
-    return has_dense(a) and b.points.columns != NULL
+    return a.points.dense != NULL and b.points.columns != NULL
 
 
 def check_sides(Setup setup, Points a, Points b, int threads):
@@ -349,7 +367,7 @@ def check_sides(Setup setup, Points a, Points b, int threads):
         if setup.setup.form == Form.bytes:
             if (<Points>points).points.bytes == NULL:
                 raise ValueError("rows are not encoded as bytes")
-        elif not (has_csr(points) if setup.setup.form == Form.sparse else has_dense(points)):
+        elif not (has_csr(points) if setup.setup.form == Form.sparse else is_dense(points)):
             raise ValueError(f"rows do not have the form {setup.form}")
     if a.coding is not b.coding:
         raise ValueError("coded rows meet only rows of the same codes")
@@ -439,13 +457,19 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
     return result
 
 
-def reorder_rows(float[:, ::1] rows, const int32_t[::1] order):
-    """Make row order[i] row i, for all i, in place; `order` names every row once."""
-    n_rows, n_features = rows.shape[0], rows.shape[1]
+def suit_bytes(size_t n_features):
+    """Whether tiles of bytes are of use for that many features, where a machine has them."""
+    return c_suit_bytes(n_features)
+
+
+def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
+    """Make row order[i] row i, for all i, in place; `rows` are the bytes of any values, and `order`
+    names every row once."""
+    n_rows, n_bytes = rows.shape[0], rows.shape[1]
     check_range(np.asarray(order), n_rows, "row")
     if len(order) != n_rows or np.any(np.bincount(order, minlength=n_rows) != 1):
         raise ValueError("an order of rows names every row once")
-    if n_rows == 0 or n_features == 0:
+    if n_rows == 0 or n_bytes == 0:
         return
     with nogil:
         c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0])
@@ -573,7 +597,7 @@ def find_groups(Points points, double squared_distance, size_t smallest_group, i
     """
     cdef Groups groups
     cdef size_t k
-    if points.points.dense == NULL or points.points.n_codes > 0 or points.points.n_samples == 0:
+    if not points.points.is_dense() or points.points.n_codes > 0 or points.points.n_samples == 0:
         raise ValueError("groups are found in dense rows as they are")
     with nogil:
         groups = c_find_groups(points.points, squared_distance, smallest_group, memory_bytes,
@@ -588,7 +612,7 @@ def find_groups(Points points, double squared_distance, size_t smallest_group, i
 def neighbour_order(Points points, int threads):
     """All dense rows, int32 (n,), such that rows that follow each other are near."""
     cdef vector[int32_t] found
-    if points.points.dense == NULL or points.points.n_codes > 0 or points.points.n_samples == 0:
+    if not points.points.is_dense() or points.points.n_codes > 0 or points.points.n_samples == 0:
         raise ValueError("rows are ordered as they are, dense")
     with nogil:
         found = c_neighbour_order(points.points, threads)
@@ -604,7 +628,7 @@ def share_apart(Points points, const int32_t[::1] order, double squared_distance
     least that far from each other."""
     cdef RowList rows = row_list(points, order)
     cdef double share
-    if points.points.dense == NULL or rows.size == 0 or n_tried == 0:
+    if not points.points.is_dense() or rows.size == 0 or n_tried == 0:
         raise ValueError("distances are bounded for dense rows")
     with nogil:
         share = c_share_apart(rows, squared_distance, n_tried, threads)

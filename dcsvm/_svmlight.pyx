@@ -3,7 +3,7 @@
 Checks shapes, allocates, releases the GIL, calls. Opens no files and decides nothing about the data.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -95,6 +95,13 @@ cdef extern from *:
       return outcome;
     }
 
+    static ParseOutcome bytes_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
+                                      double* prefix, std::uint8_t* rows, std::size_t stride,
+                                      int threads, bool& fits) {
+      return outcome_of(
+          [&] { return dcsvm::parse_bytes(text, format, prefix, rows, stride, threads, fits); });
+    }
+
     static ParseOutcome dense_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
                                       double* prefix, float* dense, int threads) {
       return outcome_of([&] { return dcsvm::parse_dense(text, format, prefix, dense, threads); });
@@ -113,6 +120,8 @@ cdef extern from *:
         size_t column
         string reason
 
+    ParseOutcome bytes_outcome(const CText&, const TextFormat&, double*, uint8_t*, size_t, int,
+                               cbool&) except + nogil
     ParseOutcome dense_outcome(const CText&, const TextFormat&, double*, float*,
                                int) except + nogil
     ParseOutcome csr_outcome[Number](const CText&, const TextFormat&, double*,
@@ -194,6 +203,22 @@ cdef class Text:
     def widen(self, int32_t n_features):
         """Rows have at least so many features."""
         self.text.n_features = max(self.text.n_features, n_features)
+
+    def bytes(self, uint8_t[:, ::1] rows not None):
+        """Write what `dense` returns as uint8 to rows (n_rows, n_features or more), zeroed; return
+        (prefix, number of values), or None where a value is not an integer from 0 to 255."""
+        cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
+        cdef cbool fits = True
+        cdef ParseOutcome outcome
+        if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] < self.n_features:
+            raise ValueError("there is not a byte for each value")
+        with nogil:
+            outcome = move(bytes_outcome(self.text, self.format, &prefix[0, 0], &rows[0, 0],
+                                         rows.shape[1], self.threads, fits))
+        if not fits:
+            return None
+        _check(outcome)
+        return np.asarray(prefix), outcome.n_stored
 
     def dense(self):
         """Return (prefix float64 (n_rows, n_prefix or one more), rows float32

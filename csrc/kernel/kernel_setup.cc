@@ -5,6 +5,7 @@
 
 #include "rows/bytes.h"
 #include "rows/codes.h"
+#include "rows/features.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
 
@@ -25,7 +26,7 @@ constexpr std::size_t difference_features = 64;
 // All features are integers and no sum of products over a chain reaches 2^24.
 bool has_exact_products(const Points& points) {
   for (std::size_t i = 0; i < points.n_samples; ++i) {
-    const float* row = points.dense + i * points.n_features;
+    const float* row = features_of(points, i);
     for (std::size_t begin = 0; begin < points.n_features; begin += chain_length) {
       double sum = static_cast<double>(points.n_codes);
       for (std::size_t k = begin; k < std::min(begin + chain_length, points.n_features); ++k) {
@@ -67,13 +68,14 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
       half_norms[row] = 0.5 * squared_norm_of_bytes(points, row);
       return;
     }
-    const float* begin = points.is_dense() ? points.dense + row * points.n_features
-                                           : points.values + points.indptr[row];
-    const float* end =
-        points.is_dense() ? begin + points.n_features : points.values + points.indptr[row + 1];
     double sum = 0;
     if (form != Form::difference) {
-      for (const float* x = begin; x != end; ++x) sum += static_cast<double>(*x) * *x;
+      const float* x = points.is_dense() ? features_of(points, row)
+                                         : points.values + points.indptr[row];
+      const auto n = points.is_dense()
+                         ? points.n_features
+                         : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);
+      for (std::size_t k = 0; k < n; ++k) sum += static_cast<double>(x[k]) * x[k];
     }
     for (std::size_t k = 0; k < points.n_codes; ++k)
       sum += points.codes[row * points.n_codes + k] != no_code;

@@ -1,5 +1,6 @@
 #include "kernel/kernel_tile.h"
 
+#include "rows/features.h"
 #include "simd/byte_dots.h"
 #include "simd/isa.h"
 
@@ -73,9 +74,16 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
   gather_half_norms(q);
   query_rows_.resize(q.size);
   query_bytes_.resize(q.size);
+  if (!q.points.dense) widened_queries_.resize(q.size * d);
   for (std::size_t j = 0; j < q.size; ++j) {
-    query_rows_[j] = q.points.dense + static_cast<std::size_t>(q.rows[j]) * d;
-    query_bytes_[j] = q.points.codes + static_cast<std::size_t>(q.rows[j]) * n_codes;
+    const auto row = static_cast<std::size_t>(q.rows[j]);
+    if (q.points.dense) {
+      query_rows_[j] = q.points.dense + row * d;
+    } else {
+      widen_row(q.points, row, widened_queries_.data() + j * d);
+      query_rows_[j] = widened_queries_.data() + j * d;
+    }
+    query_bytes_[j] = q.points.codes + row * n_codes;
   }
   for (std::size_t p = 0; p < n_panels_; ++p) {
     const std::size_t at = first_packed_ + p * panel_rows;

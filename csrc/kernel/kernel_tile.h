@@ -54,6 +54,7 @@ class TileScratch {
   const PackedLanes* packed_ = nullptr;  // that block, or all lanes
   std::size_t first_packed_ = 0;         // the row of `packed_` where the selected panels begin
   std::vector<const float*> query_rows_;
+  std::vector<float> widened_queries_;  // of rows of bytes
   std::vector<double> query_half_norms_;
   std::vector<std::int32_t> slot_;     // column -> packed row, 0 = none
   std::vector<std::int32_t> columns_;  // columns with a slot

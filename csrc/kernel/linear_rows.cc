@@ -66,8 +66,10 @@ void LinearRows::prefetch(std::size_t row) const {
     for (std::size_t k = 0; k <= n_bytes / line && k < most_lines; ++k)
       __builtin_prefetch(at + k * line);
   };
-  if (points_.is_dense()) {
+  if (points_.dense) {
     fetch(points_.dense + row * points_.n_features, points_.n_features * sizeof(float));
+  } else if (points_.dense_bytes) {
+    fetch(points_.dense_bytes + row * points_.byte_row_size(), points_.n_features);
   } else {
     fetch(points_.indices + points_.indptr[row], stored(row) * sizeof(std::int32_t));
     fetch(points_.values + points_.indptr[row], stored(row) * sizeof(float));

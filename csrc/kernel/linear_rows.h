@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rows/codes.h"
+#include "rows/features.h"
 #include "rows/points.h"
 #include "simd/isa.h"
 
@@ -37,14 +38,14 @@ class LinearRows {
         visit(static_cast<std::size_t>(points_.indices[k]), static_cast<double>(points_.values[k]));
       return;
     }
-    const float* x = points_.dense + row * points_.n_features;
+    const float* x = features_of(points_, row);
     for (std::size_t j = 0; j < points_.n_features; ++j) visit(j, static_cast<double>(x[j]));
     for_each_code(row, [&](std::size_t entry) { visit(entry, 1.0); });
   }
 
   double dot(std::size_t row, const double* w) const {
     if (!points_.is_dense()) return sparse_dot(row, w);
-    double sum = isa().dot(points_.dense + row * points_.n_features, w, points_.n_features);
+    double sum = isa().dot(features_of(points_, row), w, points_.n_features);
     for_each_code(row, [&](std::size_t entry) { sum += w[entry]; });
     return sum;
   }
@@ -56,7 +57,7 @@ class LinearRows {
         w[points_.indices[k]] += weight * static_cast<double>(points_.values[k]);
       return;
     }
-    isa().add_multiple(points_.dense + row * points_.n_features, weight, points_.n_features, w);
+    isa().add_multiple(features_of(points_, row), weight, points_.n_features, w);
     for_each_code(row, [&](std::size_t entry) { w[entry] += weight; });
   }
 

@@ -17,16 +17,28 @@ constexpr std::size_t panels_at_once = 8;
 // What lanes have for no_code, so that it does not equal a query's no_code either.
 constexpr std::uint8_t no_lane_code = no_code - 1;
 
+// The d features of the rows of one panel, which begin `stride` apart.
+template <class Value>
+void pack_features(const Value* matrix, std::size_t stride, std::size_t d, const std::int32_t* rows,
+                   float* features) {
+  for (std::size_t begin = 0; begin < d; begin += packed_at_once) {
+    const std::size_t end = std::min(begin + packed_at_once, d);
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const Value* x = matrix + static_cast<std::size_t>(rows[lane]) * stride;
+      for (std::size_t k = begin; k < end; ++k)
+        features[k * panel_rows + lane] = static_cast<float>(x[k]);
+    }
+  }
+}
+
 // The features and codes of the rows of one panel.
 void pack_dense(const Points& points, const std::int32_t* rows, float* features,
                 std::uint8_t* codes) {
   const std::size_t d = points.n_features, n_codes = points.n_codes;
-  for (std::size_t begin = 0; begin < d; begin += packed_at_once) {
-    const std::size_t end = std::min(begin + packed_at_once, d);
-    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-      const float* x = points.dense + static_cast<std::size_t>(rows[lane]) * d;
-      for (std::size_t k = begin; k < end; ++k) features[k * panel_rows + lane] = x[k];
-    }
+  if (points.dense) {
+    pack_features(points.dense, d, d, rows, features);
+  } else {
+    pack_features(points.dense_bytes, points.byte_row_size(), d, rows, features);
   }
   for (std::size_t lane = 0; lane < panel_rows; ++lane) {
     const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[lane]) * n_codes;

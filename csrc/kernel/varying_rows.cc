@@ -1,19 +1,21 @@
 #include "kernel/varying_rows.h"
 
 #include "kernel/kernel_setup.h"
+#include "rows/features.h"
 
 namespace dcsvm {
 
 namespace {
 
-// Columns of a row-major matrix that are not the same in all rows.
+// Columns of a row-major matrix, whose rows begin `stride` apart, that are not the same in all rows.
 template <class Value>
-std::vector<std::size_t> varying(const Value* matrix, std::size_t n_columns, const RowList& rows) {
+std::vector<std::size_t> varying(const Value* matrix, std::size_t stride, std::size_t n_columns,
+                                 const RowList& rows) {
   std::vector<std::size_t> open(n_columns), found;
   for (std::size_t k = 0; k < n_columns; ++k) open[k] = k;
-  const Value* first = matrix + rows[0] * n_columns;
+  const Value* first = matrix + rows[0] * stride;
   for (std::size_t i = 0; i < rows.size; ++i) {
-    const Value* x = matrix + rows[i] * n_columns;
+    const Value* x = matrix + rows[i] * stride;
     std::size_t kept = 0;
     for (const std::size_t k : open) {
       if (x[k] == first[k]) {
@@ -40,10 +42,14 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
     : points_(*rows.points) {
   if (form != Form::difference || rows.size == 0) return;
   const Points& points = *rows.points;
-  std::vector<std::size_t> features = varying(points.dense, points.n_features, rows);
-  const std::vector<std::size_t> codes = varying(points.codes, points.n_codes, rows);
-  if (features.size() == points.n_features && codes.size() == points.n_codes) return;
-  const bool has_features = points.n_features > 0;
+  const std::size_t d = points.n_features;
+  std::vector<std::size_t> features =
+      points.dense ? varying(points.dense, d, d, rows)
+                   : varying(points.dense_bytes, points.byte_row_size(), d, rows);
+  const std::vector<std::size_t> codes =
+      varying(points.codes, points.n_codes, points.n_codes, rows);
+  if (features.size() == d && codes.size() == points.n_codes) return;
+  const bool has_features = d > 0;
   if (features.empty()) features.push_back(0);  // for an address
   const std::size_t row_bytes = features.size() * sizeof(float) + codes.size() + sizeof(double);
   if (rows.size * row_bytes > most_bytes) return;
@@ -52,7 +58,7 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
   float* to = dense_.data();
   std::uint8_t* code_to = codes_.data();
   for (std::size_t i = 0; i < rows.size; ++i) {
-    const float* x = points.dense + rows[i] * points.n_features;
+    const float* x = features_of(points, rows[i]);
     const std::uint8_t* code = points.codes + rows[i] * points.n_codes;
     for (const std::size_t k : features) *to++ = has_features ? x[k] : 0.0f;
     for (const std::size_t k : codes) *code_to++ = code[k];

@@ -117,7 +117,10 @@ double BoxTree::squared_extent(std::int32_t node) const {
 // Of every step-th row.
 BoxTree::Extent BoxTree::extent_of(std::size_t begin, std::size_t end, std::size_t step) const {
   Extent extent(d_);
-  for (std::size_t i = begin; i < end; i += step) extent.include(row(i), row(i));
+  for (std::size_t i = begin; i < end; i += step) {
+    const float* x = row(i);
+    extent.include(x, x);
+  }
   return extent;
 }
 
@@ -131,7 +134,7 @@ double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
                          std::size_t feature) const {
   double n = 0, sum = 0, squares = 0;
   for (std::size_t i = begin; i < end; i += step) {
-    const double x = row(i)[feature];
+    const double x = value(i, feature);
     n += 1;
     sum += x;
     squares += x * x;
@@ -169,7 +172,7 @@ std::size_t BoxTree::divide(std::size_t begin, std::size_t end, std::size_t feat
   const auto middle = std::partition(
       order_.begin() + static_cast<std::ptrdiff_t>(begin),
       order_.begin() + static_cast<std::ptrdiff_t>(end), [this, feature, at](std::int32_t i) {
-        return points_.dense[static_cast<std::size_t>(i) * d_ + feature] <= at;
+        return feature_of(points_, static_cast<std::size_t>(i), feature) <= at;
       });
   return static_cast<std::size_t>(middle - order_.begin());
 }
@@ -186,7 +189,7 @@ std::size_t BoxTree::split(std::int32_t node) {
   const double smaller = static_cast<double>(std::min(middle - begin, end - middle));
   if (smaller >= smallest_part * static_cast<double>(end - begin)) return middle;
   std::vector<float> column(end - begin);
-  for (std::size_t i = begin; i < end; ++i) column[i - begin] = row(i)[feature];
+  for (std::size_t i = begin; i < end; ++i) column[i - begin] = value(i, feature);
   const auto median = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
   std::nth_element(column.begin(), median, column.end());
   const bool separates = *median < high(node)[feature];

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rows/features.h"
 #include "rows/points.h"
 
 namespace dcsvm {
@@ -52,7 +53,10 @@ class BoxTree {
   }
   const float* high(std::int32_t node) const { return low(node) + d_; }
   const float* row(std::size_t place) const {
-    return points_.dense + static_cast<std::size_t>(order_[place]) * d_;
+    return features_of(points_, static_cast<std::size_t>(order_[place]));
+  }
+  float value(std::size_t place, std::size_t feature) const {
+    return feature_of(points_, static_cast<std::size_t>(order_[place]), feature);
   }
   Extent extent_of(std::size_t begin, std::size_t end, std::size_t step) const;
   void set_box(std::size_t node, const Extent& extent);

@@ -22,13 +22,18 @@ bool is_byte(float x) {
 
 }  // namespace
 
+bool suit_bytes(std::size_t n_features) {
+  return n_features >= fewest_features && n_features <= most_features;
+}
+
 bool may_be_bytes(const Points& points) {
-  return byte_dots() && points.n_features >= fewest_features && points.n_features <= most_features;
+  return byte_dots() && suit_bytes(points.n_features);
 }
 
 bool are_bytes(const Points& points, int n_threads) {
   const std::size_t d = points.n_features;
   if (!may_be_bytes(points)) return false;
+  if (points.dense_bytes) return true;
   std::atomic<bool> all{true};
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
     const float* row = points.dense + i * d;
@@ -39,9 +44,22 @@ bool are_bytes(const Points& points, int n_threads) {
 
 void find_bytes(const Points& points, int n_threads, std::uint8_t* fits) {
   const std::size_t d = points.n_features;
+  if (points.dense_bytes) {
+    std::fill_n(fits, points.n_samples, std::uint8_t{1});
+    return;
+  }
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
     const float* row = points.dense + i * d;
     fits[i] = std::all_of(row, row + d, is_byte);
+  });
+}
+
+void sum_bytes(const Points& points, int n_threads, std::int32_t* sums) {
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    const std::uint8_t* x = points.bytes + i * points.byte_row_size();
+    std::int32_t sum = 0;
+    for (std::size_t k = 0; k < points.n_features; ++k) sum += x[k];
+    sums[i] = sum;
   });
 }
 

@@ -14,7 +14,10 @@ constexpr double bytes_cost(const Points& points) {
   return 0.14 * static_cast<double>(points.n_features);
 }
 
-// Whether this machine has tiles of bytes, and the number of features suits them.
+// Whether tiles of bytes are of use for that many features.
+bool suit_bytes(std::size_t n_features);
+
+// Whether this machine has such tiles, and the number of features suits them.
 bool may_be_bytes(const Points& points);
 
 // Whether they may be, and all features of dense points are integers from 0 to 255.
@@ -25,8 +28,11 @@ double squared_norm_of_bytes(const Points& points, std::size_t row);
 // fits[i]: whether all features of row i are integers from 0 to 255.
 void find_bytes(const Points& points, int n_threads, std::uint8_t* fits);
 
-// Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row. What is no
-// such integer becomes 0.
+// The sum of each row of `bytes`.
+void sum_bytes(const Points& points, int n_threads, std::int32_t* sums);
+
+// Writes features in floats as bytes, n_samples x byte_row_size(), and the sum of each row. What is
+// no such integer becomes 0.
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);
 
 }  // namespace dcsvm

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "rows/features.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -27,7 +28,7 @@ std::vector<Accumulator> over_rows(const Points& points, int n_threads, const Ac
   parallel_for({n_threads, n_parts}, [&](std::size_t p) {
     const std::size_t begin = points.n_samples * p / n_parts,
                       end = points.n_samples * (p + 1) / n_parts;
-    for (std::size_t i = begin; i < end; ++i) visit(parts[p], points.dense + i * points.n_features);
+    for (std::size_t i = begin; i < end; ++i) visit(parts[p], features_of(points, i));
   });
   return parts;
 }
@@ -151,7 +152,7 @@ void find_fitting(const Points& points, const CodedColumns& columns, int n_threa
     return are_binary && ones <= 1;
   };
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
-    const float* row = points.dense + i * points.n_features;
+    const float* row = features_of(points, i);
     fits[i] = std::all_of(columns.codes.begin(), columns.codes.end(),
                           [&](const auto& members) { return fits_code(row, members); });
     squares[i] = 0;
@@ -163,7 +164,7 @@ void encode(const Points& points, const CodedColumns& columns, int n_threads, fl
             std::uint8_t* codes) {
   const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t at) {
-    const float* row = points.dense + at * points.n_features;
+    const float* row = features_of(points, at);
     for (std::size_t k = 0; k < n_numeric; ++k)
       numeric[at * n_numeric + k] = row[columns.numeric[k]];
     for (std::size_t c = 0; c < n_codes; ++c) {

@@ -1,7 +1,7 @@
-// Non-owning views of the rows of a data set: dense float32 (row-major), CSR, or rows of a
-// precomputed kernel matrix.
+// Non-owning views of the rows of a data set: dense (row-major) as float32 or bytes, CSR, or rows of
+// a precomputed kernel matrix.
 //
-// Rows are float32, as in the files and the kernel tiles; squared norms are float64. Scaling,
+// Squared norms are float64. Scaling,
 // labels and the meaning of an order are not known here.
 #pragma once
 
@@ -16,7 +16,10 @@ namespace dcsvm {
 struct Points {
   std::size_t n_samples = 0;
   std::size_t n_features = 0;
-  const float* dense = nullptr;           // n_samples x n_features, or null when the rows are CSR
+  const float* dense = nullptr;  // n_samples x n_features
+  // instead of `dense`, where all features are integers from 0 to 255: n_samples x byte_row_size(),
+  // with zeros after the features
+  const std::uint8_t* dense_bytes = nullptr;
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
@@ -26,8 +29,8 @@ struct Points {
   const std::uint8_t* codes = nullptr;
   // the sum of squares of each row's columns that are in neither, and zero in the rows it meets
   const double* other_squares = nullptr;
-  // dense rows whose features are all integers from 0 to 255, a second time as bytes (bytes.h):
-  // n_samples x byte_row_size(), zeros after the features, and the sum of each row
+  // where rows meet each other as bytes (bytes.h): `dense_bytes`, or such integers that stand for the
+  // features, and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
   // precomputed kernel: `dense` has rows of the kernel matrix, or is null where they are not known;
@@ -35,7 +38,7 @@ struct Points {
   const std::int32_t* columns = nullptr;
 
   std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
-  bool is_dense() const { return dense != nullptr; }
+  bool is_dense() const { return dense || dense_bytes; }
 };
 
 // Some rows of a set of points, in order. A null index means all of them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rows/codes.h"
+#include "rows/features.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
 
@@ -32,7 +33,7 @@ Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std:
   for (std::size_t b = 0; b < n_blocks; ++b) {
     float *lowest = extents_.data() + b * 2 * d_, *highest = lowest + d_;
     for (std::size_t i = b * block_rows; i < std::min(n, (b + 1) * block_rows); ++i) {
-      const float* x = points.dense + static_cast<std::size_t>(rows[i]) * d_;
+      const float* x = features_of(points, static_cast<std::size_t>(rows[i]));
       const bool is_first = i == b * block_rows;
       for (std::size_t k = 0; k < d_; ++k) {
         lowest[k] = is_first ? x[k] : std::min(lowest[k], x[k]);
@@ -53,7 +54,7 @@ BlockedRows::BlockedRows(const Points& points, const std::int32_t* rows, std::si
   codes_.resize(padded * n_codes);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t first = i / blocked_rows * blocked_rows, place = i - first;
-    const float* x = points.dense + static_cast<std::size_t>(rows[i]) * d;
+    const float* x = features_of(points, static_cast<std::size_t>(rows[i]));
     const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[i]) * n_codes;
     for (std::size_t k = 0; k < d; ++k) features_[first * d + k * blocked_rows + place] = x[k];
     for (std::size_t k = 0; k < n_codes; ++k)
@@ -113,7 +114,7 @@ bool Boxes::are_apart(std::size_t block, const Boxes& other, std::size_t other_b
 
 bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,
                      double squared_distance) const {
-  const float* row = points.dense + place * d_;
+  const float* row = features_of(points, place);
   const float *lowest = low(block), *highest = high(block);
   double sum = 0;
   for (std::size_t k = 0; k < d_; ++k) {

@@ -6,8 +6,8 @@
 
 namespace dcsvm {
 
-// Makes row order[i] of n_rows x n_features row i, in place; `order` names every row once.
-void reorder_rows(float* rows, std::size_t n_features, const std::int32_t* order,
+// Makes row order[i] of n_rows x row_bytes row i, in place; `order` names every row once.
+void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
                   std::size_t n_rows);
 
 }  // namespace dcsvm

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <type_traits>
 
 #include "text/svmlight_errors.h"
 #include "text/svmlight_lines.h"
@@ -9,17 +11,25 @@
 namespace dcsvm {
 namespace {
 
+template <class Value>
 struct DenseRows {
-  float* values;
-  std::size_t n_features;
-  std::size_t n_stored;
+  Value* values;
+  std::size_t n_features, stride;
+  std::size_t n_stored = 0;
+  bool fits = true;
 
   void store(std::int64_t index, float value) {
     if (static_cast<std::size_t>(index) > n_features) return;  // an error follows in this line
-    values[index - 1] = value;
+    if constexpr (std::is_same_v<Value, std::uint8_t>) {
+      if (!(value >= 0 && value <= 255 && value == std::floor(value))) {
+        fits = false;
+        return;
+      }
+    }
+    values[index - 1] = static_cast<Value>(value);
     ++n_stored;
   }
-  void end_row() { values += n_features; }
+  void end_row() { values += stride; }
 };
 
 template <class Number>
@@ -87,20 +97,43 @@ std::size_t parse_into(const Text& text, const TextFormat& format, double* prefi
   return close_gaps(text, target);
 }
 
-}  // namespace
-
-std::size_t parse_dense(const Text& text, const TextFormat& format, double* prefix, float* dense,
-                        int threads) {
-  const auto n_features = static_cast<std::size_t>(text.n_features);
+template <class Value>
+std::size_t parse_rows(const Text& text, const TextFormat& format, double* prefix, Value* dense,
+                       std::size_t stride, int threads, bool& fits) {
   std::atomic<std::size_t> n_stored{0};
-  for_chunks(text, threads, [&](std::size_t i) {
+  std::atomic<bool> all_fit{true};
+  const auto parse = [&](std::size_t i) {
+    if (!all_fit) return;
     const TextChunk& chunk = text.chunks[i];
-    DenseRows rows{dense + chunk.first_row * n_features, n_features, 0};
+    DenseRows<Value> rows{dense + chunk.first_row * stride,
+                          static_cast<std::size_t>(text.n_features), stride};
     parse_chunk<float>(chunk, format, text.n_features,
                        prefix + chunk.first_row * format.prefix_size(), rows);
     n_stored += rows.n_stored;
-  });
+    if (!rows.fits) all_fit = false;
+  };
+  try {
+    for_chunks(text, threads, parse);
+  } catch (...) {
+    fits = all_fit;
+    throw;
+  }
+  fits = all_fit;
   return n_stored;
+}
+
+}  // namespace
+
+std::size_t parse_bytes(const Text& text, const TextFormat& format, double* prefix,
+                        std::uint8_t* rows, std::size_t stride, int threads, bool& fits) {
+  return parse_rows(text, format, prefix, rows, stride, threads, fits);
+}
+
+std::size_t parse_dense(const Text& text, const TextFormat& format, double* prefix, float* dense,
+                        int threads) {
+  bool fits;
+  return parse_rows(text, format, prefix, dense, static_cast<std::size_t>(text.n_features), threads,
+                    fits);
 }
 
 std::size_t parse_csr(const Text& text, const TextFormat& format, double* prefix,

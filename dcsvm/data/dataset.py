@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _svmlight
+from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.found_scaling import found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.rows import Rows, better_dense
@@ -68,10 +69,10 @@ def parse_dataset(
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
-        check_room(name, _bytes_of_rows(text))
+        check_room(name, _least_bytes(text))
         if serials is not None:
             return _kernel_dataset(text, serials)
-        prefix, rows = parsed_rows(text)
+        prefix, rows = parsed_rows(text, name=name)
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
@@ -98,23 +99,40 @@ class _Parts:
             begin, line = end, line + part.n_rows
 
 
-def _bytes_of_rows(text: _svmlight.Text) -> int:
-    """Bytes of the labels and rows that a text makes."""
-    is_dense = better_dense(text.n_rows, text.n_features, text.n_pairs)
-    dense, csr = 4 * text.n_rows * text.n_features, 8 * (text.n_rows + text.n_pairs)
-    return 8 * text.n_rows + (dense if is_dense else csr)
+def _least_bytes(text: _svmlight.Text) -> int:
+    """Bytes of the labels and rows that a text makes, at least."""
+    n_rows, n_features = text.n_rows, text.n_features
+    if not better_dense(n_rows, n_features, text.n_pairs):
+        return 16 * n_rows + 8 * text.n_pairs
+    return n_rows * (8 + n_features * (1 if suit_bytes(n_features) else 4))
 
 
-def parsed_rows(text: _svmlight.Text, form: str | None = None) -> tuple[np.ndarray, Rows]:
-    """(numbers before the features, rows) of text, "dense" or "sparse", or in the better form."""
+def parsed_rows(
+    text: _svmlight.Text, form: str | None = None, *, name: str | None = None
+) -> tuple[np.ndarray, Rows]:
+    """(numbers before the features, rows) of text, "dense" or "sparse", or in the better form.
+    Raises DataError for the file `name` where there is no memory for floats."""
     shape = text.n_rows, text.n_features
     if form == "dense" or (form is None and better_dense(*shape, text.n_pairs)):
-        prefix, dense, n_values = text.dense()
+        prefix, dense, n_values = _dense_rows(text, name)
         if form == "dense" or better_dense(*shape, n_values):
             return prefix, Rows(*shape, dense=dense)
         del prefix, dense
     prefix, indptr, indices, values, n_features = text.csr()
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
+
+
+def _dense_rows(text: _svmlight.Text, name: str | None) -> tuple[np.ndarray, np.ndarray, int]:
+    """(numbers before the features, dense rows, number of values that are not zero) of text."""
+    if suit_bytes(text.n_features):
+        rows = zero_bytes(text.n_rows, text.n_features)
+        found = text.bytes(with_ends(rows))
+        if found is not None:
+            return found[0], rows, found[1]
+        del rows
+        if name is not None:
+            check_room(name, (8 + 4 * text.n_features) * text.n_rows)
+    return text.dense()
 
 
 def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:

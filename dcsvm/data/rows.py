@@ -1,6 +1,7 @@
 """Rows of features, dense or CSR, or rows of a precomputed kernel.
 
-Values are float32. Nothing here reads files, scales, or knows labels.
+Values are float32, or bytes where all are integers from 0 to 255. Nothing here reads files, scales,
+or knows labels.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import numpy as np
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import as_float32, check_finite, check_form, csr_arrays
+from dcsvm.data.byte_rows import as_byte_rows, suit_bytes, with_ends, zero_bytes
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 AT_ONCE = 2**20  # values that are worked on together, to avoid a copy of all of them
+TRIED_ROWS = 100  # in which most data show that they are no bytes
 
 
 def slices(n: int, size: int) -> list[slice]:
@@ -40,9 +43,9 @@ def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
 class Rows:
     """Feature rows in one of two forms, or rows of a precomputed kernel.
 
-    Either `dense`, float32 C-contiguous (n_samples, n_features), or CSR: `indptr` int64
-    (n_samples + 1,), `indices` int32 ascending within a row, `values` float32 without zeros.
-    The arrays are shared, not copied: treat them as read-only.
+    Either `dense` (n_samples, n_features), float32 C-contiguous or uint8 as byte_rows.py says, or
+    CSR: `indptr` int64 (n_samples + 1,), `indices` int32 ascending within a row, `values` float32
+    without zeros. The arrays are shared, not copied: treat them as read-only.
 
     Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
     `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
@@ -63,7 +66,7 @@ class Rows:
         n_samples = len(indptr) - 1
         if better_dense(n_samples, n_features, len(values)):
             dense = _svmlight.densify(indptr, indices, values, n_features, threads)
-            return Rows(n_samples, n_features, dense=dense)
+            return Rows(n_samples, n_features, dense=dense).in_smallest_form()
         return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
 
     @staticmethod
@@ -77,18 +80,50 @@ class Rows:
             return Rows.chosen(*csr_arrays(X))
         dense = np.asarray(X)
         check_form(dense.shape, dense.dtype)
-        dense = as_float32(dense)
-        check_finite(dense, lambda k: divmod(k, dense.shape[1]))
         n_samples, n_features = dense.shape
-        rows = Rows(n_samples, n_features, dense=dense)
+        if dense.dtype in (np.uint8, np.bool_) and suit_bytes(n_features):
+            rows = Rows(n_samples, n_features, dense=as_byte_rows(dense))
+        else:
+            dense = as_float32(dense)
+            check_finite(dense, lambda k: divmod(k, n_features))
+            rows = Rows(n_samples, n_features, dense=dense).in_smallest_form()
         if n_features <= DENSE_FEATURES:
             return rows
-        is_better = better_dense(n_samples, n_features, np.count_nonzero(dense))
+        is_better = better_dense(n_samples, n_features, np.count_nonzero(rows.dense))
         return rows if is_better else rows._as_csr()
 
     @property
     def is_dense(self) -> bool:
         return self.indptr is None
+
+    @property
+    def is_bytes(self) -> bool:
+        return self.dense is not None and self.dense.dtype == np.uint8
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The memory of dense rows, C-contiguous."""
+        return with_ends(self.dense) if self.is_bytes else self.dense
+
+    def in_smallest_form(self) -> Rows:
+        """Dense rows of integers from 0 to 255 as bytes."""
+        shape = self.n_samples, self.n_features
+        if self.is_bytes or not suit_bytes(self.n_features):
+            return self
+        some = self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]
+        if not _are_bytes(some):
+            return self
+        dense = zero_bytes(*shape)
+        for some in self.slices():
+            block = self.dense[some]
+            if not _are_bytes(block):
+                return self
+            dense[some] = block
+        return replace(self, dense=dense)
+
+    def as_floats(self) -> Rows:
+        """The same rows without bytes."""
+        return replace(self, dense=self.dense.astype(np.float32)) if self.is_bytes else self
 
     def mean_squared_distance(self) -> float:
         """Of all pairs of rows: twice the sum of the variances of the features."""
@@ -135,7 +170,9 @@ class Rows:
         """The rows of these numbers, in this order, in the same form; numbers may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
         if self.is_dense:
-            dense = None if self.dense is None else self.dense[row_numbers]
+            dense = None if self.dense is None else self.stored[row_numbers]
+            if self.is_bytes:
+                dense = dense[:, : self.n_features]
             columns = None if self.columns is None else self.columns[row_numbers]
             return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
         starts = self.indptr[row_numbers]
@@ -157,12 +194,12 @@ class Rows:
     def reordered(self, row_numbers: np.ndarray) -> Rows:
         """take() without a copy: in the memory of these rows, which must not be used afterwards. No
         number repeats."""
-        if self.dense is None or self.columns is not None:
+        if self.dense is None or self.columns is not None or self.n_features == 0:
             return self.take(row_numbers)
         others = np.ones(self.n_samples, bool)
         others[row_numbers] = False
         order = np.concatenate((row_numbers, np.flatnonzero(others)), dtype=np.int32)
-        _core.reorder_rows(self.dense, order)
+        _core.reorder_rows(self.stored.view(np.uint8), order)
         n_samples = len(row_numbers)
         return replace(self, n_samples=n_samples, dense=self.dense[:n_samples])
 
@@ -183,7 +220,8 @@ class Rows:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
             return replace(self._as_csr(), n_features=n_features)
-        dense = np.zeros((self.n_samples, n_features), np.float32)
+        shape, is_bytes = (self.n_samples, n_features), self.is_bytes and suit_bytes(n_features)
+        dense = zero_bytes(*shape) if is_bytes else np.zeros(shape, np.float32)
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
 
@@ -239,8 +277,12 @@ class ChosenRows:
 def stacked(a: Rows, b: Rows) -> Rows:
     """The rows of a, then those of b, which is in the same form."""
     n_samples = a.n_samples + b.n_samples
+    if a.is_dense and a.is_bytes and b.is_bytes:
+        dense = np.concatenate((a.stored, b.stored))[:, : a.n_features]
+        return Rows(n_samples, a.n_features, dense=dense)
     if a.is_dense:
-        return Rows(n_samples, a.n_features, dense=np.concatenate((a.dense, b.dense)))
+        dense = np.concatenate((a.as_floats().dense, b.as_floats().dense))
+        return Rows(n_samples, a.n_features, dense=dense)
     return Rows(
         n_samples,
         a.n_features,
@@ -265,6 +307,12 @@ def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
         )
         for rows in sides
     )
+
+
+def _are_bytes(values: np.ndarray) -> bool:
+    """Whether all float32 values are integers from 0 to 255."""
+    is_inside = values.min(initial=0.0) >= 0 and values.max(initial=0.0) <= 255
+    return bool(is_inside and np.array_equal(values, np.floor(values)))
 
 
 def _indptr(lengths: np.ndarray) -> np.ndarray:

@@ -156,7 +156,7 @@ def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, _n_va
     for block in blocks:
         block.write_dense(dense[first : first + block.n_rows])
         first += block.n_rows
-    return Rows(n_samples, n_features, dense=dense)
+    return Rows(n_samples, n_features, dense=dense).in_smallest_form()
 
 
 def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_values: int) -> Rows:

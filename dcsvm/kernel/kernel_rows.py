@@ -171,6 +171,8 @@ def two_sides(
 ) -> tuple[KernelRows, KernelRows]:
     """Rows that meet others, evaluated in the form that is right for the sources: test rows meet
     support vectors in the arithmetic chosen for the support vectors."""
+    if kernel.is_precomputed:
+        targets, sources = targets.as_floats(), sources.as_floats()
     sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
     if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
         for points in sides:

@@ -66,6 +66,8 @@ def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
     None where there is none, where its integers would take more than `memory_bytes`, and for dense
     rows that are such integers themselves, of which the core knows more (Points.encode).
     """
+    if rows.is_bytes:
+        return None
     n_bytes = rows.n_samples * (-(-rows.n_features // 4) * 4 + 4)
     values = rows.dense.reshape(-1) if rows.is_dense else rows.values
     if n_bytes > memory_bytes or len(values) == 0:

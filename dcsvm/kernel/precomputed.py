@@ -25,7 +25,7 @@ def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Ker
         if rows.n_samples != rows.n_features:
             shape = f"{rows.n_samples} rows and {rows.n_features} columns"
             raise ValueError(f"a precomputed kernel needs a square matrix, not {shape}")
-        dense = rows.in_form_of(Rows(0, rows.n_features), threads)
+        dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats()
         rows = replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
     diagonal = rows.dense[np.arange(rows.n_samples), rows.columns].astype(np.float64)
     indefinite = bool(np.any(diagonal < 0))

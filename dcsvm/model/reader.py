@@ -277,6 +277,7 @@ class ModelReader(Lines):
         if len(shared):
             found = self.found(row_numbers[shared], numbers, "an exact one")
             if rows.is_dense:
+                rows = rows if exact.rows.is_bytes else rows.as_floats()
                 for some in slices(len(shared), AT_ONCE // exact.rows.row_size):
                     rows.dense[shared[some]] = exact.rows.dense[found[some]]
             else:

@@ -167,7 +167,7 @@ def _row_lines(rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = No
     none where it is `blank`. In parts, for which rows are taken one after the other."""
     for some in slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + len(prefix))):
         numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
-        part = rows.part(some)
+        part = rows.part(some).as_floats()
         yield _lines(numbers, part if blank is None else _blanked(part, blank[some]))
 
 

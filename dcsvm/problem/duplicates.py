@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm.data.rows import AT_ONCE, Rows
+from dcsvm.data.rows import AT_ONCE, Rows, slices
 from dcsvm.problem.filling import ROUNDING, filled
 
 WORTH_MERGING = 0.02  # part of the rows that has to go
@@ -106,18 +106,19 @@ def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.
         return False
     step = max(1, AT_ONCE // max(rows.n_features, 1))
     return all(
-        np.array_equal(rows.dense[order[some]], rows.dense[order[some - 1]])
+        np.array_equal(rows.stored[order[some]], rows.stored[order[some - 1]])
         for some in (again[begin : begin + step] for begin in range(0, len(again), step))
     )
 
 
 def _hash(rows: Rows, targets: np.ndarray) -> np.ndarray:
     """A 64-bit number for each row, equal for equal rows with equal targets."""
-    factors = np.random.default_rng(0).integers(2**63, size=rows.n_features, dtype=np.uint64)
+    words = rows.stored.view(np.uint32)
+    factors = np.random.default_rng(0).integers(2**63, size=words.shape[1], dtype=np.uint64)
     odd = np.uint64(0x9E3779B97F4A7C15)
     result = targets.astype(np.float64).view(np.uint64) * odd
-    for some in rows.slices(AT_ONCE // 4):
-        part = rows.dense[some].view(np.uint32).astype(np.uint64)
+    for some in slices(rows.n_samples, AT_ONCE // 4 // max(words.shape[1], 1)):
+        part = words[some].astype(np.uint64)
         part ^= part >> np.uint64(15)
         part *= factors | np.uint64(1)
         result[some] += part.sum(axis=1)

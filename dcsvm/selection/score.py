@@ -12,8 +12,8 @@ from dcsvm.selection.grid import Setting
 class Score:
     """What models of a setting make of rows that they have not seen: the mean `loss`, part of the
     rows that are wrong or squared error, of `n_rows` rows of this `weight`. That is all of them
-    where the score `is_complete`; otherwise the setting was left, since it could not win any more (or the search
-    was stopped). `losses` has one of each fold, nan where it has no rows.
+    where the score `is_complete`; otherwise the setting was left, since it could not win any more
+    (or the search was stopped). `losses` has one of each fold, nan where it has no rows.
 
     `n_sv` support vectors have the models of all folds, None where the setting was left. `seconds`
     is its share of the time."""

@@ -37,10 +37,10 @@ WORTH_TRYING = 4000  # rows from which on that pays
 
 class Search:
     """Rows whose settings are sought. `labels` (n,) are classes, or targets of a regression; `fold`
-    int64 (n,) is which fold holds a row out, -1 where none does; `sample_weight` float64 (n,) as how
-    many rows each counts, None is one. `every`: settings that cannot win
-    any more are scored on all rows all the same. `tell` is told how many settings are done.
-    `estimates` are the scores of settings that were tried on some of the rows.
+    int64 (n,) is which fold holds a row out, -1 where none does; `sample_weight` float64 (n,) as
+    how many rows each counts, None is one. `every`: settings that cannot win any more are scored on
+    all rows all the same. `tell` is told how many settings are done. `estimates` are the scores of
+    settings that were tried on some of the rows.
 
     Raises ValueError for what does not fit.
     """

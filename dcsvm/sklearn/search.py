@@ -38,9 +38,9 @@ class Searching:
         X (n, d) is an array, a data frame or a sparse matrix, or (n, n) kernel values where the
         kernel is 'precomputed'; features are used as float32. y (n,) are labels or targets.
         sample_weight (n,) counts each row as that many copies, in the scores too; rows of weight 0
-        or less are left out. Returns self. Raises ValueError for input that does not fit and for a cv that is no folds; warns
-        (ConvergenceWarning) of settings that did not converge, which are not chosen, and when the
-        model did not.
+        or less are left out. Returns self. Raises ValueError for input that does not fit and for a
+        cv that is no folds; warns (ConvergenceWarning) of settings that did not converge, which are
+        not chosen, and when the model did not.
         """
         return super().fit(X, y, sample_weight)
 

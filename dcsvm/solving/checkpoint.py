@@ -140,7 +140,7 @@ def _plain(value):
 
 
 def _fingerprint(rows: Rows, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-    parts = [rows.dense, rows.columns, rows.indptr, rows.indices, rows.values]
+    parts = [rows.stored, rows.columns, rows.indptr, rows.indices, rows.values]
     return {
         "rows": rows.n_samples,
         "features": rows.n_features,

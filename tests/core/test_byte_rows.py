@@ -1,0 +1,159 @@
+"""Rows held as bytes give the bits of the same rows held as floats, in every form."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.locality import find_locality
+from dcsvm.model.predict import decision_values
+from dcsvm.problem.options import TrainOptions
+from dcsvm.training.train import train_rows
+
+KERNELS = [Kernel("rbf", 1e-3), Kernel("linear"), Kernel("polynomial", 1e-3, 1.0, 2)]
+
+
+def pixels(n, d, seed=0, largest=40):
+    """Rows of integers, with a constant column, some of zeros, and many zeros in the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, largest + 1, (n, d)) * (rng.random((n, d)) < 0.5)
+    X[:, 3], X[:, 5:7] = 7, 0
+    return X.astype(np.uint8)
+
+
+def one_hot(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.concatenate([np.eye(d, dtype=np.uint8)[rng.integers(d, size=n)] for _ in range(3)], 1)
+
+
+def both(X):
+    """The rows as bytes and as floats."""
+    rows = Rows.from_array(X)
+    assert rows.is_bytes and not rows.as_floats().is_bytes
+    return rows, rows.as_floats()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("form", ["difference", "product"])
+@pytest.mark.parametrize("d", [16, 37, 150])
+def test_kernel_values(kernel, form, d):
+    if form == "difference" and kernel.name != "rbf":
+        return
+    values = []
+    for rows in both(pixels(130, d)):
+        points = _core.Points(rows, 1)
+        args = NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, points
+        setup = _core.Setup(*args, _core.Form[form])
+        points.fit(setup, 2)
+        sides = points, None, points, None
+        weights = np.random.default_rng(1).normal(size=130)
+        some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))
+        found = [_core.kernel_product(setup, *sides, weights, double, 2) for double in (0, 1)]
+        found.append(_core.kernel_matrix(setup, *sides, 2))
+        found.append(_core.kernel_matrix(setup, points, some, points, few, 1))
+        values.append(found)
+    for one, other in zip(*values, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_codes(coded):
+    found = []
+    for rows in both(one_hot(400, 20)):
+        data = KernelRows(rows, Kernel("rbf", 0.2), 1, coded=coded)
+        assert (data.points.n_codes > 0) == coded and not data.points.has_bytes
+        some = rows.take(np.arange(0, 400, 7))
+        others = _core.Points(some, 1)
+        fits = data.encode(others, some, 1)
+        assert (fits is None) == (not coded)
+        found.append(
+            [data.matrix(), _core.kernel_matrix(data.setup, others, None, data.points, None, 1)]
+        )
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_groups_and_orders():
+    X = pixels(3000, 20, largest=3)
+    X[:, :2] = np.random.default_rng(5).integers(0, 5, (3000, 1)) * 60
+    rows = both(X)
+    kernel = Kernel("rbf", 0.5)
+    one, other = (find_locality(some, kernel, 3000.0, 1e-3, 2) for some in rows)
+    assert np.array_equal(one.order, other.order) and np.array_equal(one.start, other.start)
+    assert one.n_groups > 2 and one.within == other.within
+    orders = [_core.neighbour_order(_core.Points(some, 1), 1) for some in rows]
+    assert np.array_equal(*orders)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "linear", "C": 0.01},
+        {"kernel": "linear", "C": 0.01, "bias": True},
+        {"kernel": "polynomial", "gamma": 1e-3, "levels": 1},
+        {"gamma": 3e-3, "levels": 1},
+        {"gamma": 0.5, "levels": 0},
+        {"gamma": 3e-3, "early": True},
+    ],
+    ids=str,
+)
+def test_models_do_not_depend_on_what_the_rows_came_as(options, tmp_path):
+    X = pixels(900, 18, seed=2, largest=9)
+    y = np.where(X[:, 0] * 1.0 + X[:, 1] > X[:, 2] + 3.0, 1.0, -1.0)
+    mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, X.shape)
+    mapped[:] = X
+    method = "early" if options.get("early") else "exact"
+    found = []
+    for given in (X, X.astype(np.float32), X.astype(np.int64), mapped, np.asfortranarray(X)):
+        model, report = train_rows(Rows.from_array(given), y, TrainOptions(threads=1, **options))
+        values = decision_values(model, Rows.from_array(given), method, 1)
+        found.append((report.objective, report.n_sv, values))
+    for objective, n_sv, values in found[1:]:
+        assert objective == found[0][0] and n_sv == found[0][1]
+        assert np.array_equal(values, found[0][2])
+
+
+def test_bytes_meet_floats():
+    X = pixels(80, 33)
+    for changed in (X + 0.25, X * 30.0):
+        sides = []
+        for sources in both(X):
+            targets, sources = two_sides(Rows.from_array(changed), sources, Kernel("rbf", 1e-4), 1)
+            sides.append(sources.matrix(targets=targets))
+        assert np.array_equal(*sides)
+
+
+def test_rows_keep_their_form():
+    X = pixels(50, 21)
+    rows, floats = both(X)
+    order = np.random.default_rng(0).permutation(50)
+    own = Rows.from_array(X.astype(np.float32))
+    for changed in (
+        lambda one: one.take(order),
+        lambda one: one.part(slice(10, 20)),
+        lambda one: one.with_features(30),
+        lambda one: replace(one).reordered(order[:30]),
+    ):
+        made = changed(own if "reordered" in changed.__code__.co_names else rows)
+        assert made.is_bytes and not made.stored[:, made.n_features :].any()
+        assert np.array_equal(made.dense, changed(floats.take(np.arange(50))).dense)
+        _core.Points(made, 1)
+    assert rows.with_features(9000).is_dense is False
+    assert rows.mean_squared_distance() == floats.mean_squared_distance()
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_other_instruction_sets(isa):
+    if "DCSVM_ISA" in os.environ:
+        return
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(
+        command, env={**os.environ, "DCSVM_ISA": isa}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
