@@ -11,7 +11,7 @@ say() { printf '\n%s\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 
 say "Make a checkerboard of 20,000 training and 5,000 test rows, 2 % of the labels wrong"
-python "$examples/make_data.py" .
+python "$examples/make_data.py" checkerboard .
 
 say "Train. Levels of 64, 16 and 4 clusters are solved, each starting from the one before;"
 echo "then their support vectors (refine), then all rows (conquer): the exact solution."

@@ -1,30 +1,21 @@
-"""Make a problem that needs a kernel: a rotated checkerboard, as two files of LIBSVM text.
+"""Make data sets: problems that need a kernel, of any size.
 
-    python make_data.py FOLDER [--train 20000] [--test 5000] [--noise 0.02] [--seed 0]
+    python make_data.py checkerboard FOLDER [--train 20000] [--test 5000] [--noise 0.02]
+    python make_data.py digits N FOLDER --raw RAW [--round] [--npy]
 
-Two features say which field of an 6 by 6 board a row lies on, and the field's colour is the label;
-two more features say nothing. `noise` is the share of labels that are wrong, in both files: no
-classifier is right more often than 1 - noise.
+Each has --seed. What is made is described in made/.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
+from bench.datasets import ROUND_DIGITS, mnist
+from made.checkerboard import checkerboard
+from made.digits import SIDE, deformed
+from tqdm import tqdm
 
-FIELDS = 6  # on a side of the board
-ANGLE = np.pi / 6
-USELESS = 2  # features
-
-
-def checkerboard(n_rows: int, noise: float, rng: np.random.Generator):
-    """Rows in [-1, 1] (n, 2 + USELESS) and labels +1 and -1 (n,)."""
-    X = rng.uniform(-1, 1, (n_rows, 2 + USELESS))
-    turn = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]])
-    fields = np.floor(X[:, :2] @ turn * FIELDS / 2)
-    y = np.where(fields.sum(axis=1) % 2 == 0, 1, -1)
-    X[:, 2:] *= 0.1
-    return X, np.where(rng.uniform(size=n_rows) < noise, -y, y)
+from dcsvm import _svmlight
 
 
 def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
@@ -34,18 +25,56 @@ def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
             file.write(f"{label:+d} {features}\n")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where train.txt and test.txt are written")
-    parser.add_argument("--train", type=int, default=20_000, help="rows (default %(default)s)")
-    parser.add_argument("--test", type=int, default=5_000, help="rows (default %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.02, help="default %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
+def make_checkerboard(options: argparse.Namespace) -> None:
     rng = np.random.default_rng(options.seed)
     for name, n_rows in (("train.txt", options.train), ("test.txt", options.test)):
         write_libsvm(options.folder / name, *checkerboard(n_rows, options.noise, rng))
+
+
+def make_digits(options: argparse.Namespace) -> None:
+    _, labels, images = next(mnist(options.raw))
+    labels = labels.astype(np.float64)
+    if options.round:
+        labels = np.where(np.isin(labels, ROUND_DIGITS), 1.0, -1.0)
+    made = deformed(images, options.n, options.seed)
+    progress = tqdm(total=options.n, unit=" digits", disable=None)
+    if options.npy:
+        shape = options.n, SIDE**2
+        X = np.lib.format.open_memmap(options.folder / "digits.npy", "w+", np.uint8, shape)
+        y, begin = np.empty(options.n), 0
+        for chosen, pixels in made:
+            own = slice(begin, begin := begin + len(chosen))
+            X[own], y[own] = pixels, labels[chosen]
+            progress.update(len(chosen))
+        np.save(options.folder / "digits.labels.npy", y)
+        return
+    with open(options.folder / "digits.txt", "wb") as file:
+        for chosen, pixels in made:
+            file.write(_svmlight.write_dense(labels[chosen, None], pixels.astype(np.float32)))
+            progress.update(len(chosen))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(required=True, metavar="KIND")
+    board = kinds.add_parser("checkerboard", help="train.txt and test.txt")
+    board.set_defaults(make=make_checkerboard)
+    board.add_argument("folder", type=Path)
+    board.add_argument("--train", type=int, default=20_000, help="rows (default %(default)s)")
+    board.add_argument("--test", type=int, default=5_000, help="rows (default %(default)s)")
+    board.add_argument("--noise", type=float, default=0.02, help="share of wrong labels")
+    digits = kinds.add_parser("digits", help="deformed ones of MNIST, digits.txt or digits.npy")
+    digits.set_defaults(make=make_digits)
+    digits.add_argument("n", type=int, metavar="N")
+    digits.add_argument("folder", type=Path)
+    digits.add_argument("--raw", type=Path, required=True, help="folder of MNIST's published files")
+    digits.add_argument("--round", action="store_true", help="+1: 0, 3, 6, 8, 9; -1: the others")
+    digits.add_argument("--npy", action="store_true", help="digits.npy and digits.labels.npy")
+    for one in (board, digits):
+        one.add_argument("--seed", type=int, default=0, help="default %(default)s")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    options.make(options)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from make_data import checkerboard
+from made.checkerboard import checkerboard
 from scipy.sparse import csr_array
 
 from dcsvm.data.dataset import read_dataset
@@ -99,7 +99,7 @@ def read(path: Path, count: int | None) -> tuple[np.ndarray, np.ndarray]:
 
 def dense(rows: Rows) -> np.ndarray:
     if rows.is_dense:
-        return rows.dense
+        return rows.as_floats().dense
     shape = rows.n_samples, rows.n_features
     return csr_array((rows.values, rows.indices, rows.indptr), shape=shape).toarray()
 

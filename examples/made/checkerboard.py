@@ -1,0 +1,19 @@
+"""A rotated checkerboard: two features say which field of a 6 by 6 board a row lies on, and the
+field's colour is the label; two more features say nothing."""
+
+import numpy as np
+
+FIELDS = 6  # on a side of the board
+ANGLE = np.pi / 6
+USELESS = 2  # features
+
+
+def checkerboard(n_rows: int, noise: float, rng: np.random.Generator):
+    """Rows in [-1, 1] (n, 2 + USELESS) and labels +1 and -1 (n,), of which the share `noise` is
+    wrong."""
+    X = rng.uniform(-1, 1, (n_rows, 2 + USELESS))
+    turn = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]])
+    fields = np.floor(X[:, :2] @ turn * FIELDS / 2)
+    y = np.where(fields.sum(axis=1) % 2 == 0, 1, -1)
+    X[:, 2:] *= 0.1
+    return X, np.where(rng.uniform(size=n_rows) < noise, -y, y)

@@ -1,0 +1,57 @@
+"""Deformed digits: MNIST's images under smooth random displacements and shifts of a pixel, as many
+as are wanted, in the manner of Loosli, Canu and Bottou, "Training Invariant Support Vector Machines
+using Selective Sampling" (2007), who made mnist8m so.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+from scipy.sparse import csr_array
+
+SIDE = 28
+SMOOTH = 4.0  # pixels: width of the Gaussian that smooths displacements
+LARGEST = 2.2  # pixels: largest displacement of a field
+AT_ONCE = 512  # images that have one field
+
+
+def deformed(images: np.ndarray, n: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Some of n deformed images at a time, of images uint8 (m, SIDE^2): the number of the image
+    that each is made of, and their pixels, uint8. Each image is used equally often."""
+    rng = np.random.default_rng(seed)
+    order = np.empty(0, np.int64)
+    pixels = np.ascontiguousarray(images.T, dtype=np.float32)
+    for begin in range(0, n, AT_ONCE):
+        n_now = min(AT_ONCE, n - begin)
+        if len(order) < n_now:
+            order = np.concatenate([order, rng.permutation(len(images))])
+        chosen, order = order[:n_now], order[n_now:]
+        moved = _interpolation(_displacement(rng)) @ np.ascontiguousarray(pixels[:, chosen])
+        yield chosen, np.ascontiguousarray(np.rint(moved).astype(np.uint8).T)
+
+
+def _displacement(rng: np.random.Generator) -> np.ndarray:
+    """A smooth field (2, SIDE, SIDE) of at most LARGEST pixels, and a shift of up to one."""
+    noise = rng.standard_normal((2, SIDE, SIDE))
+    field = np.stack([gaussian_filter(one, SMOOTH, mode="constant") for one in noise])
+    field *= rng.uniform(0.5, 1.0) * LARGEST / np.abs(field).max()
+    return field + rng.integers(-1, 2, (2, 1, 1))
+
+
+def _interpolation(field: np.ndarray) -> csr_array:
+    """The matrix (SIDE^2, SIDE^2) that makes an image the displaced one, bilinearly; what comes
+    from outside is 0."""
+    at = np.indices((SIDE, SIDE)) + field
+    low = np.floor(at).astype(int)
+    part = at - low
+    rows, columns, values = [], [], []
+    for down in (0, 1):
+        for right in (0, 1):
+            y, x = low[0] + down, low[1] + right
+            weight = np.abs(1 - down - part[0]) * np.abs(1 - right - part[1])
+            inside = (y >= 0) & (y < SIDE) & (x >= 0) & (x < SIDE) & (weight > 0)
+            rows.append(np.flatnonzero(inside))
+            columns.append((y * SIDE + x)[inside])
+            values.append(weight[inside].astype(np.float32))
+    places = np.concatenate(rows), np.concatenate(columns)
+    return csr_array((np.concatenate(values), places), shape=(SIDE**2, SIDE**2))
