@@ -21,7 +21,7 @@ BIN = $(CURDIR)/$(VENV)/bin
 # the tested versions: of what is installed, and of what pip installs for itself to build with
 export PIP_CONSTRAINT = $(CURDIR)/.ci/constraints.txt
 export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
-NATIVE = setup.py pyproject.toml .ci/constraints.txt $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.pxd)
+NATIVE = setup.py pyproject.toml .ci/constraints.txt $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.px[di])
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
 READER = $(wildcard csrc/text/*.cc)

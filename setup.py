@@ -66,7 +66,7 @@ def extension(name: str, sources: list[str]) -> Extension:
         f"dcsvm.{name}",
         [f"dcsvm/{name}.pyx", *sources],
         include_dirs=["csrc"],
-        depends=["setup.py", *glob("csrc/*/*.h"), *glob("dcsvm/*.p[xy][dx]")],
+        depends=["setup.py", *glob("csrc/*/*.h"), *glob("dcsvm/*.p[xy][dxi]")],
         extra_compile_args=FLAGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
         extra_link_args=SANITIZERS if SANITIZE else [],
         language="c++",

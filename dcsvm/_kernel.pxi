@@ -1,0 +1,240 @@
+# Part of _core.pyx. Sums of kernel values, clusters of rows, and their order.
+
+def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
+                   cbool double_tiles, int threads, reach=None, Stop stop=None):
+    """K(targets, sources) W in float64, (n_targets, n_columns).
+
+    `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
+    form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
+    Kernel values of rows out of `reach` (None: there are none) may be left out, which changes no
+    entry by more than reach.value times the sum of its column's |weights|. Raises Stopped.
+    """
+    check_sides(setup, targets, sources, threads)
+    cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
+    cdef SourceWeights w
+    cdef const int64_t[::1] indptr
+    cdef const int32_t[::1] columns
+    cdef const double[::1] values
+    w.n_columns = 1
+    w.indptr = NULL
+    w.columns = NULL
+    if isinstance(weights, tuple):
+        indptr, columns, values, w.n_columns = weights
+        if indptr.shape[0] != <Py_ssize_t>b.size + 1 or columns.shape[0] != values.shape[0]:
+            raise ValueError("weights do not have one row per source")
+        check_indptr(weights[0], values.shape[0], "weights")
+        check_range(weights[1], weights[3], "column")
+        w.indptr = &indptr[0]
+        w.columns = &columns[0] if columns.shape[0] else NULL
+    else:
+        values = weights
+        if values.shape[0] != <Py_ssize_t>b.size:
+            raise ValueError("weights do not have one entry per source")
+    w.values = &values[0] if values.shape[0] else NULL
+    result = np.zeros((a.size, w.n_columns))
+    cdef double[:, ::1] out = result
+    if a.size == 0 or b.size == 0:
+        return result
+    cdef Precision precision = Precision.double_tiles if double_tiles else Precision.single_tiles
+    cdef CReach limit = as_reach(reach)
+    cdef const CStop* c_stop = NULL
+    if stop is not None:
+        c_stop = &stop.stop
+    cdef ProductCount count
+    with nogil:
+        count = c_kernel_product(setup.setup, a, b, w, precision, limit, threads, &out[0, 0],
+                                 c_stop)
+    if not count.complete:
+        raise Stopped
+    return result
+
+
+def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, source_rows, int threads):
+    """K(targets, sources) as float32, (n_targets, n_sources)."""
+    check_sides(setup, targets, sources, threads)
+    cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
+    result = np.empty((a.size, b.size), dtype=np.float32)
+    cdef float[:, ::1] out = result
+    if a.size == 0 or b.size == 0:
+        return result
+    with nogil:
+        c_kernel_matrix(setup.setup, a, b, threads, &out[0, 0])
+    return result
+
+
+def suit_bytes(size_t n_features):
+    """Whether tiles of bytes are of use for that many features, where a machine has them."""
+    return c_suit_bytes(n_features)
+
+
+def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
+    """Make row order[i] row i, for all i, in place; `rows` are the bytes of any values, and `order`
+    names every row once."""
+    n_rows, n_bytes = rows.shape[0], rows.shape[1]
+    check_range(np.asarray(order), n_rows, "row")
+    if len(order) != n_rows or np.any(np.bincount(order, minlength=n_rows) != 1):
+        raise ValueError("an order of rows names every row once")
+    if n_rows == 0 or n_bytes == 0:
+        return
+    with nogil:
+        c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0])
+
+
+cdef class Nodes:
+    """Sampled rows of the nodes of one level of a tree of clusters (csrc/kernel/kernel_kmeans.h):
+    those of node p are rows[start[p]] to before rows[start[p + 1]]. Keeps the arrays alive."""
+
+    cdef NodeSamples nodes
+    cdef readonly Points points
+    cdef readonly object rows, start
+
+    def __init__(self, Points points, const int32_t[::1] rows, const int64_t[::1] start):
+        check_indptr(np.asarray(start), rows.shape[0], "nodes")
+        self.points = points
+        self.rows, self.start = np.asarray(rows), np.asarray(start)
+        self.nodes.rows = row_list(points, self.rows)
+        self.nodes.start = &start[0]
+        self.nodes.n_nodes = start.shape[0] - 1
+
+
+def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t seed, int threads):
+    """Divide the rows of each node into at most n_parts[node] parts, none empty; the part of each
+    row, int32, from 0 in its node."""
+    check_threads(threads)
+    if n_parts.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes or np.any(np.asarray(n_parts) < 1):
+        raise ValueError("there is not a number of parts for each node")
+    parts = np.zeros(nodes.nodes.rows.size, np.int32)
+    cdef int32_t[::1] out = parts
+    if len(parts):
+        with nogil:
+            c_kernel_kmeans(setup.setup, nodes.nodes, &n_parts[0], seed, threads, &out[0])
+    return parts
+
+
+def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child,
+                  int threads):
+    """Inner products of the means of the parts of each node, float64: an n x n block for each node
+    of n parts, 0 where it has no rows. `part` is as kernel_kmeans() gives it."""
+    check_threads(threads)
+    block_start = check_parts(nodes, part, first_child)
+    products = np.zeros(block_start[-1])
+    cdef double[::1] out = products
+    cdef const int64_t[::1] begin = block_start
+    if nodes.nodes.rows.size:
+        with nogil:
+            c_mean_products(setup.setup, nodes.nodes, &part[0], &begin[0], threads, &out[0])
+    return products
+
+
+cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child):
+    """Where the block of each node begins, int64; raises ValueError for parts that are not those of
+    the nodes."""
+    if (part.shape[0] != <Py_ssize_t>nodes.nodes.rows.size
+            or first_child.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes + 1):
+        raise ValueError("the parts do not fit the nodes")
+    n_parts = np.diff(first_child)
+    sizes = np.diff(nodes.start)
+    node = np.repeat(np.arange(len(n_parts)), sizes)
+    if np.any(n_parts < 1) or np.any((n_parts > 1) != (sizes > 0)):
+        raise ValueError("a node has sampled rows where it has parts")
+    numbers = np.asarray(part)
+    if np.any(numbers < 0) or np.any(numbers >= n_parts[node]):
+        raise ValueError("a part is out of range")
+    used = np.zeros(np.asarray(first_child)[-1], bool)
+    used[np.asarray(first_child)[node] + numbers] = True
+    if not np.all(used | np.repeat(n_parts == 1, n_parts)):
+        raise ValueError("a part has no rows")
+    return np.concatenate(([0], np.cumsum(n_parts**2))).astype(np.int64)
+
+
+def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, fork, int threads,
+          Stop stop=None):
+    """Rows one level down a tree of clusters. `node` int32 is where each target is, or -1; `fork`
+    has `nodes`, and `part`, `first_child` and `products` as mean_products() takes and gives them.
+
+    Returns (the nearest child, the one across the nearest border, the distance to that): int32,
+    int32, float64; -1 and infinity where there is none. Raises Stopped.
+    """
+    cdef Nodes nodes = fork.nodes
+    check_sides(setup, targets, nodes.points, threads)
+    cdef RowList rows = row_list(targets, target_rows)
+    cdef Fork limits
+    cdef Places places
+    cdef const int32_t[::1] part = fork.part
+    cdef const int64_t[::1] first_child = fork.first_child
+    cdef const double[::1] products = fork.products
+    block_start = check_parts(nodes, part, first_child)
+    cdef const int64_t[::1] begin = block_start
+    if node.shape[0] != <Py_ssize_t>rows.size or products.shape[0] != block_start[-1]:
+        raise ValueError("there is not one node for each target, or one product for each pair")
+    check_range(np.asarray(node) + 1, nodes.nodes.n_nodes + 1, "node")
+    nearest, second = np.empty((2, rows.size), np.int32)
+    distance = np.empty(rows.size)
+    if rows.size == 0:
+        return nearest, second, distance
+    cdef int32_t[::1] out_nearest = nearest, out_second = second
+    cdef double[::1] out_distance = distance
+    limits.samples = nodes.nodes
+    limits.part = &part[0] if part.shape[0] else NULL
+    limits.first_child = &first_child[0]
+    limits.block_start = &begin[0]
+    limits.products = &products[0]
+    places.nearest = &out_nearest[0]
+    places.second = &out_second[0]
+    places.distance = &out_distance[0]
+    cdef const CStop* c_stop = NULL
+    if stop is not None:
+        c_stop = &stop.stop
+    cdef cbool complete
+    with nogil:
+        complete = c_route(setup.setup, rows, &node[0], limits, threads, places, c_stop)
+    if not complete:
+        raise Stopped
+    return nearest, second, distance
+
+
+def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
+                size_t memory_bytes=NO_LIMIT):
+    """(order, start): rows int32 group by group, and where each group starts, int64, with the end.
+
+    |x - z|^2 >= squared_distance for dense rows of different groups; groups of fewer than
+    smallest_group rows are put together. The search takes at most `memory_bytes` besides.
+    """
+    cdef Groups groups
+    cdef size_t k
+    if not points.points.is_dense() or points.points.n_codes > 0 or points.points.n_samples == 0:
+        raise ValueError("groups are found in dense rows as they are")
+    with nogil:
+        groups = c_find_groups(points.points, squared_distance, smallest_group, memory_bytes,
+                               threads)
+    order = np.empty(groups.order.size(), np.int32)
+    cdef int32_t[::1] out = order
+    for k in range(groups.order.size()):
+        out[k] = groups.order[k]
+    return order, np.array(groups.start, dtype=np.int64)
+
+
+def neighbour_order(Points points, int threads):
+    """All dense rows, int32 (n,), such that rows that follow each other are near."""
+    cdef vector[int32_t] found
+    if not points.points.is_dense() or points.points.n_codes > 0 or points.points.n_samples == 0:
+        raise ValueError("rows are ordered as they are, dense")
+    with nogil:
+        found = c_neighbour_order(points.points, threads)
+    cdef int32_t[::1] order = np.empty(found.size(), np.int32)
+    for k in range(found.size()):
+        order[k] = found[k]
+    return np.asarray(order)
+
+
+def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,
+                int threads):
+    """Part of the pairs of n_tried rows and blocks of rows, both in an order, that are provably at
+    least that far from each other."""
+    cdef RowList rows = row_list(points, order)
+    cdef double share
+    if not points.points.is_dense() or rows.size == 0 or n_tried == 0:
+        raise ValueError("distances are bounded for dense rows")
+    with nogil:
+        share = c_share_apart(rows, squared_distance, n_tried, threads)
+    return share

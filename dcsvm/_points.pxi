@@ -1,0 +1,288 @@
+# Part of _core.pyx. Rows, a kernel on them, and which of them may meet.
+
+cdef class Points:
+    """Rows of a data set for the core: dense float32 (n, d), CSR, or of a precomputed kernel.
+    Keeps the arrays alive."""
+
+    cdef CPoints points
+    cdef CodedColumns coded_columns
+    cdef size_t n_columns  # features, codes included
+    cdef object arrays, half_norms, byte_arrays, columns, other_squares
+    cdef object coding  # the same object where rows have the same codes
+
+    def __init__(self, rows, int threads):
+        check_threads(threads)
+        cdef const float[:, ::1] dense
+        cdef const uint8_t[:, ::1] dense_bytes
+        cdef const int64_t[::1] indptr
+        cdef const int32_t[::1] indices
+        cdef const float[::1] values
+        cdef const int32_t[::1] columns
+        cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
+        self.points.n_samples = rows.n_samples
+        self.points.n_features = self.n_columns = rows.n_features
+        if rows.is_bytes:
+            dense_bytes = rows.stored
+            if (dense_bytes.shape[0] != rows.n_samples
+                    or <size_t>dense_bytes.shape[1] != self.points.byte_row_size()):
+                raise ValueError("rows of bytes do not have the stated shape")
+            self.points.dense_bytes = &dense_bytes[0, 0] if rows.n_samples else <const uint8_t*>&half_norms[0]
+            self.arrays = rows.stored
+        elif rows.dense is not None:
+            dense = rows.dense
+            if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
+                raise ValueError("dense rows do not have the stated shape")
+            self.points.dense = &dense[0, 0] if dense.shape[0] and dense.shape[1] else <const float*>&half_norms[0]
+            self.arrays = rows.dense
+        elif rows.indptr is not None:
+            indptr = rows.indptr
+            indices = rows.indices
+            values = rows.values
+            if indptr.shape[0] != rows.n_samples + 1 or indices.shape[0] != values.shape[0]:
+                raise ValueError("CSR arrays do not have the stated shape")
+            check_indptr(rows.indptr, values.shape[0], "CSR arrays")
+            check_range(rows.indices, rows.n_features, "column")
+            self.points.indptr = &indptr[0]
+            self.points.indices = &indices[0] if indices.shape[0] else NULL
+            self.points.values = &values[0] if values.shape[0] else NULL
+            self.arrays = (rows.indptr, rows.indices, rows.values)
+        if rows.columns is not None:
+            columns = rows.columns
+            if columns.shape[0] != <Py_ssize_t>rows.n_samples:
+                raise ValueError("there is not one column for each row")
+            check_range(rows.columns, rows.n_features, "column")
+            # an address even where there are no rows
+            self.points.columns = &columns[0] if columns.shape[0] else <const int32_t*>&half_norms[0]
+            self.columns = rows.columns
+        self.half_norms = half_norms
+        self.points.half_norms = &half_norms[0]
+        cdef Form form = Form.product if rows.columns is None else Form.precomputed
+        compute_half_norms(self.points, form, threads, &half_norms[0])
+
+    @property
+    def n_samples(self):
+        return self.points.n_samples
+
+    @property
+    def n_features(self):
+        return self.points.n_features
+
+    @property
+    def n_codes(self):
+        return self.points.n_codes
+
+    def encode(self, double worth, size_t memory_bytes, int threads):
+        """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
+        rows then costs less than 1/worth of the operations; or let rows of bytes meet as such where
+        that costs less still. What is added may take `memory_bytes`. Both sides of a tile must be these
+        points, or others that were encoded as them. Returns the bytes that were added."""
+        cdef CodedColumns columns
+        if not self.points.is_dense() or self.points.n_samples == 0:
+            return 0
+        with nogil:
+            columns = find_codes(self.points, threads)
+        cdef size_t size = self.points.n_samples * (sizeof(float) * columns.numeric.size()
+                                                    + columns.codes.size())
+        cdef double cost = 2.0 * self.points.n_features
+        cdef cbool has_codes = (columns.codes.size() > 0 and columns.cost() * worth <= cost
+                                and size <= memory_bytes)
+        if has_codes:
+            cost = columns.cost()
+        if (self.points.dense_bytes != NULL and may_be_bytes(self.points)
+                and bytes_cost(self.points) < cost):
+            self.encode_bytes(threads)
+            return self.points.n_samples * sizeof(int32_t)
+        if not has_codes:
+            return 0
+        self.coded_columns, self.coding = columns, object()
+        self.encode_columns(threads)
+        return size
+
+    def encode_as(self, Points other, int threads):
+        """Encode dense rows as `other` was, by its codes or as bytes, in place. Returns bool (n,):
+        which rows are the same then; no others must be used. None where other is not encoded."""
+        if other.coding is None and other.points.bytes == NULL:
+            return None
+        if self.points.n_features != other.n_columns or not self.points.is_dense():
+            raise ValueError("rows are not of the same columns")
+        fitting = np.empty(self.points.n_samples, dtype=np.uint8)
+        cdef uint8_t[::1] fits = fitting
+        cdef double[::1] squares
+        if self.points.n_samples == 0:
+            return fitting.astype(bool)
+        if other.points.bytes != NULL:
+            with nogil:
+                c_find_bytes(self.points, threads, &fits[0])
+            self.encode_bytes(threads)
+        else:
+            squares = np.empty(self.points.n_samples)
+            with nogil:
+                c_find_fitting(self.points, other.coded_columns, threads, &fits[0], &squares[0])
+            self.coded_columns, self.coding = other.coded_columns, other.coding
+            self.encode_columns(threads)
+            self.points.other_squares = &squares[0]
+            self.other_squares = squares
+        return fitting.view(bool)
+
+    cdef encode_columns(self, int threads):
+        """Replace the rows by their numeric columns and codes."""
+        cdef float[:, ::1] numeric
+        cdef uint8_t[:, ::1] codes
+        cdef size_t n_numeric = self.coded_columns.numeric.size()
+        # a column even where there is none, for an address
+        rows = np.zeros((self.points.n_samples, max(n_numeric, 1)), dtype=np.float32)
+        row_codes = np.empty((self.points.n_samples, self.coded_columns.codes.size()), dtype=np.uint8)
+        numeric, codes = rows, row_codes
+        with nogil:
+            c_encode(self.points, self.coded_columns, threads, &numeric[0, 0], &codes[0, 0])
+        self.points.dense = &numeric[0, 0]
+        self.points.dense_bytes = NULL
+        self.points.n_features = n_numeric
+        self.points.n_codes = self.coded_columns.codes.size()
+        self.points.codes = &codes[0, 0]
+        self.arrays = rows, row_codes
+
+    @property
+    def has_bytes(self):
+        return self.points.bytes != NULL
+
+    @property
+    def may_be_bytes(self):
+        """Whether bytes of all features are possible on this machine, and cheaper than sparse rows
+        where these are such."""
+        return may_be_bytes(self.points) and (
+            self.points.indptr == NULL or bytes_beat_sparse(self.points))
+
+    def are_bytes(self, int threads):
+        """Whether the rows are 8-bit integers and this machine has tiles for them."""
+        cdef cbool possible
+        if not self.points.is_dense() or self.points.n_samples == 0 or self.points.n_codes > 0:
+            return False
+        with nogil:
+            possible = are_bytes(self.points, threads)
+        return possible
+
+    def encode_bytes(self, int threads):
+        """Let the rows meet others as bytes, which they must be, as both sides of a tile must: those
+        that they are, or a copy of floats."""
+        cdef uint8_t[:, ::1] values
+        row_sums = np.empty(self.points.n_samples, dtype=np.int32)
+        cdef int32_t[::1] sums = row_sums
+        if self.points.dense_bytes != NULL:
+            self.points.bytes, self.points.byte_sums = self.points.dense_bytes, &sums[0]
+            with nogil:
+                c_sum_bytes(self.points, threads, &sums[0])
+            self.byte_arrays = self.arrays, row_sums
+            return
+        rows = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
+        values = rows
+        with nogil:
+            c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
+        self.points.bytes = &values[0, 0]
+        self.points.byte_sums = &sums[0]
+        self.byte_arrays = rows, row_sums
+
+    def take_bytes(self, codes):
+        """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
+        features up to a multiple of 4 columns; distances are those of the integers. Returns the
+        bytes they take."""
+        cdef const uint8_t[:, ::1] values = codes
+        sums = codes.sum(axis=1, dtype=np.int32)
+        cdef int32_t[::1] row_sums = sums
+        if codes.shape != (self.points.n_samples, self.points.byte_row_size()):
+            raise ValueError("there is not one 8-bit integer for each feature")
+        self.points.bytes = &values[0, 0] if codes.size else NULL
+        self.points.byte_sums = &row_sums[0] if codes.size else NULL
+        self.byte_arrays = codes, sums
+        return codes.nbytes + sums.nbytes
+
+    def fit(self, Setup setup, int threads):
+        """Prepare the norms for the form of a setup; for dense rows after choosing it."""
+        cdef double[::1] half_norms = self.half_norms
+        compute_half_norms(self.points, setup.setup.form, threads, &half_norms[0])
+
+
+cdef class Setup:
+    """A kernel and the one form its values take in a run (see csrc/simd/kernel.h)."""
+
+    cdef KernelSetup setup
+
+    def __init__(self, int type, double gamma, double coef0, int degree, Points points, form=None,
+                 cbool is_flat=False):
+        cdef CKernel kernel
+        kernel.type = <KernelType>type
+        kernel.gamma = gamma
+        kernel.coef0 = coef0
+        kernel.degree = degree
+        cdef cbool is_precomputed = kernel.type == KernelType.precomputed
+        if not is_precomputed and not points.points.is_dense() and points.points.indptr == NULL:
+            raise ValueError("rows without features are for a precomputed kernel")
+        self.setup = choose_setup(points.points, kernel)
+        self.setup.is_flat = is_flat and kernel.type == KernelType.rbf
+        if form is not None:
+            self.setup.form = <Form><int>form
+            self.setup.exact_products = False
+        if (self.setup.form == Form.precomputed) != is_precomputed:
+            raise ValueError("the precomputed form is for the precomputed kernel, and its only one")
+        if is_precomputed:
+            return
+        if self.setup.form != Form.bytes and (
+                (self.setup.form == Form.sparse) == points.points.is_dense()):
+            raise ValueError("the sparse form is for CSR rows, the others for dense ones")
+        if self.setup.form == Form.bytes and points.points.bytes == NULL:
+            raise ValueError("the form bytes is for rows encoded as bytes")
+        if self.setup.form == Form.difference and self.setup.kernel.type != KernelType.rbf:
+            raise ValueError("the difference form is for the RBF kernel")
+
+    @property
+    def form(self):
+        return ("difference", "product", "sparse", "bytes", "precomputed")[<int>self.setup.form]
+
+
+cdef cbool has_csr(Points points):
+    return points.points.indptr != NULL
+
+
+cdef cbool is_dense(Points points):
+    return points.points.is_dense()
+
+
+cdef cbool holds_values(Points a, Points b):
+    return a.points.dense != NULL and b.points.columns != NULL
+
+
+def check_sides(Setup setup, Points a, Points b, int threads):
+    check_threads(threads)
+    cdef cbool is_precomputed = setup.setup.form == Form.precomputed
+    if is_precomputed and not (holds_values(a, b) or holds_values(b, a)):
+        raise ValueError("neither side has the kernel values with the other")
+    for points in () if is_precomputed else (a, b):
+        if setup.setup.form == Form.bytes:
+            if (<Points>points).points.bytes == NULL:
+                raise ValueError("rows are not encoded as bytes")
+        elif not (has_csr(points) if setup.setup.form == Form.sparse else is_dense(points)):
+            raise ValueError(f"rows do not have the form {setup.form}")
+    if a.coding is not b.coding:
+        raise ValueError("coded rows meet only rows of the same codes")
+    if a.points.n_features != b.points.n_features:
+        raise ValueError(f"rows have {a.points.n_features} and {b.points.n_features} features")
+
+
+cdef RowList row_list(Points points, const int32_t[::1] index) except *:
+    cdef RowList rows
+    rows.points = &points.points
+    rows.index = NULL
+    rows.size = points.points.n_samples
+    if index is not None:
+        rows.size = index.shape[0]
+        rows.index = &index[0] if rows.size else NULL
+        check_range(np.asarray(index), points.points.n_samples, "row")
+    return rows
+
+
+cdef CReach as_reach(reach) except *:
+    cdef CReach result
+    if reach is not None:
+        result.squared_distance = reach.squared_distance
+        result.value = reach.value
+    return result

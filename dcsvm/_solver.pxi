@@ -1,0 +1,200 @@
+# Part of _core.pyx. Box QPs solved: clusters, spans, values of rows that were held out.
+
+cdef BoxQp box_qp(problem) except *:
+    cdef const double[::1] linear = problem.linear, lower = problem.lower, upper = problem.upper
+    cdef const int8_t[::1] sum_of = problem.sum_of
+    cdef const int32_t[::1] row = problem.row
+    cdef int n_sums = problem.n_sums
+    cdef BoxQp qp
+    qp.size = linear.shape[0]
+    if lower.shape[0] != linear.shape[0] or upper.shape[0] != linear.shape[0]:
+        raise ValueError("bounds do not have one entry per variable")
+    qp.linear = &linear[0] if qp.size else NULL
+    qp.lower = &lower[0] if qp.size else NULL
+    qp.upper = &upper[0] if qp.size else NULL
+    qp.sum_of = NULL
+    qp.n_sums = n_sums
+    qp.unit = problem.unit
+    qp.divides_by_margin = problem.divides_by_margin
+    if qp.divides_by_margin and n_sums != 2:
+        raise ValueError(f"a margin is that of 2 sums, not of {n_sums}")
+    qp.row = NULL
+    if sum_of is not None:
+        if sum_of.shape[0] != linear.shape[0]:
+            raise ValueError("sums do not have one entry per variable")
+        if qp.size and not -1 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
+            raise ValueError(f"sums are not all between -1 and {n_sums - 1}")
+        qp.sum_of = &sum_of[0] if qp.size else NULL
+    if row is not None:
+        if row.shape[0] != linear.shape[0]:
+            raise ValueError("row numbers do not have one entry per variable")
+        qp.row = &row[0] if qp.size else NULL
+    return qp
+
+
+def optimality(problem, const double[::1] alpha, const double[::1] gradient):
+    """(objective, violation, gap, multipliers, unit) of a feasible alpha with its gradient; the
+    violation is in the unit."""
+    cdef BoxQp qp = box_qp(problem)
+    if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha and gradient do not have one entry per variable")
+    if qp.size == 0:
+        return 0.0, 0.0, 0.0, [], problem.unit
+    cdef Optimality result = c_optimality(qp, &alpha[0], &gradient[0])
+    return (result.objective, result.violation / result.unit, result.gap,
+            list(result.multipliers), result.unit)
+
+
+cdef check_clusters(problem, Points points, start, members):
+    """Raise ValueError for clusters of variables that are not of the problem, or one of other
+    rows."""
+    cdef size_t size = len(problem.linear)
+    if problem.row is not None:
+        check_range(problem.row, points.points.n_samples, "row")
+    elif size > points.points.n_samples:
+        raise ValueError(f"{size} variables do not fit {points.points.n_samples} rows")
+    check_indptr(np.asarray(start), len(members), "cluster starts")
+    check_range(np.asarray(members), size, "variable")
+
+
+def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
+                   const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
+                   size_t memory_bytes, int threads, progress, reach=None,
+                   double gradient_error=0.0, Stop stop=None, double attainable=0.0):
+    """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
+
+    `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
+    is asked for. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
+    must be feasible; its gradients are those inside the clusters. Where something is known of all of a
+    cluster on entry it is used, with up to `gradient_error` left out of it. Kernel values of rows
+    out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
+    `progress` is None or an object with attributes `error` and `stop`, called with (clusters done,
+    variables done, violation, active variables, outer steps) while the iterate is valid; where it
+    returns true the clusters bring the iterate up to date. `memory_bytes` are for the caches,
+    matrices, arrays and copies of rows of all threads together; what a cluster needs at least, see
+    matrix_bytes() and array_bytes(), it takes anyway.
+    """
+    cdef BoxQp qp = box_qp(problem)
+    cdef Clusters clusters
+    cdef ClusterOptions options
+    cdef vector[SolveReport] reports
+    cdef Iterate arrays
+    cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
+    cdef uint8_t[::1] known = iterate.known
+    if base.shape[0] != <Py_ssize_t>qp.size or known.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("base and known do not have one entry per variable")
+    if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha and gradient do not have one entry per variable")
+    check_sides(setup, points, points, threads)
+    check_clusters(problem, points, start, members)
+    if members.shape[0] == 0:
+        return []
+    clusters.n_clusters = start.shape[0] - 1
+    clusters.start = &start[0]
+    clusters.members = &members[0]
+    options.solve.tolerance = tolerance
+    options.solve.attainable = attainable
+    options.solve.max_iterations = max_iterations
+    options.memory_bytes = memory_bytes
+    options.solve.n_threads = threads
+    arrays.alpha = &alpha[0]
+    arrays.gradient = &gradient[0]
+    arrays.base = &base[0]
+    arrays.known = <Known*>&known[0]
+    if stop is not None:
+        options.solve.stop = &stop.stop
+    options.solve.gradient_error = gradient_error
+    options.solve.reach = as_reach(reach)
+    if progress is not None:
+        set_progress(options, call_progress, <void*>progress)
+    with nogil:
+        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options)
+    if progress is not None and progress.error is not None:
+        raise progress.error
+    return [reports[i] for i in range(reports.size())]
+
+
+def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
+                  const int32_t[::1] members, const double[::1] alpha,
+                  const uint8_t[::1] wanted, size_t n_exact, int threads):
+    """What |alpha| of each support vector among the members of clusters, which are as in
+    solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
+    float64 (n_variables,), 0 for those that are not `wanted` and for others. Those of clusters
+    with more than `n_exact` free ones are upper bounds."""
+    cdef BoxQp qp = box_qp(problem)
+    cdef Clusters clusters
+    if alpha.shape[0] != <Py_ssize_t>qp.size or wanted.shape[0] != <Py_ssize_t>qp.size:
+        raise ValueError("alpha and wanted do not have one entry per variable")
+    check_sides(setup, points, points, threads)
+    check_clusters(problem, points, start, members)
+    spans = np.zeros(qp.size)
+    if members.shape[0] == 0:
+        return spans
+    cdef double[::1] out = spans
+    clusters.n_clusters = start.shape[0] - 1
+    clusters.start = &start[0]
+    clusters.members = &members[0]
+    with nogil:
+        c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], &wanted[0], n_exact,
+                        threads, &out[0])
+    return spans
+
+
+def held_out_values(Setup setup, Points points, problem, held, scales, double tolerance,
+                    cbool is_classification, cbool decides, size_t memory_bytes, int threads,
+                    Stop stop=None):
+    """Decision values of rows by solutions that have not seen them, float64 (n_scales, n_entries,
+    n_columns), and a report (a dict) for each scale.
+
+    `held` has `members` int32 and `start` int64 (n_clusters * n_columns + 1,), the variables of
+    each column of each cluster; `left` float64 (n_folds, n_samples), the weight of every row in
+    what a fold learns from; and `rows` int32 and `rows_start` int64 (n_clusters * n_folds + 1,),
+    the entries, rows that a fold holds out of a cluster. Bounds are those of `problem` times the
+    weight and each of the `scales`, which ascend. Values are nan where there is nothing to learn
+    from. A cluster with one class, or no support vector, `decides` for what most of its rows are.
+    Kernel matrices of clusters may take `memory_bytes`. Raises Stopped.
+    """
+    cdef BoxQp qp = box_qp(problem)
+    cdef HeldOut c_held
+    cdef HeldOutOptions options
+    cdef vector[HeldOutReport] reports
+    cdef const int64_t[::1] start = held.start, rows_start = held.rows_start
+    cdef const int32_t[::1] members = held.members, rows = held.rows
+    cdef const double[:, ::1] left = held.left
+    check_sides(setup, points, points, threads)
+    check_clusters(problem, points, held.start, held.members)
+    check_indptr(held.rows_start, len(held.rows), "entries")
+    check_range(held.rows, points.points.n_samples, "row")
+    c_held.n_folds = left.shape[0]
+    if left.shape[1] != <Py_ssize_t>points.points.n_samples or c_held.n_folds == 0:
+        raise ValueError("there is not one weight for each row")
+    c_held.n_clusters = (rows_start.shape[0] - 1) // c_held.n_folds
+    c_held.n_columns = (start.shape[0] - 1) // max(c_held.n_clusters, 1)
+    if (c_held.n_clusters * c_held.n_folds + 1 != <size_t>rows_start.shape[0]
+            or c_held.n_clusters * c_held.n_columns + 1 != <size_t>start.shape[0]):
+        raise ValueError("clusters, folds and columns do not fit")
+    if np.any(np.diff(scales) <= 0) or np.any(np.asarray(scales) <= 0):
+        raise ValueError("the scales do not ascend from 0")
+    values = np.full((len(scales), len(held.rows), c_held.n_columns), np.nan)
+    cdef double[:, :, ::1] out = values
+    if values.size == 0:
+        return values, [{"missed": 0, "support": 0, "iterations": 0} for _ in scales]
+    c_held.parts.n_clusters = start.shape[0] - 1
+    c_held.parts.start = &start[0]
+    c_held.parts.members = &members[0] if members.shape[0] else NULL
+    c_held.left = &left[0, 0]
+    c_held.start = &rows_start[0]
+    c_held.rows = &rows[0]
+    options.scales = scales
+    options.is_classification = is_classification
+    options.decides = decides
+    options.tolerance = tolerance
+    options.memory_bytes = memory_bytes
+    options.n_threads = threads
+    if stop is not None:
+        options.stop = &stop.stop
+    with nogil:
+        reports = c_held_out_values(setup.setup, points.points, qp, c_held, options, &out[0, 0, 0])
+    if reports.empty():
+        raise Stopped
+    return values, [reports[i] for i in range(reports.size())]
