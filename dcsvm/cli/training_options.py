@@ -137,7 +137,7 @@ levels_option = levels(
     default_text="by the number of rows",
     help="levels of clusters, 0 for none",
     details="The finest level has branching^L clusters. The default is the early level, every "
-    "second finer one down to 1000 rows a cluster, and level 1 (not where kernel values are "
+    "second finer one down to 1000 rows a cluster, and level 2 (not where kernel values are "
     "expensive, with hundreds of features). Levels of fewer than 100 rows a cluster on average "
     "are skipped. Only C-SVC and epsilon-SVR have levels.",
 )

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 # to 50,000 rows: docs/benchmark.md, Constants
 DEFAULT_MEAN_CLUSTER = 1000
 LEVEL_STEP = 2  # between the default levels from the early one to the finest; 1 and 4 cost the same
+# the coarsest by default. Level l costs about 3.5 |S_l| n / branching^l kernel values, one with 4
+# clusters nearly as many as the whole problem needs: docs/how-it-works.md has what it saves
+COARSEST = 2
 SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 
 
@@ -58,9 +61,9 @@ def make_plan(
 ) -> Plan:
     """Levels l..1 with branching**l clusters each; see the module constants for the rules.
 
-    Without `levels` those run that pay: the early one, every second finer one and level 1.
-    `expensive_rows` says that computing a kernel row costs many times reading it: level 1 would
-    compute more rows than it saves.
+    Without `levels` those run that pay: the early one, every second finer one and the coarsest.
+    `expensive_rows` says that computing a kernel row costs many times reading it: the coarsest
+    would compute more rows than it saves.
     """
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
@@ -79,9 +82,10 @@ def make_plan(
     if early_level is None and kept:
         early_level = min(3, deepest)
     if levels is None and kept:
-        wanted_levels = {1, *range(early_level, deepest + 1, LEVEL_STEP)}
+        coarsest = min(COARSEST, deepest)
+        wanted_levels = {coarsest, *range(early_level, deepest + 1, LEVEL_STEP)}
         if expensive_rows:
-            wanted_levels -= {1} - {early_level}
+            wanted_levels -= {coarsest} - {early_level}
         kept = tuple(level for level in kept if level in wanted_levels)
     return Plan(kept, skipped, early_level, branching)
 

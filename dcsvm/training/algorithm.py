@@ -1,7 +1,7 @@
 """Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
 
 Levels from the finest up: solve the clusters of the rows from the solution of the level below; then
-the support vectors of level 1 alone (refine), then all rows (conquer) to the tolerance, checked
+the support vectors of the last alone (refine), then all rows (conquer) to the tolerance, checked
 with float64 kernel values. For early models alone one level is enough, which may be found first.
 """
 
@@ -326,7 +326,7 @@ class Run(Relaxation):
         )
 
     def refine(self) -> None:
-        """Solve the problem of the support vectors of level 1 alone.
+        """Solve the problem of the support vectors of the coarsest level alone.
 
         Units that a level solved as a whole are left out.
         """

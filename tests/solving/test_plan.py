@@ -11,10 +11,10 @@ from dcsvm.solving.plan import Plan, make_plan
 
 @pytest.mark.parametrize(
     ("n_samples", "levels"),
-    [(1, ()), (3999, ()), (4000, (1,)), (15999, (1,)), (16000, (2, 1)), (64000, (3, 1)),
-     (464810, (3, 1)), (1024000, (5, 3, 1))],
+    [(1, ()), (3999, ()), (4000, (1,)), (15999, (1,)), (16000, (2,)), (64000, (3, 2)),
+     (464810, (3, 2)), (1024000, (5, 3, 2))],
 )  # fmt: skip
-def test_the_default_levels_are_the_early_one_every_second_finer_one_and_level_1(n_samples, levels):
+def test_the_default_levels_are_the_early_one_every_second_finer_one_and_level_2(n_samples, levels):
     chosen = make_plan(n_samples, None, 4, None)
     assert chosen.levels == levels
     assert chosen.skipped == ()
