@@ -70,14 +70,14 @@ def plan_memory(
     start: np.ndarray,
     *,
     n_folds: int,
-    overlap: float,
+    n_members: float,
     n_places: int,
     threads: int,
     megabytes: int | None,
 ) -> MemoryPlan:
     """The plan for training on rows as they were read: `start` is where the variables of each
-    problem begin, and their end; after it `n_folds` are solved together, a level has
-    `overlap` times as many variables, and `n_places` levels know their second clusters.
+    problem begin, and their end; after it `n_folds` are solved together, levels at work have
+    `n_members` times as many variables, and `n_places` levels know their second clusters.
 
     `megabytes` None: half of the memory this process may use, at most 8000 MB, and no more than the
     rows leave. Raises ValueError for a budget that is too small, or more than there is.
@@ -85,7 +85,7 @@ def plan_memory(
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
     solver_arrays, matrices = _core.array_bytes(largest), _core.matrix_bytes(largest)
     free, scratch = ROW * n_rows + ARRAYS - PLACE * n_rows * n_places, _scratch(rows)
-    n_variables = int(n_variables * overlap) * max(n_folds, 1)
+    n_variables = int(n_variables * n_members) * max(n_folds, 1)
     least = max(0, VARIABLE * n_variables + solver_arrays - free)
     least += matrices + 2 * SCRATCH_SHARE * scratch
     rest = rows.nbytes + ROW * n_rows + PROGRAM

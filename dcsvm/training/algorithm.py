@@ -22,7 +22,7 @@ from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.relaxation import Relaxation
-from dcsvm.solving.report import LevelReport
+from dcsvm.solving.report import LevelReport, TrainReport
 from dcsvm.training.early_level import (
     TestRows,
     best_level,
@@ -150,26 +150,28 @@ class Run(Relaxation):
 
     def find_early_level(self) -> None:
         """Find the early level and solve it: the only step where no other model is wanted."""
-        report, choices, seed = self.report, self.plan.choices, self.options.seed
-        begun: list[LevelSolving] = []
+        report, choices = self.report, self.plan.choices
+        reports: dict[int, TrainReport] = {}
 
         def begin(level: int) -> LevelSolving:
-            begun.append(self.begin_level(level, self.divided(level)))
-            return begun[-1]
+            solving = self.begin_level(level, self.divided(level))
+            reports[level] = solving.report
+            return solving
+
+        def take(solving: LevelSolving) -> None:
+            self.level_solving, self.division = solving, (solving.level, solving.division)
 
         self.grow_tree(report.early_choice.level if report.early_choice else choices[0])
         clustered = time.perf_counter()
         if report.early_choice is None:
             self.control.progress.begin("early level", self.problem.size)
-            if self.test is None:
-                report.early_choice = best_level(choices, begin, EARLY_TOLERANCE, seed)
-            else:
-                report.early_choice = best_on_test(choices, begin, EARLY_TOLERANCE, self.test)
+            best = best_level if self.test is None else partial(best_on_test, test=self.test)
+            report.early_choice = best(choices, begin, take, EARLY_TOLERANCE, self.options.seed)
         level = report.early_choice.level
-        solving = next((one for one in begun if one.level == level), None) or begin(level)
-        for other in begun:
-            if other is not solving:
-                report.include(other.report)
+        found = self.level_solving
+        solving = found if found and found.level == level else begin(level)
+        for other in reports.keys() - {level}:
+            report.include(reports[other])
         self.finish_level(level, solving, clustered)
         self.found = solving
 

@@ -78,14 +78,16 @@ class Compared:
 def best_level(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolving],
+    take: Callable[[LevelSolving], None],
     tolerance: float,
     seed: int,
 ) -> EarlyChoice:
-    """The best of some levels, from the finest, by what `begin` makes of each; what it is worth is
-    not told yet. Raises Stopped."""
+    """The best of some levels, from the finest, by what `begin` makes of each; `take` is given the
+    best so far, and others are let go. What it is worth is not told yet. Raises Stopped."""
     rng = np.random.default_rng(seed)
     finer, last = begin(levels[0]), levels[0]
     is_wrong = finer.task.is_classification
+    take(finer)
     for level in levels[1:]:
         coarser = begin(level)
         cost = float(coarser.costs.sum())
@@ -101,8 +103,10 @@ def best_level(
         compared, other = (_compared(one, rows) for one in (finer, coarser))
         if is_worth(compared, other, is_wrong, is_cheap=cost <= CHEAP_VALUES):
             finer = coarser
+            take(finer)
         elif cost > FREE_VALUES:
             break
+        del coarser  # before there is another
     return EarlyChoice(finer.level, levels[0], last, None, None, 0, is_wrong)
 
 
@@ -120,7 +124,9 @@ def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> 
 def best_on_test(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolving],
+    take: Callable[[LevelSolving], None],
     tolerance: float,
+    _seed: int,
     test: TestRows,
 ) -> EarlyChoice:
     """The same by test rows, with what it is worth: levels are solved as long as the coarser one is
@@ -134,10 +140,13 @@ def best_on_test(
         if best is not None and not found.mean < best[1].mean:
             break
         best = level, found
+        take(solving)
+        is_wrong = solving.task.is_classification
+        del solving
     chosen, found = best
     return EarlyChoice(
         chosen, levels[0], level, found.mean, found.error, len(found.losses),
-        is_wrong=solving.task.is_classification, is_test=True,
+        is_wrong, is_test=True,
     )  # fmt: skip
 
 

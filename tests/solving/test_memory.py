@@ -19,7 +19,7 @@ ONE = np.array([0, 1000])
 
 def planned(rows=1000, start=ONE, megabytes=100, **more):
     data = Rows.from_array(np.zeros((rows, 10), np.float32))
-    how = {"n_folds": 0, "overlap": 1.0, "n_places": 0, "threads": 2, "megabytes": megabytes} | more
+    how = {"n_folds": 0, "n_members": 1.0, "n_places": 0, "threads": 2, "megabytes": megabytes} | more
     return plan_memory(data, np.asarray(start), **how)
 
 
@@ -60,7 +60,7 @@ def test_arrays_of_variables_beyond_the_free_part_come_out_of_the_budget():
         ({"megabytes": 50, "start": [0, 10**6], "rows": 10**6},
          "cache_mb must be at least 83, not 50: so many MB are needed for matrices and working "
          "copies of 1000000 rows"),
-        ({"megabytes": 50, "start": [0, 10**6], "rows": 10**6, "overlap": 1.5, "n_places": 3},
+        ({"megabytes": 50, "start": [0, 10**6], "rows": 10**6, "n_members": 1.5, "n_places": 3},
          "cache_mb must be at least 181, not 50: so many MB are needed for matrices and working "
          "copies of 1000000 rows"),
     ],
