@@ -205,7 +205,7 @@ cdef class Text:
         self.text.n_features = max(self.text.n_features, n_features)
 
     def bytes(self, uint8_t[:, ::1] rows not None):
-        """Write what `dense` returns as uint8 to rows (n_rows, n_features or more), zeroed; return
+        """Write what `dense` writes as uint8 to rows (n_rows, n_features or more), zeroed; return
         (prefix, number of values), or None where a value is not an integer from 0 to 255."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef cbool fits = True
@@ -220,18 +220,18 @@ cdef class Text:
         _check(outcome)
         return np.asarray(prefix), outcome.n_stored
 
-    def dense(self):
-        """Return (prefix float64 (n_rows, n_prefix or one more), rows float32
-        (n_rows, n_features), the number of values that are not zero)."""
+    def dense(self, float[:, ::1] rows not None):
+        """Write the rows to float32 (n_rows, n_features), zeroed; return (prefix float64 (n_rows,
+        n_prefix or one more), number of values that are not zero)."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
-        rows = np.zeros((self.n_rows, self.n_features), np.float32)
-        cdef float[:, ::1] view = rows
-        cdef float* out = &view[0, 0]
+        cdef float* out = &rows[0, 0]
         cdef ParseOutcome outcome
+        if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] != self.n_features:
+            raise ValueError("there is not a float for each value")
         with nogil:
             outcome = move(dense_outcome(self.text, self.format, &prefix[0, 0], out, self.threads))
         _check(outcome)
-        return np.asarray(prefix), rows, outcome.n_stored
+        return np.asarray(prefix), outcome.n_stored
 
     def csr(self, *, cbool float64=False):
         """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,

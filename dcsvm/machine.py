@@ -55,9 +55,9 @@ def usable_memory() -> int:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         total = 4 << 30
-    limit = _cgroup_value("memory.max")
-    if limit and limit[0] != "max":
-        total = min(total, int(limit[0]))
+    for limit in (_cgroup_value("memory.max"), _cgroup1_value("memory", "memory.limit_in_bytes")):
+        if limit and limit[0] != "max":
+            total = min(total, int(limit[0]))
     return total
 
 
@@ -73,7 +73,16 @@ def available_memory() -> int:
 
 
 def _cgroup_value(name: str) -> list[str]:
-    for path in (_own_cgroup(), "/sys/fs/cgroup"):
+    return _words_of("/sys/fs/cgroup", _own_cgroup(""), name)
+
+
+def _cgroup1_value(controller: str, name: str) -> list[str]:
+    """The same where cgroups are those of version 1."""
+    return _words_of(f"/sys/fs/cgroup/{controller}", _own_cgroup(controller), name)
+
+
+def _words_of(root: str, own: str, name: str) -> list[str]:
+    for path in (root + own, root):
         try:
             with open(os.path.join(path, name), encoding="ascii") as file:
                 return file.read().split()
@@ -82,12 +91,14 @@ def _cgroup_value(name: str) -> list[str]:
     return []
 
 
-def _own_cgroup() -> str:
+def _own_cgroup(controllers: str) -> str:
+    """The path of this process among the cgroups of some controllers, none for version 2."""
     try:
         with open("/proc/self/cgroup", encoding="ascii") as file:
             for line in file:
-                if line.startswith("0::"):
-                    return "/sys/fs/cgroup" + line[3:].strip()
+                _, names, path = line.rstrip("\n").split(":", 2)
+                if names == controllers or controllers in names.split(","):
+                    return path
     except OSError:
         pass
-    return "/sys/fs/cgroup"
+    return ""

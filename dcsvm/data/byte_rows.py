@@ -18,9 +18,9 @@ def suit_bytes(n_features: int) -> bool:
     return _core.suit_bytes(n_features)
 
 
-def zero_bytes(n_samples: int, n_features: int) -> np.ndarray:
-    """Rows of zeros."""
-    return np.zeros((n_samples, _row_size(n_features)), np.uint8)[:, :n_features]
+def zero_bytes(n_samples: int, n_features: int, zeros=np.zeros) -> np.ndarray:
+    """Rows of zeros, of an array that `zeros` makes."""
+    return zeros((n_samples, _row_size(n_features)), np.uint8)[:, :n_features]
 
 
 def with_ends(rows: np.ndarray) -> np.ndarray:

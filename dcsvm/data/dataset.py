@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from dcsvm import _svmlight
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.found_scaling import found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
+from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
 from dcsvm.data.scaling import Scaling
 
@@ -69,7 +71,8 @@ def parse_dataset(
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
-        check_room(name, _least_bytes(text))
+        if serials is not None or not better_dense(text.n_rows, text.n_features, text.n_pairs):
+            check_room(name, _bytes_of_others(text, serials))
         if serials is not None:
             return _kernel_dataset(text, serials)
         prefix, rows = parsed_rows(text, name=name)
@@ -99,19 +102,18 @@ class _Parts:
             begin, line = end, line + part.n_rows
 
 
-def _least_bytes(text: _svmlight.Text) -> int:
-    """Bytes of the labels and rows that a text makes, at least."""
-    n_rows, n_features = text.n_rows, text.n_features
-    if not better_dense(n_rows, n_features, text.n_pairs):
-        return 16 * n_rows + 8 * text.n_pairs
-    return n_rows * (8 + n_features * (1 if suit_bytes(n_features) else 4))
+def _bytes_of_others(text: _svmlight.Text, serials: str | None) -> int:
+    """Bytes of the labels and rows of a text, of a kernel's values or sparse ones."""
+    if serials is not None:
+        return text.n_rows * (8 + 4 * text.n_features)
+    return 16 * text.n_rows + 8 * text.n_pairs
 
 
 def parsed_rows(
-    text: _svmlight.Text, form: str | None = None, *, name: str | None = None
+    text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
 ) -> tuple[np.ndarray, Rows]:
     """(numbers before the features, rows) of text, "dense" or "sparse", or in the better form.
-    Raises DataError for the file `name` where there is no memory for floats."""
+    Raises DataError, for the file `name`, where there is no room for dense ones."""
     shape = text.n_rows, text.n_features
     if form == "dense" or (form is None and better_dense(*shape, text.n_pairs)):
         prefix, dense, n_values = _dense_rows(text, name)
@@ -122,22 +124,24 @@ def parsed_rows(
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
 
 
-def _dense_rows(text: _svmlight.Text, name: str | None) -> tuple[np.ndarray, np.ndarray, int]:
+def _dense_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, np.ndarray, int]:
     """(numbers before the features, dense rows, number of values that are not zero) of text."""
+    shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
     if suit_bytes(text.n_features):
-        rows = zero_bytes(text.n_rows, text.n_features)
+        rows = zero_bytes(*shape, zeros=make)
         found = text.bytes(with_ends(rows))
         if found is not None:
             return found[0], rows, found[1]
         del rows
-        if name is not None:
-            check_room(name, (8 + 4 * text.n_features) * text.n_rows)
-    return text.dense()
+    rows = make(shape, np.float32)
+    prefix, n_values = text.dense(rows)
+    return prefix, rows, n_values
 
 
 def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:
     if text.n_pairs < text.n_rows * (text.n_features + 1):
         text.csr()  # says which value is missing, without room for all
-    prefix, dense, _ = text.dense()
+    dense = np.zeros((text.n_rows, text.n_features), np.float32)
+    prefix, _ = text.dense(dense)
     columns = prefix[:, 1].astype(np.int32) - 1 if serials == "training" else None
     return Dataset(Rows(*dense.shape, dense=dense, columns=columns), prefix[:, 0].copy())

@@ -7,12 +7,14 @@ or knows labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import as_float32, check_finite, check_form, csr_arrays
 from dcsvm.data.byte_rows import as_byte_rows, suit_bytes, with_ends, zero_bytes
+from dcsvm.data.room import fits_memory, is_mapped, zeros
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
@@ -105,6 +107,11 @@ class Rows:
         """The memory of dense rows, C-contiguous."""
         return with_ends(self.dense) if self.is_bytes else self.dense
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether dense rows are in a mapped file, which need not fit the memory."""
+        return is_mapped(self.dense)
+
     def in_smallest_form(self) -> Rows:
         """Dense rows of integers from 0 to 255 as bytes."""
         shape = self.n_samples, self.n_features
@@ -113,7 +120,7 @@ class Rows:
         some = self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]
         if not _are_bytes(some):
             return self
-        dense = zero_bytes(*shape)
+        dense = zero_bytes(*shape, zeros=partial(zeros, name="the rows"))
         for some in self.slices():
             block = self.dense[some]
             if not _are_bytes(block):
@@ -170,9 +177,7 @@ class Rows:
         """The rows of these numbers, in this order, in the same form; numbers may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
         if self.is_dense:
-            dense = None if self.dense is None else self.stored[row_numbers]
-            if self.is_bytes:
-                dense = dense[:, : self.n_features]
+            dense = None if self.dense is None else self._taken(row_numbers)
             columns = None if self.columns is None else self.columns[row_numbers]
             return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
         starts = self.indptr[row_numbers]
@@ -190,6 +195,16 @@ class Rows:
             places = np.arange(own.start, own.stop) + np.repeat(starts[some] - first, lengths)
             taken.indices[own], taken.values[own] = self.indices[places], self.values[places]
         return taken
+
+    def _taken(self, row_numbers: np.ndarray) -> np.ndarray:
+        """Some dense rows, mapped where these are and they do not fit the memory."""
+        stored = self.stored
+        if not self.is_mapped or fits_memory(len(row_numbers) * stored[:1].nbytes):
+            return stored[row_numbers][:, : self.n_features]
+        taken = zeros((len(row_numbers), stored.shape[1]), stored.dtype, "the rows")
+        for some in slices(len(row_numbers), AT_ONCE // max(stored.shape[1], 1)):
+            taken[some] = stored[row_numbers[some]]
+        return taken[:, : self.n_features]
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
         """take() without a copy: in the memory of these rows, which must not be used afterwards. No

@@ -88,7 +88,8 @@ def plan_memory(
     n_variables = int(n_variables * n_members) * max(n_folds, 1)
     least = max(0, VARIABLE * n_variables + solver_arrays - free)
     least += matrices + 2 * SCRATCH_SHARE * scratch
-    rest = rows.nbytes + ROW * n_rows + PROGRAM
+    in_memory = 0 if rows.is_mapped else rows.nbytes
+    rest = in_memory + ROW * n_rows + PROGRAM
     budget = _budget(n_rows, rest, least, megabytes)
     # what could be used: copies of the rows, kernel values of all pairs, all threads at work
     useful = 3 * rows.nbytes + 4 * largest**2 + threads * (matrices + solver_arrays + scratch)
@@ -101,8 +102,8 @@ def plan_memory(
         )
     scratches = min(MOST_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
     return MemoryPlan(
-        data=rows.nbytes,
-        rest=rest - rows.nbytes + used,
+        data=in_memory,
+        rest=rest - in_memory + used,
         used=used,
         budget=budget,
         free=free,

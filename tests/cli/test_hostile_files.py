@@ -142,9 +142,9 @@ def test_a_pipe_without_end_is_refused(tmp_path, small_machine):
 
 
 def test_rows_that_do_not_fit_the_memory_are_refused(small_machine):
-    text = b"1 64:0.5\n" + b"1\n" * 20_000
+    text = b"1 99:0.5\n" * 200_000
     assert refusal(parse_dataset, text, "rows") == (
-        "rows: the rows take 6 MB of memory, more than the 4 MB available"
+        "rows: the rows take 5 MB of memory, more than the 4 MB available"
     )
 
 

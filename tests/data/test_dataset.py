@@ -559,7 +559,8 @@ def test_random_damage_gives_rows_or_an_error_inside_the_text(n_prefix):
         assert len(indices) == len(values) == indptr[-1]
         assert all(0 <= j < n_features for j in indices)
         if n_features < 1000:
-            _, dense, n_stored = _svmlight.Text(text, n_prefix).dense()
+            dense = np.zeros((len(prefix), n_features), np.float32)
+            _, n_stored = _svmlight.Text(text, n_prefix).dense(dense)
             assert (
                 dense.tobytes()
                 == _svmlight.densify(indptr, indices, values, n_features, 1).tobytes()

@@ -19,7 +19,13 @@ ONE = np.array([0, 1000])
 
 def planned(rows=1000, start=ONE, megabytes=100, **more):
     data = Rows.from_array(np.zeros((rows, 10), np.float32))
-    how = {"n_folds": 0, "n_members": 1.0, "n_places": 0, "threads": 2, "megabytes": megabytes} | more
+    how = {
+        "n_folds": 0,
+        "n_members": 1.0,
+        "n_places": 0,
+        "threads": 2,
+        "megabytes": megabytes,
+    } | more
     return plan_memory(data, np.asarray(start), **how)
 
 
