@@ -2,20 +2,27 @@
 
     python make_data.py checkerboard FOLDER [--train 20000] [--test 5000] [--noise 0.02]
     python make_data.py digits N FOLDER --raw RAW [--round] [--npy]
+    python make_data.py webspam FOLDER
+    python make_data.py cifar FOLDER [--images FOLDER]
 
-Each has --seed. What is made is described in made/.
+Each has --seed. What is made is described in made/; webspam and cifar are in place of the published
+sets of these names, in their sizes, and are called webspam-made and cifar-made.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
-from bench.datasets import ROUND_DIGITS, mnist
+from bench.datasets import ROUND_DIGITS, mnist, split
 from made.checkerboard import checkerboard
 from made.digits import SIDE, deformed
+from made.pages import pages
+from made.pictures import N_ROWS, N_TEST_ROWS, pictures, pictures_of
 from tqdm import tqdm
 
 from dcsvm import _svmlight
+
+AT_ONCE = 2000  # rows that are written together
 
 
 def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
@@ -54,6 +61,31 @@ def make_digits(options: argparse.Namespace) -> None:
             progress.update(len(chosen))
 
 
+def make_webspam(options: argparse.Namespace) -> None:
+    X, y = pages(seed=options.seed)
+    train, test = split(len(y))
+    write_rows(options.folder / "webspam-made.tr", X[train], y[train])
+    write_rows(options.folder / "webspam-made.te", X[test], y[test])
+
+
+def make_cifar(options: argparse.Namespace) -> None:
+    if options.images is None:
+        X, y = pictures(N_ROWS + N_TEST_ROWS, options.seed)
+        train, test = np.split(np.arange(len(y)), [N_ROWS])
+    else:
+        X, y = pictures_of(options.images)
+        train, test = split(len(y))
+    write_rows(options.folder / "cifar-made.tr", X[train], y[train])
+    write_rows(options.folder / "cifar-made.te", X[test], y[test])
+
+
+def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    with open(path, "wb") as file:
+        for begin in range(0, len(y), AT_ONCE):
+            own = slice(begin, begin + AT_ONCE)
+            file.write(_svmlight.write_dense(y[own, None], X[own].astype(np.float32)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(required=True, metavar="KIND")
@@ -70,7 +102,14 @@ def main() -> None:
     digits.add_argument("--raw", type=Path, required=True, help="folder of MNIST's published files")
     digits.add_argument("--round", action="store_true", help="+1: 0, 3, 6, 8, 9; -1: the others")
     digits.add_argument("--npy", action="store_true", help="digits.npy and digits.labels.npy")
-    for one in (board, digits):
+    spam = kinds.add_parser("webspam", help="350,000 made pages, one fifth for testing")
+    spam.set_defaults(make=make_webspam)
+    spam.add_argument("folder", type=Path)
+    cifar = kinds.add_parser("cifar", help="50,000 and 10,000 made pictures, or some PNG images")
+    cifar.set_defaults(make=make_cifar)
+    cifar.add_argument("folder", type=Path)
+    cifar.add_argument("--images", type=Path, help="a folder with folders of PNG images by class")
+    for one in (board, digits, spam, cifar):
         one.add_argument("--seed", type=int, default=0, help="default %(default)s")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -70,8 +70,8 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
     }
     double sum = 0;
     if (form != Form::difference) {
-      const float* x = points.is_dense() ? features_of(points, row)
-                                         : points.values + points.indptr[row];
+      const float* x =
+          points.is_dense() ? features_of(points, row) : points.values + points.indptr[row];
       const auto n = points.is_dense()
                          ? points.n_features
                          : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);

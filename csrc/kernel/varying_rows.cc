@@ -7,7 +7,8 @@ namespace dcsvm {
 
 namespace {
 
-// Columns of a row-major matrix, whose rows begin `stride` apart, that are not the same in all rows.
+// Columns of a row-major matrix, whose rows begin `stride` apart, that are not the same in all
+// rows.
 template <class Value>
 std::vector<std::size_t> varying(const Value* matrix, std::size_t stride, std::size_t n_columns,
                                  const RowList& rows) {

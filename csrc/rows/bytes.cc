@@ -26,9 +26,7 @@ bool suit_bytes(std::size_t n_features) {
   return n_features >= fewest_features && n_features <= most_features;
 }
 
-bool may_be_bytes(const Points& points) {
-  return byte_dots() && suit_bytes(points.n_features);
-}
+bool may_be_bytes(const Points& points) { return byte_dots() && suit_bytes(points.n_features); }
 
 bool are_bytes(const Points& points, int n_threads) {
   const std::size_t d = points.n_features;

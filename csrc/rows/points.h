@@ -1,8 +1,7 @@
-// Non-owning views of the rows of a data set: dense (row-major) as float32 or bytes, CSR, or rows of
-// a precomputed kernel matrix.
+// Non-owning views of the rows of a data set: dense (row-major) as float32 or bytes, CSR, or rows
+// of a precomputed kernel matrix.
 //
-// Squared norms are float64. Scaling,
-// labels and the meaning of an order are not known here.
+// Squared norms are float64. Scaling, labels and the meaning of an order are not known here.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +28,8 @@ struct Points {
   const std::uint8_t* codes = nullptr;
   // the sum of squares of each row's columns that are in neither, and zero in the rows it meets
   const double* other_squares = nullptr;
-  // where rows meet each other as bytes (bytes.h): `dense_bytes`, or such integers that stand for the
-  // features, and the sum of each row
+  // where rows meet each other as bytes (bytes.h): `dense_bytes`, or such integers that stand for
+  // the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
   // precomputed kernel: `dense` has rows of the kernel matrix, or is null where they are not known;

@@ -32,8 +32,8 @@ struct CsrTarget {
 // (svmlight_errors.h) that stands first in the text.
 //
 // Rows are n_rows x n_features of the text, zeroed by the caller; those of bytes begin `stride`
-// apart. `fits` says whether all values are integers from 0 to 255; where they are not, bytes are of
-// no use, the text was not parsed to its end, and another error may stand first.
+// apart. `fits` says whether all values are integers from 0 to 255; where they are not, bytes are
+// of no use, the text was not parsed to its end, and another error may stand first.
 std::size_t parse_bytes(const Text& text, const TextFormat& format, double* prefix,
                         std::uint8_t* rows, std::size_t stride, int threads, bool& fits);
 std::size_t parse_dense(const Text& text, const TextFormat& format, double* prefix, float* dense,

@@ -40,8 +40,8 @@ def zeros(shape: tuple[int, int], dtype, name: str) -> np.ndarray:
             mapped = mmap.mmap(file.fileno(), n_bytes)
     except OSError as error:
         raise DataError(
-            f"{name}: the rows take {_mb(n_bytes)} MB, more than fits the "
-            f"{available_memory() // 1_000_000} MB of memory available, and the {_mb(free)} MB free "
+            f"{name}: the rows take {_mb(n_bytes)} MB, more than the "
+            f"{available_memory() // 1_000_000} MB of memory allow, and the {_mb(free)} MB free "
             f"in {folder}, where TMPDIR says, are no room for them either: "
             f"{(error.strerror or str(error)).lower()}"
         ) from error

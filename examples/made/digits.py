@@ -23,7 +23,7 @@ def deformed(images: np.ndarray, n: int, seed: int = 0) -> Iterator[tuple[np.nda
     pixels = np.ascontiguousarray(images.T, dtype=np.float32)
     for begin in range(0, n, AT_ONCE):
         n_now = min(AT_ONCE, n - begin)
-        if len(order) < n_now:
+        while len(order) < n_now:
             order = np.concatenate([order, rng.permutation(len(images))])
         chosen, order = order[:n_now], order[n_now:]
         moved = _interpolation(_displacement(rng)) @ np.ascontiguousarray(pixels[:, chosen])

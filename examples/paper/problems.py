@@ -41,9 +41,19 @@ DATA_SETS = {
     "kdd10": DataSet("kddcup99, 10 %", "kdd10.tr", "kdd10.te", 256, 0.5, "kddcup99"),
     "mnist8m": DataSet("mnist8m", "mnist8m.tr", "mnist8m.te", 1, 2**-21),
     "mnist": DataSet("MNIST", "mnist.tr", "mnist.te", 1, 2**-21, "mnist8m"),
+    "cifar-made": DataSet("cifar, made", "cifar-made.tr", "cifar-made.te", 8, 2**-22, "cifar"),
+    "webspam-made": DataSet(
+        "webspam, made", "webspam-made.tr", "webspam-made.te", 8, 32, "webspam"
+    ),
+    "mnist8m-made": DataSet("mnist8m, made", "mnist8m-made.tr", "mnist.te", 1, 2**-21, "mnist8m"),
     "generated": DataSet("generated", "", "", 32, 16),
 }
-STAND_INS = {"kddcup99": "kdd10", "mnist8m": "mnist"}
+STAND_INS = {
+    "cifar": ("cifar-made",),
+    "webspam": ("webspam-made",),
+    "kddcup99": ("kdd10",),
+    "mnist8m": ("mnist8m-made", "mnist"),
+}
 POLYNOMIAL = {"covtype": (2, 1), "webspam": (8, 16)}  # C and gamma for degree 3
 
 
@@ -64,8 +74,11 @@ def available(names: tuple[str, ...], folder: Path) -> list[str]:
     """
     if not any(is_prepared(name, folder) for name in DATA_SETS):
         return ["generated"]
-    chosen = [name if is_prepared(name, folder) else STAND_INS.get(name) for name in names]
-    return [name for name in chosen if name and is_prepared(name, folder)]
+    chosen = (
+        [one for one in (name, *STAND_INS.get(name, ())) if is_prepared(one, folder)]
+        for name in names
+    )
+    return [found[0] for found in chosen if found]
 
 
 def is_prepared(name: str, folder: Path) -> bool:
