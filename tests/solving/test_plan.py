@@ -122,3 +122,21 @@ def test_dear_kernel_rows_leave_out_level_1_by_default():
     assert make_plan(5000, None, 4, None, expensive_rows=True).levels == (1,)
     assert plan.early_level == 3
     assert make_plan(10**7, 6, 4, None, expensive_rows=True).levels == (6, 5, 4, 3, 2, 1)
+
+
+def test_a_cgroup_of_version_1_limits_the_memory(monkeypatch, tmp_path):
+    groups = tmp_path / "cgroup"
+    groups.write_text("9:name=systemd:/\n4:memory:/mine\n2:cpu,cpuacct:/c\n0::/two\n")
+    opened = open
+
+    def of_groups(path, *args, **how):
+        return opened(groups if path == "/proc/self/cgroup" else path, *args, **how)
+
+    monkeypatch.setattr("builtins.open", of_groups)
+    paths = [machine._own_cgroup(name) for name in ("memory", "cpuacct", "", "freezer")]
+    assert paths == ["/mine", "/c", "/two", ""]
+    (tmp_path / "limit").write_text("123456789\n")
+    words = machine._words_of(str(tmp_path), "/elsewhere", "limit")
+    assert words == ["123456789"]
+    monkeypatch.setattr(machine, "_cgroup1_value", lambda *_: words)
+    assert machine.usable_memory() == 123456789
