@@ -55,10 +55,12 @@ def usable_memory() -> int:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         total = 4 << 30
-    for limit in (_cgroup_value("memory.max"), _cgroup1_value("memory", "memory.limit_in_bytes")):
-        if limit and limit[0] != "max":
-            total = min(total, int(limit[0]))
-    return total
+    return min([total, *_limits_of_cgroup()])
+
+
+def _limits_of_cgroup() -> list[int]:
+    found = _cgroup_value("memory.max"), _cgroup1_value("memory", "memory.limit_in_bytes")
+    return [int(words[0]) for words in found if words and words[0] != "max"]
 
 
 def available_memory() -> int:
@@ -67,9 +69,24 @@ def available_memory() -> int:
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             values = dict(line.split(":") for line in file)
-        return min(usable_memory(), int(values["MemAvailable"].split()[0]) * 1024)
+        free = int(values["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError):
         return usable_memory()
+    usable = usable_memory()
+    if usable in _limits_of_cgroup():
+        usable -= _used_in_cgroup()
+    return max(min(usable, free), 0)
+
+
+def _used_in_cgroup() -> int:
+    """Bytes that the processes of the cgroup have; files, which can be read again, left out."""
+    used, stat = _cgroup_value("memory.current"), _cgroup_value("memory.stat")
+    if not used:
+        used = _cgroup1_value("memory", "memory.usage_in_bytes") or ["0"]
+        stat = _cgroup1_value("memory", "memory.stat")
+    counts = dict(zip(stat[::2], stat[1::2], strict=False))
+    files = sum(int(counts.get(name, 0)) for name in ("inactive_file", "active_file"))
+    return max(int(used[0]) - files, 0)
 
 
 def _cgroup_value(name: str) -> list[str]:

@@ -24,9 +24,12 @@ def zero_bytes(n_samples: int, n_features: int, zeros=np.zeros) -> np.ndarray:
 
 
 def with_ends(rows: np.ndarray) -> np.ndarray:
-    """The same memory with what is behind the features, C-contiguous."""
+    """The same memory with what is behind the features, C-contiguous. Raises ValueError for bytes
+    that are not such rows."""
     n_samples, n_features = rows.shape
     shape = n_samples, _row_size(n_features)
+    if n_samples and rows.strides != (shape[1], 1):
+        raise ValueError("rows of bytes do not begin at multiples of 4 bytes")
     return np.lib.stride_tricks.as_strided(
         rows, shape, (shape[1], 1), writeable=rows.flags.writeable
     )
@@ -35,7 +38,7 @@ def with_ends(rows: np.ndarray) -> np.ndarray:
 def as_byte_rows(values: np.ndarray) -> np.ndarray:
     """uint8 or bool (n, d) as such rows; the same memory where there is nothing to add."""
     values = values.view(np.uint8)
-    if values.shape[1] % WORD == 0 and values.flags.c_contiguous:
+    if values.strides == (_row_size(values.shape[1]), 1) and values.shape[1] % WORD == 0:
         return values
     rows = zero_bytes(*values.shape)
     rows[:] = values

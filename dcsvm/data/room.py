@@ -6,8 +6,8 @@ used of it and fits.
 
 from __future__ import annotations
 
+import errno
 import math
-import mmap
 import os
 import shutil
 import tempfile
@@ -30,38 +30,53 @@ def zeros(shape: tuple[int, int], dtype, name: str) -> np.ndarray:
     n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     if fits_memory(n_bytes):
         return np.zeros(shape, dtype)
-    folder = tempfile.gettempdir()
-    free = shutil.disk_usage(folder).free
+    folder = "TMPDIR"
     try:
+        folder = tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free
+        if _is_memory(folder):
+            raise OSError("it is memory itself")
         if n_bytes > free:
-            raise OSError("it is full")
+            raise OSError(f"only {_mb(free)} MB are free")
         with tempfile.TemporaryFile(dir=folder) as file:
             _reserve(file.fileno(), n_bytes)
-            mapped = mmap.mmap(file.fileno(), n_bytes)
+            return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
     except OSError as error:
         raise DataError(
             f"{name}: the rows take {_mb(n_bytes)} MB, more than the "
-            f"{available_memory() // 1_000_000} MB of memory allow, and the {_mb(free)} MB free "
-            f"in {folder}, where TMPDIR says, are no room for them either: "
-            f"{(error.strerror or str(error)).lower()}"
+            f"{available_memory() // 1_000_000} MB of memory allow, and there is no room in "
+            f"{folder} (TMPDIR): {error.strerror.lower() if error.strerror else error}"
         ) from error
-    return np.frombuffer(mapped, dtype).reshape(shape)
 
 
 def is_mapped(array: np.ndarray | None) -> bool:
-    """Whether an array is a part of a mapped file."""
-    while array is not None:
-        if isinstance(array, mmap.mmap):
-            return True
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    """Whether an array is a part of a mapped file on a disk."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return array.filename is None or not _is_memory(os.path.dirname(array.filename))
+        array = array.base
     return False
+
+
+def _is_memory(folder: str) -> bool:
+    """Whether the files of a folder are kept in memory."""
+    folder = os.path.join(os.path.realpath(folder), "")
+    try:
+        with open("/proc/mounts", encoding="utf-8", errors="replace") as file:
+            mounts = [line.split()[1:3] for line in file]
+    except OSError:
+        return False
+    above = [(path, kind) for path, kind in mounts if folder.startswith(os.path.join(path, ""))]
+    return max(above, key=lambda one: len(one[0]), default=("", ""))[1] in ("tmpfs", "ramfs")
 
 
 def _reserve(descriptor: int, n_bytes: int) -> None:
     """Make a file so long, now, where the system can: a full disk is found before the work."""
-    if hasattr(os, "posix_fallocate"):
+    try:
         os.posix_fallocate(descriptor, 0, n_bytes)
-    else:
+    except (AttributeError, OSError) as error:
+        if getattr(error, "errno", None) not in (None, errno.EOPNOTSUPP, errno.EINVAL):
+            raise
         os.truncate(descriptor, n_bytes)
 
 

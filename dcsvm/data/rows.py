@@ -6,8 +6,8 @@ or knows labels.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -112,15 +112,24 @@ class Rows:
         """Whether dense rows are in a mapped file, which need not fit the memory."""
         return is_mapped(self.dense)
 
+    def __getstate__(self):
+        """A copy of a view would not have what is behind the features."""
+        return vars(self) | {"dense": self.stored}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        if self.is_bytes:
+            vars(self)["dense"] = self.dense[:, : self.n_features]
+
     def in_smallest_form(self) -> Rows:
-        """Dense rows of integers from 0 to 255 as bytes."""
+        """Dense rows of integers from 0 to 255 as bytes, where there is memory for these."""
         shape = self.n_samples, self.n_features
-        if self.is_bytes or not suit_bytes(self.n_features):
+        if self.is_bytes or not suit_bytes(self.n_features) or not fits_memory(math.prod(shape)):
             return self
         some = self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]
         if not _are_bytes(some):
             return self
-        dense = zero_bytes(*shape, zeros=partial(zeros, name="the rows"))
+        dense = zero_bytes(*shape)
         for some in self.slices():
             block = self.dense[some]
             if not _are_bytes(block):

@@ -21,12 +21,7 @@ def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Ker
     of two rows is: K(x, z)^2 > K(x, x) K(z, z), or a negative K(x, x); one that is only seen with
     more rows is not detected. Raises ValueError for a matrix that is not square or not symmetric.
     """
-    if rows.columns is None:
-        if rows.n_samples != rows.n_features:
-            shape = f"{rows.n_samples} rows and {rows.n_features} columns"
-            raise ValueError(f"a precomputed kernel needs a square matrix, not {shape}")
-        dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats()
-        rows = replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
+    rows = of_square(rows, threads)
     diagonal = rows.dense[np.arange(rows.n_samples), rows.columns].astype(np.float64)
     indefinite = bool(np.any(diagonal < 0))
     size = np.sqrt(np.abs(diagonal))
@@ -36,6 +31,18 @@ def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Ker
             most = (1 + INDEFINITENESS) * size[first : first + BLOCK, None]
             indefinite |= bool(np.any(np.abs(values) > most * size[second : second + BLOCK]))
     return rows, replace(kernel, indefinite=indefinite)
+
+
+def of_square(rows: Rows, threads: int) -> Rows:
+    """Rows of a precomputed kernel; those without `columns` are all of a square matrix. Raises
+    ValueError for another one."""
+    if rows.columns is not None:
+        return rows
+    if rows.n_samples != rows.n_features:
+        shape = f"{rows.n_samples} rows and {rows.n_features} columns"
+        raise ValueError(f"a precomputed kernel needs a square matrix, not {shape}")
+    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats()
+    return replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
 
 
 def _symmetric_block(rows: Rows, first: int, second: int, largest: float) -> np.ndarray:

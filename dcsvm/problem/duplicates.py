@@ -98,6 +98,36 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
     return Duplicates(order[starts[rank]], listed, start, sample_weight[listed])
 
 
+def opposite_twins(
+    rows: Rows, row: np.ndarray, part: np.ndarray, sign: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of variables of equal dense rows, one of sign +1 and one of -1, in the same part:
+    (the former, the latter). `row`, `part` and `sign` (m,) are those of each variable, which is in
+    one pair at most."""
+    if not rows.is_dense or rows.columns is not None or len(row) == 0:
+        nothing = np.empty(0, np.int64)
+        return nothing, nothing
+    kind = np.unique(_hash(rows, np.zeros(rows.n_samples)), return_inverse=True)[1]
+    key = part.astype(np.int64) * rows.n_samples + kind[row]
+    sides = []
+    for one in (1, -1):
+        own = np.flatnonzero(sign == one)
+        own = own[np.argsort(key[own], kind="stable")]
+        first = np.flatnonzero(np.diff(key[own], prepend=-1))
+        rank = np.arange(len(own)) - np.repeat(first, np.diff(first, append=len(own)))
+        sides.append((own, key[own], rank))
+    (a, key_a, rank_a), (b, key_b, rank_b) = sides
+    n_ranks = int(max(rank_a.max(initial=0), rank_b.max(initial=0))) + 1
+    _, at_a, at_b = np.intersect1d(
+        key_a * n_ranks + rank_a, key_b * n_ranks + rank_b, return_indices=True
+    )
+    a, b = a[at_a], b[at_b]
+    equal = np.ones(len(a), bool)  # a hash proves nothing
+    for some in slices(len(a), AT_ONCE // max(rows.n_features, 1)):
+        equal[some] = (rows.stored[row[a[some]]] == rows.stored[row[b[some]]]).all(axis=1)
+    return a[equal], b[equal]
+
+
 def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
     """Whether every row of an order that is not marked as the first of a kind is equal to the one
     before it."""

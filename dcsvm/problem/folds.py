@@ -46,6 +46,11 @@ class Folds:
         return int(sum(self.counts[self.entries(k)].sum() for k in some))
 
     @property
+    def filled(self) -> np.ndarray:
+        """The folds that hold anything out."""
+        return np.unique(self.fold[self.held])
+
+    @property
     def held(self) -> slice:
         """The entries that some fold holds out."""
         return slice(int(np.searchsorted(self.fold, 0)), len(self.fold))

@@ -92,7 +92,7 @@ class ExactSearch:
             self.tree = None
         held = HeldOut(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
         losses, seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds)
-        self._count(held, np.setdiff1d(np.arange(folds.n_folds), held.open), losses, seen)
+        self._count(held, np.setdiff1d(folds.filled, held.open), losses, seen)
         best = best_of(score for score in self.scores if score.may_win)
         least = np.inf if best is None or self.every else best.total
         left = held.open
@@ -113,7 +113,7 @@ class ExactSearch:
             weight=float(seen.sum()),
             is_complete=is_complete,
             converged=bool(held.n_failed == 0),
-            n_sv=held.n_sv // folds.n_folds if is_complete else None,
+            n_sv=held.n_sv // len(folds.filled) if is_complete else None,
             seconds=time.perf_counter() - start,
         )
         if score.may_win and held.largest < np.inf:
@@ -127,7 +127,7 @@ class ExactSearch:
         estimate = self.estimates.get(setting)
         if not estimate or np.isinf(least):
             return folds.n_folds
-        of_fold = estimate * folds.weight[folds.held].sum() / folds.n_folds
+        of_fold = estimate * folds.weight[folds.held].sum() / len(folds.filled)
         return max(int((least - lost) / of_fold) + 1, 1)
 
     def _count(self, held: HeldOut, some: np.ndarray, losses: np.ndarray, seen: np.ndarray):

@@ -10,6 +10,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.precomputed import of_square
 from dcsvm.machine import default_threads
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
@@ -63,13 +64,15 @@ class Search:
         weights = checked_weights(sample_weight, len(labels))
         if not np.all(weights):
             some = np.flatnonzero(weights)
+            rows = of_square(rows, 1) if options.kernel == "precomputed" else rows
             rows, labels, fold, weights = rows.take(some), labels[some], fold[some], weights[some]
         if not (fold >= 0).any():
             raise ValueError("no rows are held out to score settings by")
         if len(np.unique(fold)) == 1:
             raise ValueError("one fold holds all rows out, and leaves none to learn from")
         if options.svm_type in CLASSIFIERS:
-            class_order(labels[fold < 0] if fold.max() == 0 else labels)
+            is_one = len(np.unique(fold[fold >= 0])) == 1
+            class_order(labels[fold < 0] if is_one else labels)
         self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
         self.options = _beside_rows(options, rows)
         self.every, self.stop = every, stop or _core.Stop()

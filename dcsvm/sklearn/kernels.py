@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from dcsvm.data.rows import Rows, slices
+from dcsvm.kernel.precomputed import of_square
 
 SCALED_KERNELS = ("rbf", "poly", "sigmoid")
 AT_ONCE = 2**16  # values, which stay in a cache between two passes
@@ -52,7 +53,7 @@ def largest_value(rows: Rows, options: dict) -> float:
     """The largest |K(x, x)| of rows under the kernel of training options, at least 1."""
     name = options["kernel"]
     if name == "precomputed":
-        return max(1.0, float(np.abs(np.diagonal(rows.dense)).max()))
+        return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).dense)).max()))
     if name in ("rbf", "sigmoid"):
         return 1.0
     with np.errstate(over="ignore"):

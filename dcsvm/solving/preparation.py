@@ -152,16 +152,18 @@ def _memory_of(
 ) -> MemoryPlan:
     """The plan for rows as they were read, of which `n_rows` are left when equal ones are
     merged."""
-    overlap, n_places = options.early_overlap, 0
-    if overlap > 1 or options.chooses_early_level:
+    n_members, n_places = 1.0, 0
+    if options.early_overlap > 1 or options.chooses_early_level:
         plan = _plan_of(options, formulation, n_rows)
-        n_places = max((plan.early_level or 0, *plan.choices)) if overlap > 1 else 0
-        overlap *= 1 + (len(plan.choices) > 1)  # two levels are compared
+        deepest = max((plan.early_level or 0, *plan.choices))
+        if deepest:  # two levels are compared where there is a choice
+            n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
+        n_places = deepest if options.early_overlap > 1 else 0
     return plan_memory(
         rows,
         formulation.start,
         n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
-        n_members=overlap,
+        n_members=n_members,
         n_places=n_places,
         threads=threads,
         megabytes=options.cache_mb,

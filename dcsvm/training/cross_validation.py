@@ -133,7 +133,7 @@ class HeldOut:
 
 def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
     """Predictions of the entries of folds that learn from one class only, and the other folds."""
-    folds_left = np.arange(folds.n_folds)
+    folds_left = folds.filled
     if not prepared.task.is_classification:
         return np.empty(len(folds.fold)), folds_left
     predicted = np.empty(len(folds.fold), prepared.task.labels.dtype)

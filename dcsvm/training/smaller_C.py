@@ -5,6 +5,9 @@ bound are at the new one (Chu et al., KDD 2015). What has to move is little wher
 vectors are at their bound, and a much larger C is reached by steps; or, with alpha as it is, where
 hardly any are. Between these, levels find the solution with fewer kernel values. Sums over held-out
 rows are known for the same alpha either way.
+
+Equal rows of both classes are at their bound for every C. Both may go to the new one together,
+which changes no sum.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcsvm.problem.duplicates import opposite_twins
 from dcsvm.problem.formulation import BoxProblem, Formulation
 from dcsvm.training.algorithm import LEVEL_TOLERANCE, Run
 from dcsvm.training.held_out import HeldSums
@@ -110,11 +114,41 @@ def _start(found: Solved, run: Run, own: np.ndarray) -> _Start:
     """The solution for a smaller C, scaled, or as it is where fewer are bounded than free."""
     alpha, ratio = found.held.alpha, run.options.C / found.C
     scaled, n_free = _feasible(ratio * alpha, run.problem.part(own))
-    n_bounded = int(np.count_nonzero(alpha)) - n_free
-    if run.options.svm_type in KEEPS_SUMS and n_bounded < n_free:
-        return _Start(found.held, found.sums, found.neglected, 1.0, BOUNDED * n_bounded)
+    if run.options.svm_type in KEEPS_SUMS:
+        kept, n_inside = _kept(alpha, ratio, run, own)
+        if n_inside < n_free:
+            held = HeldSums(kept, found.held.sums)
+            return _Start(held, found.sums, found.neglected, 1.0, BOUNDED * n_inside)
     held = HeldSums(scaled, ratio * found.held.sums)
     return _Start(held, ratio * found.sums, ratio * found.neglected, ratio, FREE * ratio * n_free)
+
+
+def _kept(alpha: np.ndarray, ratio: float, run: Run, own: np.ndarray) -> tuple[np.ndarray, int]:
+    """An alpha of a fold's variables `own` with the same sums, for a C that is `ratio` times
+    larger; and how many that were at their bound are not at the new one."""
+    problem = run.problem.part(own)
+    is_positive = problem.upper > 0
+    bound = np.where(is_positive, problem.upper, -problem.lower)
+    was_bounded = np.abs(alpha) >= AT_BOUND * bound / ratio
+    if not run.task.is_classification or not was_bounded.any():
+        return alpha, int(np.count_nonzero(was_bounded))
+    a, b = opposite_twins(
+        run.data.rows,
+        problem.rows,
+        run.formulation.number[own],
+        np.where(is_positive, 1, -1),
+    )
+    kept = alpha.copy()
+    wanted = [
+        np.where(was_bounded[one], (ratio - 1.0) * np.abs(alpha[one]), np.inf) for one in (a, b)
+    ]
+    room = [bound[one] - np.abs(alpha[one]) for one in (a, b)]
+    by = np.minimum.reduce([*wanted, *room])
+    by[~(was_bounded[a] | was_bounded[b])] = 0.0
+    kept[a] += by
+    kept[b] -= by
+    is_inside = was_bounded & (np.abs(kept) < AT_BOUND * bound)
+    return kept, int(np.count_nonzero(is_inside))
 
 
 def _feasible(alpha: np.ndarray, problem: BoxProblem) -> tuple[np.ndarray, int]:

@@ -1,6 +1,8 @@
 """Rows held as bytes give the bits of the same rows held as floats, in every form."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
@@ -146,6 +149,23 @@ def test_rows_keep_their_form():
         _core.Points(made, 1)
     assert rows.with_features(9000).is_dense is False
     assert rows.mean_squared_distance() == floats.mean_squared_distance()
+
+
+@pytest.mark.parametrize("d", [16, 17, 18, 19])
+@pytest.mark.parametrize("early", [False, True])
+def test_copies_of_models_predict_the_same(d, early):
+    X = pixels(500, d, seed=d)
+    y = np.where(X[:, 0] * 1.0 > X[:, 1], 1.0, -1.0)
+    model = dcsvm.train(X, y, gamma=1e-3, early=early, threads=1)
+    wanted = model.decision_function(X)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)):
+        assert np.array_equal(again.decision_function(X), wanted)
+
+
+def test_bytes_that_are_no_such_rows_are_refused():
+    rows = Rows(3, 17, dense=np.zeros((3, 17), np.uint8))
+    with pytest.raises(ValueError, match="multiples of 4 bytes"):
+        _core.Points(rows, 1)
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2"])

@@ -1,6 +1,7 @@
 """Rows that do not fit the memory are in a mapped file, and everything stays the same."""
 
 import errno
+import mmap
 import os
 import tempfile
 from types import SimpleNamespace
@@ -70,10 +71,20 @@ def test_mapped_rows_take_no_memory_in_the_plan(tmp_path):
     assert prepared.memory.data == 0
 
 
+def test_rows_in_memory_stay_floats_where_there_is_none_for_bytes(little_memory):
+    X = numbers("bytes").astype(np.float32)
+    assert Rows.from_array(X).dense is X
+
+
+def test_what_is_memory_is_not_mapped():
+    anonymous = np.frombuffer(mmap.mmap(-1, 10_000), np.uint8).reshape(500, 20)
+    assert not Rows.from_array(anonymous).is_mapped
+
+
 def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch):
     text = text_of(numbers("bytes"), np.ones(600))
     monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000))
-    with pytest.raises(DataError, match="rows: the rows take 1 MB, .* 1 MB free in .*it is full"):
+    with pytest.raises(DataError, match="rows: the rows take 1 MB, .*: only 1 MB are free"):
         parse_dataset(text, "rows")
     monkeypatch.undo()
     monkeypatch.setattr(room, "available_memory", lambda: 10_000)
@@ -81,6 +92,15 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    def unknown(*_):
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(room.os, "posix_fallocate", unknown, raising=False)
+    assert parse_dataset(text, "rows").rows.is_mapped
+    monkeypatch.setattr(room, "_is_memory", lambda folder: True)
+    with pytest.raises(DataError, match="it is memory itself"):
+        parse_dataset(text, "rows")
+    monkeypatch.setattr(room, "_is_memory", lambda folder: False)
     monkeypatch.setattr(room.os, "posix_fallocate", full, raising=False)
-    with pytest.raises(DataError, match=f"free in {tempfile.gettempdir()}.*: no space left"):
+    with pytest.raises(DataError, match=rf"in {tempfile.gettempdir()} \(TMPDIR\): no space left"):
         parse_dataset(text, "rows")

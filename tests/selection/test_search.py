@@ -152,15 +152,34 @@ def test_weights_are_copies(name, how, monkeypatch):
             assert one.loss == pytest.approx(other.loss, rel=1e-3)
 
 
-def test_a_fold_without_weight_is_empty():
+def test_a_fold_without_weight_is_empty(monkeypatch):
     X, y = stripes(300, seed=17)
     fold = fold_of_rows(y, OPTIONS, 3)
     grid, weight = Grid((10.0,), (3.0,)), np.where(fold == 2, 0.0, 1.5)
     (score,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
     assert np.isnan(score.losses).tolist() == [False, False, True]
     assert score.weight == 1.5 * score.n_rows == 300
+    for most_whole in (search.MOST_WHOLE, 0):
+        monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
+        (again,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
+        assert abs(again.loss - score.loss) < 0.02 and again.converged
     with pytest.raises(ValueError, match="leaves none to learn from"):
         searched((X, y), OPTIONS, grid, fold=fold, sample_weight=np.where(fold == 1, 1.0, 0.0))
+
+
+def test_rows_of_a_kernel_matrix_may_have_no_weight():
+    X, y = stripes(150, seed=19)
+    K = kernel_values(("rbf", 3.0, 0, 0), X, X)
+    weight = (np.arange(150) % 3 > 0) * 1.0
+    found = dcsvm.grid_search(
+        K, y, kernel="precomputed", Cs=[1, 10], sample_weight=weight, every=True
+    )
+    own = np.flatnonzero(weight)
+    fold = fold_of_rows(y, TrainOptions(), 5)[own]
+    again = dcsvm.grid_search(
+        K[np.ix_(own, own)], y[own], kernel="precomputed", Cs=[1, 10], folds=fold, every=True
+    )
+    assert np.allclose(found.table["loss"], again.table["loss"], atol=0.011)
 
 
 def test_a_class_of_few_rows_is_no_obstacle(monkeypatch):

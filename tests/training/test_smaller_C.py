@@ -131,3 +131,33 @@ def test_what_does_not_fit_into_the_memory_is_not_kept():
     held(run, folds, [0], known)
     smaller.keep(run, [0], known)
     assert not smaller.of_fold
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("copies", [(1, 1), (3, 1), (2, 2)])
+def test_equal_rows_of_two_classes_go_to_the_new_bound_together(bias, n_classes, copies):
+    X, y = noisy(repeats=0)
+    y = y % n_classes
+    n_again = np.repeat(np.arange(60), copies[1])
+    X = np.concatenate([np.repeat(X[:60], copies[0], axis=0), X[60:], X[n_again]])
+    y = np.concatenate([np.repeat(y[:60], copies[0]), y[60:], (y[n_again] + 1) % n_classes])
+    how = {"gamma": 1000.0, "bias": bias}
+    smaller = solved(X, y, 100.0, [0], **how)
+    run, folds = run_of(X, y, 400.0, [0], **how)
+    was = smaller.of_fold[0].held.alpha
+    known = smaller.begin(run, [0])
+    assert run.is_near
+    problem = run.problem
+    assert np.all((run.alpha >= problem.lower) & (run.alpha <= problem.upper))
+    at_bound = (run.alpha == problem.lower) | (run.alpha == problem.upper)
+    assert np.count_nonzero(at_bound & (run.alpha != 0)) >= 30
+    for part in run.formulation.parts():
+        own = problem.part(part)
+        assert run.alpha[part].sum() == pytest.approx(was[part].sum(), abs=1e-6)
+        Z = run.data.rows.take(own.rows).dense
+        gradient = kernel_values(("rbf", 1000.0, 0, 3), Z, Z) @ run.alpha[part] - own.linear
+        np.testing.assert_allclose(run.gradient[part], gradient, atol=1e-3)
+    run.improve()
+    assert run.converged.all()
+    np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-3)
