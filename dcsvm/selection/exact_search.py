@@ -74,11 +74,14 @@ class ExactSearch:
             return self.order
         of_axis: dict[tuple, float] = {}
         for one in self.order:
-            axis = one.gamma, one.epsilon
+            axis = one.gamma or 0.0, one.epsilon or 0.0
             of_axis[axis] = min(of_axis.get(axis, np.inf), found[one])
+        axes = sorted(of_axis, key=lambda axis: (of_axis[axis], axis))
+        place = {axis: k for k, axis in enumerate(axes)}
         best = min(self.order, key=lambda one: (found[one], one.C))
         rest = [one for one in self.order if one != best]
-        return [best, *sorted(rest, key=lambda one: (of_axis[one.gamma, one.epsilon], one.C))]
+        rest.sort(key=lambda one: (place[one.gamma or 0.0, one.epsilon or 0.0], one.C))
+        return [best, *rest]
 
     def _known(self, setting: Setting) -> Score | None:
         """The score of a smaller C whose solutions stay as they are."""

@@ -214,6 +214,18 @@ def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
     assert len({score.loss for score in scores}) == 1
 
 
+def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch):
+    monkeypatch.setattr(search, "MOST_WHOLE", 0)
+    monkeypatch.setattr(search, "WORTH_TRYING", 100)
+    monkeypatch.setattr("dcsvm.selection.cluster_search.PILOT_ROWS", 100)
+    monkeypatch.setattr(search, "ROWS_OF_CLUSTER", 60)
+    X, y = stripes(900, seed=20)
+    gammas = (3.0, 1e5, 2e5, 4e5)
+    scores = searched((X, y), OPTIONS, Grid((1.0, 10.0, 100.0), gammas), every=True)
+    order = [score.setting.gamma for score in scores[1:]]
+    assert sum(a != b for a, b in zip(order, order[1:], strict=False)) == len(gammas) - 1
+
+
 def test_a_stopped_search_keeps_what_is_scored():
     X, y = stripes(300, seed=11)
     stop, scores = _core.Stop(), []
