@@ -124,10 +124,10 @@ class Rows:
     def in_smallest_form(self) -> Rows:
         """Dense rows of integers from 0 to 255 as bytes, where there is memory for these."""
         shape = self.n_samples, self.n_features
-        if self.is_bytes or not suit_bytes(self.n_features) or not fits_memory(math.prod(shape)):
+        if self.is_bytes or not suit_bytes(self.n_features):
             return self
         some = self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]
-        if not _are_bytes(some):
+        if not _are_bytes(some) or not fits_memory(math.prod(shape)):
             return self
         dense = zero_bytes(*shape)
         for some in self.slices():
