@@ -2,6 +2,7 @@
 
     python make_data.py checkerboard FOLDER [--train 20000] [--test 5000] [--noise 0.02]
     python make_data.py digits N FOLDER --raw RAW [--round] [--npy]
+    python make_data.py gaussians N FOLDER
     python make_data.py webspam FOLDER
     python make_data.py cifar FOLDER [--images FOLDER]
 
@@ -16,6 +17,7 @@ import numpy as np
 from bench.datasets import ROUND_DIGITS, mnist, split
 from made.checkerboard import checkerboard
 from made.digits import SIDE, deformed
+from made.gaussians import gaussians
 from made.pages import pages
 from made.pictures import N_ROWS, N_TEST_ROWS, pictures, pictures_of
 from tqdm import tqdm
@@ -57,8 +59,14 @@ def make_digits(options: argparse.Namespace) -> None:
         return
     with open(options.folder / "digits.txt", "wb") as file:
         for chosen, pixels in made:
-            file.write(_svmlight.write_dense(labels[chosen, None], pixels.astype(np.float32)))
+            file.write(text_of(pixels, labels[chosen]))
             progress.update(len(chosen))
+
+
+def make_gaussians(options: argparse.Namespace) -> None:
+    with open(options.folder / "gaussians.txt", "wb") as file:
+        for X, y in gaussians(options.n, options.seed):
+            file.write(text_of(X, y))
 
 
 def make_webspam(options: argparse.Namespace) -> None:
@@ -83,7 +91,11 @@ def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     with open(path, "wb") as file:
         for begin in range(0, len(y), AT_ONCE):
             own = slice(begin, begin + AT_ONCE)
-            file.write(_svmlight.write_dense(y[own, None], X[own].astype(np.float32)))
+            file.write(text_of(X[own], y[own]))
+
+
+def text_of(X: np.ndarray, y: np.ndarray) -> bytes:
+    return _svmlight.write_dense(y[:, None], X.astype(np.float32))
 
 
 def main() -> None:
@@ -102,6 +114,10 @@ def main() -> None:
     digits.add_argument("--raw", type=Path, required=True, help="folder of MNIST's published files")
     digits.add_argument("--round", action="store_true", help="+1: 0, 3, 6, 8, 9; -1: the others")
     digits.add_argument("--npy", action="store_true", help="digits.npy and digits.labels.npy")
+    table = kinds.add_parser("gaussians", help="two overlapping classes, gaussians.txt")
+    table.set_defaults(make=make_gaussians)
+    table.add_argument("n", type=int, metavar="N")
+    table.add_argument("folder", type=Path)
     spam = kinds.add_parser("webspam", help="350,000 made pages, one fifth for testing")
     spam.set_defaults(make=make_webspam)
     spam.add_argument("folder", type=Path)
@@ -109,7 +125,7 @@ def main() -> None:
     cifar.set_defaults(make=make_cifar)
     cifar.add_argument("folder", type=Path)
     cifar.add_argument("--images", type=Path, help="a folder with folders of PNG images by class")
-    for one in (board, digits, spam, cifar):
+    for one in (board, digits, table, spam, cifar):
         one.add_argument("--seed", type=int, default=0, help="default %(default)s")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,8 @@ sys.path.insert(0, str(EXAMPLES))
 
 # ruff: noqa: E402
 from made.digits import SIDE, deformed
+from made.gaussians import N_FEATURES as TABLE_FEATURES
+from made.gaussians import RATIO, SHIFT, gaussians
 from made.pages import N_FEATURES, pages
 from made.pictures import pictures, pictures_of
 
@@ -50,6 +52,14 @@ def test_pages_and_pictures_have_their_forms():
     P, z = pictures(300, seed=1)
     assert P.shape == (300, 3072) and P.dtype == np.uint8 and 0.35 < np.mean(z > 0) < 0.65
     assert np.array_equal(P, pictures(300, seed=1)[0])
+
+
+def test_gaussians_overlap_as_they_say():
+    X, y = map(np.concatenate, zip(*gaussians(150_000, seed=1), strict=True))
+    assert X.shape == (150_000, TABLE_FEATURES)
+    deviation = np.where(np.arange(TABLE_FEATURES) % 2 == 0, RATIO, 1 / RATIO)
+    rule = (X**2 - ((X - SHIFT) / deviation) ** 2).sum(axis=1)  # the product of deviations is 1
+    assert abs(np.mean((rule > 0) != (y > 0)) - 0.302) < 0.005
 
 
 def test_pictures_may_be_images_of_ones_own(tmp_path):
