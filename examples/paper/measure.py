@@ -17,13 +17,14 @@ import numpy as np
 
 from dcsvm.kernel.kernels import Kernel
 from paper import memory, problems
-from paper.baselines import fitter
+from paper.baselines import fitter, takes_bytes
 
 
 def fit_and_test(settings: dict, folder: Path) -> dict:
     """One method on one problem: time, accuracy, the memory it adds to that of the rows (a method
     that is another process says its own), and what else the method says."""
-    data = problems.load(settings["problem"], folder)
+    as_bytes = takes_bytes(settings["method"])
+    data = problems.load(settings["problem"], folder, as_bytes=as_bytes)
     options = dict(settings.get("options", {}))
     if settings.get("history"):
         options["evaluate"] = lambda decide: accuracy(decide(data.X_test), data.y_test)

@@ -59,7 +59,8 @@ POLYNOMIAL = {"covtype": (2, 1), "webspam": (8, 16)}  # C and gamma for degree 3
 
 @dataclass(frozen=True)
 class Data:
-    """Dense float32 rows (n, d) and (m, d), labels float64 +1 and -1."""
+    """Dense rows (n, d) and (m, d), float32 but for `X` where bytes were asked for, and labels
+    float64 +1 and -1."""
 
     X: np.ndarray
     y: np.ndarray
@@ -86,28 +87,30 @@ def is_prepared(name: str, folder: Path) -> bool:
     return all((folder / file).is_file() for file in (data_set.train, data_set.test))
 
 
-def load(problem: dict, folder: Path) -> Data:
-    """The training and test rows of a problem; raises DataError for files that cannot be used."""
+def load(problem: dict, folder: Path, *, as_bytes: bool = False) -> Data:
+    """The training and test rows of a problem, `as_bytes`: uint8 where training rows are held so;
+    raises DataError for files that cannot be used."""
     if problem["data"] == "generated":
         rng = np.random.default_rng(0)
         counts = [problem[part] or GENERATED_ROWS for part in ("rows", "test_rows")]
         parts = [checkerboard(count, GENERATED_NOISE, rng) for count in counts]
         return Data(*(array for X, y in parts for array in (X.astype(np.float32), y.astype(float))))
     data_set = DATA_SETS[problem["data"]]
-    X, y = read(folder / data_set.train, problem["rows"])
+    X, y = read(folder / data_set.train, problem["rows"], as_bytes=as_bytes)
     X_test, y_test = read(folder / data_set.test, problem["test_rows"])
     n_features = max(X.shape[1], X_test.shape[1])
     return Data(widen(X, n_features), y, widen(X_test, n_features), y_test)
 
 
-def read(path: Path, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+def read(path: Path, count: int | None, *, as_bytes: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Random rows of a file in file order; all when there are no more than `count`."""
     dataset = read_dataset(path)
     rows, labels = dataset.rows, dataset.labels
     if count and count < len(labels):
         chosen = np.sort(np.random.default_rng(0).permutation(len(labels))[:count])
         rows, labels = rows.take(chosen), labels[chosen]
-    return dense(rows), np.where(labels > 0, 1.0, -1.0)
+    X = rows.dense if as_bytes and rows.is_dense else dense(rows)
+    return X, np.where(labels > 0, 1.0, -1.0)
 
 
 def dense(rows: Rows) -> np.ndarray:

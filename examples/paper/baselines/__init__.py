@@ -2,10 +2,10 @@
 
     fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, **options) -> Fitted
 
-X is float32 (n, d), y (n,) of +1.0 and -1.0, kernel a `dcsvm.kernel.kernels.Kernel`. `evaluate`,
-if given, turns a decision function into an accuracy for the history. None of them has a bias term
-but LIBSVM, whose svm-train cannot leave it out: beside it stands this project's solver, run
-directly.
+X is float32 (n, d), or uint8 where the method takes_bytes(), y (n,) of +1.0 and -1.0, kernel a
+`dcsvm.kernel.kernels.Kernel`. `evaluate`, if given, turns a decision function into an accuracy for
+the history. None of them has a bias term but LIBSVM, whose svm-train cannot leave it out: beside it
+stands this project's solver, run directly.
 """
 
 from __future__ import annotations
@@ -31,3 +31,7 @@ def fitter(name: str):
     """The fit function of a method; only its own module is imported."""
     _, module, function = METHODS[name]
     return getattr(import_module(f"paper.baselines.{module}"), function)
+
+
+def takes_bytes(name: str) -> bool:
+    return METHODS[name][1] == "dc_svm"

@@ -20,7 +20,7 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
 
 
 def measure(settings: dict, folder: Path) -> dict:
-    data = load(settings["problem"], folder)
+    data = load(settings["problem"], folder, as_bytes=True)
     return {
         "n_train": len(data.y),
         "n_test": len(data.y_test),

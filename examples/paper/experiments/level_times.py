@@ -24,7 +24,7 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
 
 def measure(settings: dict, folder: Path) -> dict:
     """The levels' reports, and the seconds of refine and conquer, the paper's level 0."""
-    data = load(settings["problem"], folder)
+    data = load(settings["problem"], folder, as_bytes=True)
     kernel = Kernel(**settings["kernel"])
     fitted = fit(data.X, data.y, settings["C"], kernel, threads=settings["threads"])
     report = fitted.model.report
