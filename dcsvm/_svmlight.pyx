@@ -233,14 +233,17 @@ cdef class Text:
         _check(outcome)
         return np.asarray(prefix), outcome.n_stored
 
-    def csr(self, *, cbool float64=False):
+    def csr(self, *, cbool float64=False, make=np.empty):
         """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,
-        n_features); no array is longer than it has to be, and values are never zero."""
+        n_features), the indices and values of arrays that make((size,), dtype) returns; no array is
+        longer than it has to be, and values are never zero."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef int64_t[::1] indptr = np.empty(self.n_rows + 1, np.int64)
-        cdef int32_t[::1] indices = np.empty(self.n_pairs, np.int32)
-        cdef double[::1] doubles = np.empty(self.n_pairs if float64 else 0, np.float64)
-        cdef float[::1] floats = np.empty(0 if float64 else self.n_pairs, np.float32)
+        columns = make((self.n_pairs,), np.int32)
+        values = make((self.n_pairs,), np.float64 if float64 else np.float32)
+        cdef int32_t[::1] indices = columns
+        cdef double[::1] doubles = values if float64 else np.empty(0)
+        cdef float[::1] floats = np.empty(0, np.float32) if float64 else values
         cdef double* out = &prefix[0, 0]
         cdef CsrTarget[double] into_doubles
         cdef CsrTarget[float] into_floats
@@ -254,11 +257,10 @@ cdef class Text:
             else:
                 outcome = csr_outcome(self.text, self.format, out, into_floats, self.threads)
         _check(outcome)
-        values = np.asarray(doubles) if float64 else np.asarray(floats)
         return (
             np.asarray(prefix),
             np.asarray(indptr),
-            _first(np.asarray(indices), outcome.n_stored),
+            _first(columns, outcome.n_stored),
             _first(values, outcome.n_stored),
             self.n_features,
         )

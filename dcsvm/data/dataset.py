@@ -71,9 +71,8 @@ def parse_dataset(
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling)
         text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
-        if serials is not None or not better_dense(text.n_rows, text.n_features, text.n_pairs):
-            check_room(name, _bytes_of_others(text, serials))
         if serials is not None:
+            check_room(name, text.n_rows * (8 + 4 * text.n_features))
             return _kernel_dataset(text, serials)
         prefix, rows = parsed_rows(text, name=name)
     except _svmlight.ParseError as error:
@@ -102,13 +101,6 @@ class _Parts:
             begin, line = end, line + part.n_rows
 
 
-def _bytes_of_others(text: _svmlight.Text, serials: str | None) -> int:
-    """Bytes of the labels and rows of a text, of a kernel's values or sparse ones."""
-    if serials is not None:
-        return text.n_rows * (8 + 4 * text.n_features)
-    return 16 * text.n_rows + 8 * text.n_pairs
-
-
 def parsed_rows(
     text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
 ) -> tuple[np.ndarray, Rows]:
@@ -120,7 +112,8 @@ def parsed_rows(
         if form == "dense" or better_dense(*shape, n_values):
             return prefix, Rows(*shape, dense=dense)
         del prefix, dense
-    prefix, indptr, indices, values, n_features = text.csr()
+    make = partial(zeros, name=name)
+    prefix, indptr, indices, values, n_features = text.csr(make=make)
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
 
 

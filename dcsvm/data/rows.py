@@ -14,19 +14,15 @@ import numpy as np
 from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import as_float32, check_finite, check_form, csr_arrays
 from dcsvm.data.byte_rows import as_byte_rows, suit_bytes, with_ends, zero_bytes
+from dcsvm.data.csr import Csr
+from dcsvm.data.file_order import gather, page_by_page
 from dcsvm.data.room import fits_memory, is_mapped, zeros
+from dcsvm.data.slices import AT_ONCE, slices
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
-AT_ONCE = 2**20  # values that are worked on together, to avoid a copy of all of them
 TRIED_ROWS = 100  # in which most data show that they are no bytes
-
-
-def slices(n: int, size: int) -> list[slice]:
-    """Slices of so many of n entries, or at least of one, all of them together."""
-    starts = range(0, n, max(size, 1))
-    return [slice(begin, min(begin + starts.step, n)) for begin in starts]
 
 
 def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
@@ -109,8 +105,8 @@ class Rows:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether dense rows are in a mapped file, which need not fit the memory."""
-        return is_mapped(self.dense)
+        """Whether rows are in a mapped file, which need not fit the memory."""
+        return is_mapped(self.dense if self.is_dense else self.values)
 
     def __getstate__(self):
         """A copy of a view would not have what is behind the features."""
@@ -145,14 +141,32 @@ class Rows:
         """Of all pairs of rows: twice the sum of the variances of the features."""
         if self.is_dense:
             return 2.0 * float(np.var(self.dense, axis=0, dtype=np.float64).sum())
-        values = self.values.astype(np.float64)
-        means = np.bincount(self.indices, values) / self.n_samples
-        return 2.0 * float(values @ values / self.n_samples - means @ means)
+        sums, squares = np.zeros(self.n_features), 0.0
+        for some in slices(len(self.values), AT_ONCE):
+            values = self.values[some].astype(np.float64)
+            found = np.bincount(self.indices[some], values)
+            sums[: len(found)] += found
+            squares += float(values @ values)
+        means = sums / self.n_samples
+        return 2.0 * float(squares / self.n_samples - means @ means)
 
     @property
     def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays)
+
+    @property
+    def nbytes_in_memory(self) -> int:
+        """Of what is not in a mapped file."""
+        return sum(array.nbytes for array in self._arrays if not is_mapped(array))
+
+    @property
+    def _arrays(self) -> list[np.ndarray]:
         arrays = (self.dense, self.indptr, self.indices, self.values, self.columns)
-        return sum(array.nbytes for array in arrays if array is not None)
+        return [array for array in arrays if array is not None]
+
+    @property
+    def csr(self) -> Csr:
+        return Csr(self.indptr, self.indices, self.values)
 
     @property
     def row_size(self) -> int:
@@ -172,15 +186,7 @@ class Rows:
             dense = None if self.dense is None else self.dense[some]
             columns = None if self.columns is None else self.columns[some]
             return replace(self, n_samples=n_samples, dense=dense, columns=columns)
-        indptr = self.indptr[some.start : some.stop + 1]
-        own = slice(indptr[0], indptr[-1])
-        return replace(
-            self,
-            n_samples=n_samples,
-            indptr=indptr - indptr[0],
-            indices=self.indices[own],
-            values=self.values[own],
-        )
+        return replace(self, n_samples=n_samples, **self.csr.part(some)._asdict())
 
     def take(self, row_numbers) -> Rows:
         """The rows of these numbers, in this order, in the same form; numbers may repeat."""
@@ -189,36 +195,26 @@ class Rows:
             dense = None if self.dense is None else self._taken(row_numbers)
             columns = None if self.columns is None else self.columns[row_numbers]
             return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
-        starts = self.indptr[row_numbers]
-        indptr = _indptr(self.indptr[row_numbers + 1] - starts)
-        taken = replace(
-            self,
-            n_samples=len(row_numbers),
-            indptr=indptr,
-            indices=np.empty(indptr[-1], np.int32),
-            values=np.empty(indptr[-1], np.float32),
-        )
-        for some in taken.slices():
-            first, own = indptr[some], slice(indptr[some.start], indptr[some.stop])
-            lengths = indptr[some.start + 1 : some.stop + 1] - first
-            places = np.arange(own.start, own.stop) + np.repeat(starts[some] - first, lengths)
-            taken.indices[own], taken.values[own] = self.indices[places], self.values[places]
-        return taken
+        taken = self.csr.take(row_numbers)
+        return replace(self, n_samples=len(row_numbers), **taken._asdict())
 
     def _taken(self, row_numbers: np.ndarray) -> np.ndarray:
         """Some dense rows, mapped where these are and they do not fit the memory."""
         stored = self.stored
-        if not self.is_mapped or fits_memory(len(row_numbers) * stored[:1].nbytes):
+        if not self.is_mapped:
             return stored[row_numbers][:, : self.n_features]
+        if fits_memory(len(row_numbers) * stored[:1].nbytes):
+            with page_by_page(stored):
+                return stored[row_numbers][:, : self.n_features]
         taken = zeros((len(row_numbers), stored.shape[1]), stored.dtype, "the rows")
-        for some in slices(len(row_numbers), AT_ONCE // max(stored.shape[1], 1)):
-            taken[some] = stored[row_numbers[some]]
+        gather(stored, row_numbers, taken)
         return taken[:, : self.n_features]
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
         """take() without a copy: in the memory of these rows, which must not be used afterwards. No
         number repeats."""
-        if self.dense is None or self.columns is not None or self.n_features == 0:
+        is_copied = self.dense is None or self.columns is not None or self.is_mapped
+        if is_copied or self.n_features == 0:
             return self.take(row_numbers)
         others = np.ones(self.n_samples, bool)
         others[row_numbers] = False
@@ -261,15 +257,7 @@ class Rows:
         return self._as_csr()
 
     def _as_csr(self) -> Rows:
-        slices = self.slices()
-        lengths = [np.count_nonzero(self.dense[some], axis=1) for some in slices]
-        indptr = _indptr(np.concatenate([np.zeros(0, np.int64), *lengths]))
-        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-        for some in slices:
-            block, own = self.dense[some], slice(indptr[some.start], indptr[some.stop])
-            row, indices[own] = np.nonzero(block)
-            values[own] = block[row, indices[own]]
-        return Rows(self.n_samples, self.n_features, indptr=indptr, indices=indices, values=values)
+        return Rows(self.n_samples, self.n_features, **Csr.of_dense(self.dense)._asdict())
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,9 +325,3 @@ def _are_bytes(values: np.ndarray) -> bool:
     """Whether all float32 values are integers from 0 to 255."""
     is_inside = values.min(initial=0.0) >= 0 and values.max(initial=0.0) <= 255
     return bool(is_inside and np.array_equal(values, np.floor(values)))
-
-
-def _indptr(lengths: np.ndarray) -> np.ndarray:
-    indptr = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return indptr

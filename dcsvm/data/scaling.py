@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.data.input_file import DataError, check_room
-from dcsvm.data.rows import AT_ONCE, Rows, better_dense, slices
+from dcsvm.data.rows import Rows, better_dense
+from dcsvm.data.slices import AT_ONCE, slices
 
 # consecutive rows of a text, CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]

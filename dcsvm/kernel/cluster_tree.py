@@ -8,20 +8,23 @@ kernel.
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.file_order import page_by_page
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MOST_PARTS, Fork, Partition, Placed, step
+from dcsvm.kernel.partition import MOST_PARTS, Fork, FoundFork, Partition, Placed, step
 
 # rows of a cluster; more of them cost more and find no better clusters, fewer at the top less equal
 # ones: docs/benchmark.md, Constants
 FEWEST_SAMPLED, MOST_SAMPLED = 8, 64
 MOST_OF_NODE = 2048  # sampled rows, of which all pairs meet
+MAPPED_AT_ONCE = 2**24  # values of rows in a mapped file that are routed together
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
 
 
@@ -60,10 +63,11 @@ class Tree:
         start, placed = time.perf_counter(), self.placed[-1]
         node, n_nodes = placed.nearest, self.forks[-1].n_clusters if self.forks else 1
         wanted = _shares(_costs(node, n_nodes, self.group), n_clusters)
-        fork, rows = self._divided(node, wanted, n_clusters)
+        with page_by_page(self.rows.dense):
+            fork, rows = self._divided(node, wanted, n_clusters)
         self.forks.append(fork)
         self.sampled.append(rows)
-        self.placed.append(step(self.data, placed, fork.of(self.data, rows), stop, second=second))
+        self.placed.append(self._step(placed, fork.of(self.data, rows), stop, second=second))
         self.seconds.append(time.perf_counter() - start)
 
     def partition(self, n_levels: int, blend: float = 0.0) -> Partition:
@@ -73,6 +77,32 @@ class Tree:
         sample = self.rows.take_for_model(numbers)
         kernel = self.data.kernel
         return Partition(kernel, sample, tuple(forks), blend, kernel.is_precomputed)
+
+    def _step(self, placed: Placed, fork: FoundFork, stop, *, second: bool) -> Placed:
+        """Where all rows are one level further; a file is gone through from front to back."""
+        if not self.rows.is_mapped:
+            return step(self.data, placed, fork, stop, second=second)
+        found = Placed.at_root(self.rows.n_samples)
+        for some in self.rows.slices(MAPPED_AT_ONCE):
+            numbers = np.arange(some.start, some.stop, dtype=np.int32)
+            part = step(self.data, placed.take(some), fork, stop, numbers, second=second)
+            found.put(some, part)
+        return found
+
+    @property
+    def order(self) -> np.ndarray:
+        """The rows by their clusters of all levels, int32 (n,)."""
+        return np.argsort(self.placed[-1].nearest, kind="stable").astype(np.int32)
+
+    def of_rows_in(self, order: np.ndarray, data: KernelRows) -> Tree:
+        """The same tree where row order[i] has become row i of `data`; without groups."""
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        tree = copy(self)
+        tree.rows, tree.data = data.rows, data.with_kernel(self.data.kernel)
+        tree.sampled = [place[rows] for rows in self.sampled]
+        tree.placed = [placed.take(order) for placed in self.placed]
+        return tree
 
     def _divided(
         self, node: np.ndarray, wanted: np.ndarray, n_clusters: int

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.rows import AT_ONCE, Rows, slices
+from dcsvm.data.rows import Rows
+from dcsvm.data.slices import AT_ONCE, slices
 
 LARGEST = 255  # of 8 bits
 TRIED_VALUES = 10_000  # in which most data show that they are not evenly spaced

@@ -11,7 +11,6 @@ docs/benchmark.md.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +37,14 @@ TRIED_ROWS, MEASURED_GROUPS = 64, 8  # rows of each, the largest groups
 class Locality:
     """Independent groups: `order` lists the rows group by group, `start` int64 where each begins in
     it, and the end. Rows of different groups are out of the reach `between`; kernel values out of
-    the reach `within` may be left out by the solver."""
+    the reach `within` may be left out by the solver. `is_ordered`: the order is not that in which
+    the rows were given."""
 
     order: np.ndarray
     start: np.ndarray
     between: Reach = Reach()
     within: Reach = Reach()
+    is_ordered: bool = False
 
     @property
     def n_groups(self) -> int:
@@ -53,11 +54,6 @@ class Locality:
         """What the solver may leave out: between groups it has nothing to leave out unless a sum
         couples them."""
         return self.between if coupled and self.within == Reach() else self.within
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether `order` is anything but the rows as they were given."""
-        return math.isfinite(self.between.squared_distance)
 
     @property
     def group(self) -> np.ndarray:
@@ -102,7 +98,7 @@ def find_locality(
         within = Reach()
         if len(start) == 2:
             return whole
-    return Locality(order, start, between, within)
+    return Locality(order, start, between, within, is_ordered=True)
 
 
 def is_worth_ordering(rows: Rows, reach: Reach) -> bool:

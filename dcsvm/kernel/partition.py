@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, slices
+from dcsvm.data.rows import Rows
+from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources

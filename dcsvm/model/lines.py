@@ -14,7 +14,8 @@ import numpy as np
 from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
 from dcsvm.data.dataset import parsed_rows
-from dcsvm.data.rows import Rows, slices
+from dcsvm.data.rows import Rows
+from dcsvm.data.slices import slices
 
 LONGEST_QUOTE = 40
 SCANNED_AT_ONCE = 2**22  # bytes, whole pages

@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from dcsvm.data.rows import Rows, slices
+from dcsvm.data.rows import Rows
+from dcsvm.data.slices import slices
 from dcsvm.kernel.partition import blended
 from dcsvm.kernel.sources import Meeting, Sources
 from dcsvm.model.bcm import check_committee, committee_values

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.data.rows import AT_ONCE, Rows, slices, stacked
+from dcsvm.data.rows import Rows, stacked
+from dcsvm.data.slices import AT_ONCE, slices
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.partition import Partition, flat_partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown

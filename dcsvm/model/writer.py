@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.data.rows import AT_ONCE, ChosenRows, Rows, slices
+from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.data.slices import AT_ONCE, slices
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm.data.rows import AT_ONCE, Rows, slices
+from dcsvm.data.rows import Rows
+from dcsvm.data.slices import AT_ONCE, slices
 from dcsvm.problem.filling import ROUNDING, filled
 
 WORTH_MERGING = 0.02  # part of the rows that has to go

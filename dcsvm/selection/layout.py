@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Placed
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation
+from dcsvm.solving.clusters import new_tree
 from dcsvm.solving.division import Clustered, Division
 from dcsvm.solving.preparation import Prepared
 
@@ -134,8 +133,7 @@ def divided(prepared: Prepared, level: int, stop) -> Division:
     """The clusters of a level; those of early models, but that rows far from each other count as
     well. Raises Stopped."""
     options = prepared.options
-    kernel = prepared.data.kernel if options.clustering == "kernel" else Kernel("linear")
-    tree = Tree(prepared.data, kernel, sample_size=options.sample, seed=options.seed)
+    tree = new_tree(prepared.data, options)
     overlap = options.early_overlap
     for one in range(1, level + 1):
         tree.grow(options.branching**one, stop, second=overlap > 1)

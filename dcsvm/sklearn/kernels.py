@@ -7,7 +7,8 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-from dcsvm.data.rows import Rows, slices
+from dcsvm.data.rows import Rows
+from dcsvm.data.slices import slices
 from dcsvm.kernel.precomputed import of_square
 
 SCALED_KERNELS = ("rbf", "poly", "sigmoid")

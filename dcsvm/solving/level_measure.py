@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import slices
+from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 
 SAMPLED_ROWS = 1024

@@ -88,7 +88,7 @@ def plan_memory(
     n_variables = int(n_variables * n_members) * max(n_folds, 1)
     least = max(0, VARIABLE * n_variables + solver_arrays - free)
     least += matrices + 2 * SCRATCH_SHARE * scratch
-    in_memory = 0 if rows.is_mapped else rows.nbytes
+    in_memory = rows.nbytes_in_memory
     rest = in_memory + ROW * n_rows + PROGRAM
     budget = _budget(n_rows, rest, least, megabytes)
     # what could be used: copies of the rows, kernel values of all pairs, all threads at work

@@ -5,12 +5,13 @@ and encoded, the levels to run, the memory. The runs of several folds share it.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
@@ -22,6 +23,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
+from dcsvm.solving.clusters import grow, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
 
@@ -32,7 +34,8 @@ SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violation
 class Prepared:
     """`data` has the rows that are solved, see RowMap; `targets` and `sample_weight` float64 are
     theirs, and `formulation` is the problem of all of them. `start` is the time when preparing
-    began, in seconds of the clock perf_counter. Where it `owns_rows` nobody else uses them."""
+    began, in seconds of the clock perf_counter. Where it `owns_rows` nobody else uses them. Rows in
+    a mapped file are in the order of the clusters of a `tree`."""
 
     start: float
     options: TrainOptions
@@ -47,6 +50,7 @@ class Prepared:
     formulation: Formulation
     data: KernelRows
     plan: Plan
+    tree: Tree | None = None
 
     def solver_bytes(self, formulation: Formulation) -> int:
         """Memory for solvers of its problems, with all arrays that go with these."""
@@ -104,10 +108,14 @@ def prepare(
     memory = _memory_of(rows, options, formulation, len(targets), threads)
     weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
     budget *= SMALL_MARGIN if formulation.problem.divides_by_margin else formulation.problem.unit
+    plan = _plan_of(options, formulation, len(targets))
     formulation = None  # made again for the order that rows will have
     if len(targets) < rows.n_samples:
         rows = _ordered(rows, duplicates.first, consume)
     locality = find_locality(rows, kernel, weight, budget, threads)
+    tree = None if locality.is_ordered else _tree_of_file(rows, kernel, options, plan, threads)
+    if tree is not None:
+        locality = replace(locality, order=tree.order, is_ordered=True)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
         rows = _ordered(rows, locality.order, consume)
@@ -129,6 +137,7 @@ def prepare(
         formulation=formulation,
         data=data,
         plan=_plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
+        tree=tree and tree.of_rows_in(locality.order, data),
     )
 
 
@@ -141,6 +150,18 @@ def _with_kernel(rows: Rows, options: TrainOptions, threads: int) -> tuple[Rows,
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
     return rows, kernel
+
+
+def _tree_of_file(
+    rows: Rows, kernel: Kernel, options: TrainOptions, plan: Plan, threads: int
+) -> Tree | None:
+    """The clusters of all levels, where dense rows are in a mapped file: in their order what is
+    read together is near in the file."""
+    if not (rows.is_mapped and rows.is_dense and plan.deepest) or kernel.is_precomputed:
+        return None
+    tree = new_tree(KernelRows(rows, kernel, threads), options)
+    grow(tree, plan.deepest, plan, options)
+    return tree
 
 
 def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:

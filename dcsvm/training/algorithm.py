@@ -15,8 +15,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernels import Kernel
 from dcsvm.solving.checkpoint import CheckpointError
+from dcsvm.solving.clusters import grow, new_tree
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_measure import LevelState
@@ -110,22 +110,14 @@ class Run(Relaxation):
 
     @cached_property
     def tree(self) -> Tree:
-        """The clusters of all levels; they look at no solution."""
-        kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
+        if self.prepared.tree is not None:
+            return self.prepared.tree
         group = self.locality.group if self.locality.n_groups > 1 else None
-        return Tree(
-            self.data, kernel, sample_size=self.options.sample, seed=self.options.seed, group=group
-        )
+        return new_tree(self.data, self.options, group)
 
     def grow_tree(self, level: int) -> None:
         """Find the clusters of all levels up to this one. Raises Stopped."""
-        finest_early = max(self.plan.choices, default=self.plan.early_level or 0)
-        overlap = self.options.early_overlap
-        while len(self.tree.forks) < level:
-            next_level = len(self.tree.forks) + 1
-            n_clusters = self.plan.branching**next_level
-            has_second = overlap > 1 and next_level <= finest_early
-            self.tree.grow(n_clusters, self.control.stop, second=has_second)
+        grow(self.tree, level, self.plan, self.options, self.control.stop)
 
     def divided(self, level: int) -> Division:
         """The clusters of a level. Raises Stopped."""

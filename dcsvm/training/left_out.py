@@ -13,7 +13,7 @@ from math import isqrt
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import slices
+from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.model.coupling import most_voted

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.rows import AT_ONCE, ChosenRows, Rows
+from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.data.slices import AT_ONCE
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import memory
 from dcsvm.solving.memory import MB, plan_memory
