@@ -31,6 +31,7 @@ cdef extern from "rows/points.h" namespace "dcsvm" nogil:
     cdef cppclass CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
+        cbool is_mapped
         const float* dense
         const uint8_t* dense_bytes
         size_t n_codes

@@ -21,6 +21,7 @@ cdef class Points:
         cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
         self.points.n_samples = rows.n_samples
         self.points.n_features = self.n_columns = rows.n_features
+        self.points.is_mapped = rows.is_dense and rows.is_mapped
         if rows.is_bytes:
             dense_bytes = rows.stored
             if (dense_bytes.shape[0] != rows.n_samples
@@ -137,6 +138,7 @@ cdef class Points:
             c_encode(self.points, self.coded_columns, threads, &numeric[0, 0], &codes[0, 0])
         self.points.dense = &numeric[0, 0]
         self.points.dense_bytes = NULL
+        self.points.is_mapped = False
         self.points.n_features = n_numeric
         self.points.n_codes = self.coded_columns.codes.size()
         self.points.codes = &codes[0, 0]

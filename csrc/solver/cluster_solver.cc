@@ -8,6 +8,7 @@
 #include "kernel/kernel_cost.h"
 #include "kernel/row_panels.h"
 #include "kernel/varying_rows.h"
+#include "rows/prefetch.h"
 #include "solver/linear_solver.h"
 #include "solver/sub_problem.h"
 #include "threads/parallel.h"
@@ -102,6 +103,7 @@ class LevelSolver {
     if (failed_ || size(c) == 0 || (stop && stop->is_requested())) return;
     try {
       SubProblem problem(qp_, clusters_.members + clusters_.start[c], size(c));
+      prefetch(problem.rows(points_));
       const VaryingRows rows(setup_.form, problem.rows(points_), copy_bytes(c) / 2);
       if (rows.is_copy()) problem.renumber_rows();
       problem.read(iterate_);
