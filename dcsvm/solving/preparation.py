@@ -88,34 +88,28 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     *,
     consume: bool = False,
+    stop: _core.Stop | None = None,
 ) -> Prepared:
     """Prepare to train on rows with labels (n,), float64 or strings, and weights float64 (n,), None
     is one each; ValueError for what does not fit. `consume`: nobody else uses the rows, they are
-    put in order where they are."""
+    put in order where they are. A `stop` ends the search for clusters with Stopped."""
     start = time.perf_counter()
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-    if sample_weight is None:
-        sample_weight = np.ones(len(labels))
+    sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
     task = task_of(labels, sample_weight, options)
     threads = _core.usable_threads(options.threads or default_threads())
     rows, kernel = _with_kernel(rows, options, threads)
     duplicates = find_duplicates(rows, task.targets, sample_weight)
-    targets, sample_weight = task.targets, duplicates.sample_weight
-    if len(sample_weight) < rows.n_samples:
-        targets = targets[duplicates.first]
+    targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
     formulation = task.formulate(targets, sample_weight)
     memory = _memory_of(rows, options, formulation, len(targets), threads)
-    weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
-    budget *= SMALL_MARGIN if formulation.problem.divides_by_margin else formulation.problem.unit
+    weight, negligible = formulation.weight, _negligible(formulation, options)
     plan = _plan_of(options, formulation, len(targets))
     formulation = None  # made again for the order that rows will have
-    if len(targets) < rows.n_samples:
-        rows = _ordered(rows, duplicates.first, consume)
-    locality = find_locality(rows, kernel, weight, budget, threads)
-    tree = None if locality.is_ordered else _tree_of_file(rows, kernel, options, plan, threads)
-    if tree is not None:
-        locality = replace(locality, order=tree.order, is_ordered=True)
+    rows = rows if len(targets) == rows.n_samples else _ordered(rows, duplicates.first, consume)
+    locality = find_locality(rows, kernel, weight, negligible, threads)
+    locality, tree = _in_file(rows, kernel, locality, options, plan, threads, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
         rows = _ordered(rows, locality.order, consume)
@@ -152,16 +146,32 @@ def _with_kernel(rows: Rows, options: TrainOptions, threads: int) -> tuple[Rows,
     return rows, kernel
 
 
-def _tree_of_file(
-    rows: Rows, kernel: Kernel, options: TrainOptions, plan: Plan, threads: int
-) -> Tree | None:
-    """The clusters of all levels, where dense rows are in a mapped file: in their order what is
-    read together is near in the file."""
-    if not (rows.is_mapped and rows.is_dense and plan.deepest) or kernel.is_precomputed:
-        return None
+def _negligible(formulation: Formulation, options: TrainOptions) -> float:
+    """What violations are told in, times the tolerance."""
+    tolerance, problem = (
+        min(options.tolerance, options.gap or options.tolerance),
+        formulation.problem,
+    )
+    return tolerance * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
+
+
+def _in_file(
+    rows: Rows,
+    kernel: Kernel,
+    locality: Locality,
+    options: TrainOptions,
+    plan: Plan,
+    threads: int,
+    stop: _core.Stop | None,
+) -> tuple[Locality, Tree | None]:
+    """The locality of dense rows in a mapped file, and the clusters of all levels: in their order
+    what is read together is near in the file. Others stay as they are. Raises Stopped."""
+    is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
+    if not (is_open and rows.is_mapped and rows.is_dense):
+        return locality, None
     tree = new_tree(KernelRows(rows, kernel, threads), options)
-    grow(tree, plan.deepest, plan, options)
-    return tree
+    grow(tree, plan.deepest, plan, options, stop)
+    return replace(locality, order=tree.order, is_ordered=True), tree
 
 
 def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:

@@ -70,7 +70,7 @@ def ready(
     init_model: Model | None = None,
     consume: bool = False,
 ) -> Run:
-    """The run that `train_rows` carries out, ready to begin or to go on."""
+    """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
     control = control or Control()
     if init_model is not None:
         check_rows(init_model, rows, options)
@@ -78,7 +78,7 @@ def ready(
     if control.checkpoint is not None:
         is_warm = init_model is not None
         control.checkpoint.begin(rows, labels, weights, options, is_warm=is_warm)
-    prepared = prepare(rows, labels, options, weights, consume=consume)
+    prepared = prepare(rows, labels, options, weights, consume=consume, stop=control.stop)
     control.progress.plan(prepared.describe())
     run = Run(prepared, control)
     if init_model is not None:
