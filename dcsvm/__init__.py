@@ -14,6 +14,7 @@ The floors, from the ground up; each uses those below it only:
     machine            threads, cores and memory of this process
     data               rows and labels, files that come in and go out
     kernel             kernel values, and what is known about distances
+    compression        fewer vectors for a sum of kernel values
     problem            what is to be solved: options, types, folds, equal rows
     model              what comes out: parts, prediction, the model file
     solving            a problem being solved, checked, stored and reported

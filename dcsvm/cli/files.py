@@ -83,6 +83,13 @@ def scaling_beside(model_file: str, crc32: str) -> Scaling:
     return scaling
 
 
+def scaling_of(model_file: str, model: Model, scale_file: str | None) -> Scaling | None:
+    """That of the range file beside a model, where the model needs it and no other is given."""
+    if scale_file is not None or model.range_file_crc32 is None:
+        return None
+    return scaling_beside(model_file, model.range_file_crc32)
+
+
 def is_stream(path: str) -> bool:
     """Whether an output is written as it is, to standard output, a device or a pipe."""
     if path in ("-", "/dev/stdout"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import click
 
@@ -129,7 +129,39 @@ class PredictJob:
         RULES["threads"].check("threads", self.threads)
         if self.probability and self.decision_values:
             raise click.UsageError("-b 1 and --decision-values cannot be used together")
-        if self.scale_file == AUTO:
-            raise click.UsageError(
-                "--scale auto is for training: the ranges of such a model are found without it"
-            )
+        check_not_auto(self.scale_file)
+
+
+@dataclass(frozen=True)
+class CompressJob:
+    """The files of dcsvm-compress: models in and out, rows to fit to and to test by."""
+
+    model_file: str
+    output_file: str
+    rows_file: str | None
+    test_file: str | None
+    quiet: bool
+    lenient: bool
+    scale_file: str | None
+
+    @staticmethod
+    def of(given: dict) -> CompressJob:
+        """What was given beside the options of compression. Raises UsageError."""
+        found = {field.name: given[field.name] for field in fields(CompressJob)}
+        if found["output_file"] is None:
+            found["output_file"] = os.path.basename(found["model_file"]) + ".small"
+        job = CompressJob(**found)
+        if job.rows_file == job.test_file == "-":
+            raise click.UsageError("--rows and --test cannot both be standard input")
+        if job.scale_file is not None and job.rows_file is None and job.test_file is None:
+            raise click.UsageError("--scale is for rows: give --rows or --test")
+        check_not_auto(job.scale_file)
+        return job
+
+
+def check_not_auto(scale_file: str | None) -> None:
+    """Raise UsageError where ranges are to be found for a model that is trained already."""
+    if scale_file == AUTO:
+        raise click.UsageError(
+            "--scale auto is for training: the ranges of such a model are found without it"
+        )

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 import click
 
 import dcsvm
-from dcsvm.cli import grid, predict, train
+from dcsvm.cli import compress, grid, predict, train
 from dcsvm.cli.command import LibsvmCommand
 
-COMMANDS = (train.main, grid.main, predict.main)
+COMMANDS = (train.main, grid.main, predict.main, compress.main)
 GROFF = {"\\": r"\e", "^": r"\(ha", "~": r"\(ti", "'": r"\(aq", "`": r"\(ga"}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, range_file_of, read_data, scaling_beside
+from dcsvm.cli.files import check_writable, range_file_of, read_data, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.quality import quality
 from dcsvm.cli.streams import say, show_beside
@@ -32,7 +32,7 @@ def predict_file(job: PredictJob) -> int:
         lenient=job.lenient,
         threads=threads,
         scale_file=job.scale_file,
-        scaling=scaling_of(job, whole),
+        scaling=scaling_of(job.model_file, whole, job.scale_file),
         serials="any" if model.kernel.is_precomputed else None,
     )
     predicted = np.empty(data.rows.n_samples)
@@ -59,13 +59,6 @@ def predict_file(job: PredictJob) -> int:
         for line in quality(model.svm_type, predicted, data.labels):
             tell(line)
     return 0
-
-
-def scaling_of(job: PredictJob, model):
-    """That of the range file beside the model, where the model needs it and no other is given."""
-    if job.scale_file is not None or model.range_file_crc32 is None:
-        return None
-    return scaling_beside(job.model_file, model.range_file_crc32)
 
 
 def is_left_out(job: PredictJob, model) -> bool:

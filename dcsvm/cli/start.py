@@ -30,3 +30,11 @@ def grid() -> None:
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
     main()
+
+
+def compress() -> None:
+    try:
+        from dcsvm.cli.compress import main
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
+    main()

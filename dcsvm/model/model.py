@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Model(ModelParts):
     """A trained model: the exact solution, the early level, or both.
 
-    `report` is the TrainReport of the run that made it, None for a model that was loaded.
+    `report` is the TrainReport of the run that made it, the CompressionReport of `compress`, None
+    for a model that was loaded.
 
     The methods take rows (n, d); `method` is "exact", "early", "naive" (the sum over all clusters
     of the early level) or "bcm" (their Bayesian committee machine, not for precomputed and
@@ -76,9 +77,13 @@ class Model(ModelParts):
         """Probabilities of the classes float64 (n, k), in the order of `labels`."""
         return class_probabilities(self, *self._arguments(X, method, threads))
 
+    @property
+    def _part(self) -> ExactModel | EarlyModel:
+        return self.exact or self.early
+
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")
-        rows = X if isinstance(X, Rows) else self._rows(X, self.exact or self.early)
+        rows = X if isinstance(X, Rows) else self._rows(X, self._part)
         return rows, method, RULES["threads"].check("threads", threads) or default_threads()
 
     def _rows(self, X: ArrayLike, part: ExactModel | EarlyModel) -> Rows:
@@ -93,6 +98,42 @@ class Model(ModelParts):
                 f"rows have {rows.n_features} {what}, the model was trained on {n_features}"
             )
         return rows
+
+    def compress(
+        self,
+        X: ArrayLike | Rows | None = None,
+        *,
+        test: ArrayLike | Rows | None = None,
+        vectors: int | None = None,
+        times: float | None = None,
+        loss: float | None = None,
+        method: str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> Model:
+        """A smaller model: landmarks in place of the support vectors of the exact solution, or of
+        the early level (`method`, as above), fitted to the decision values on rows X (n, d), the
+        training rows or others like them; on the support vectors alone where there are none.
+
+        One of three says how small: at most so many `vectors`; so many `times` fewer kernel values
+        for a row; or a `loss`, the percent of labels that may change. The `report` of the model
+        says what was done and, by `test` rows (m, d) which the model has not seen, how many labels
+        change. Raises ValueError for what cannot be compressed, rows that cannot tell a loss, and
+        a loss that no size keeps.
+        """
+        from dcsvm.model.compress import compress
+        from dcsvm.problem.compress_options import CompressOptions
+
+        threads = RULES["threads"].check("threads", threads) or default_threads()
+        options = CompressOptions(
+            vectors=vectors, times=times, loss=loss, method=method, seed=seed, threads=threads
+        )
+        given = [
+            rows if rows is None or isinstance(rows, Rows) else self._rows(rows, self._part)
+            for rows in (X, test)
+        ]
+        parts, report = compress(self, *given, options)
+        return replace(self, exact=parts.exact, early=parts.early, report=report)
 
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
         """Write the model file; an interrupted save leaves an existing file as it was.

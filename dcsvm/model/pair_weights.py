@@ -19,11 +19,7 @@ class PairWeights:
             self.coefficients = np.ascontiguousarray(part.dual_coef[0])
             return
         coef = part.dual_coef.T
-        n_others = coef.shape[1]
-        class_, every = part.class_[:, None].astype(np.int32), np.arange(n_others, dtype=np.int32)
-        other = every + (every >= class_)
-        first, second = np.minimum(other, class_), np.maximum(other, class_)
-        pair = first * n_others - first * (first - 1) // 2 + second - first - 1
+        pair = pairs_of_lines(part.class_, coef.shape[1] + 1)
         used = coef != 0
         self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
         self.pair, self.coefficients = pair[used], coef[used]
@@ -63,6 +59,16 @@ class PairWeights:
             return owner, np.zeros(len(owner), np.int64), self.coefficients[owner]
         owner = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         return owner, self.pair, self.coefficients
+
+
+def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
+    """The pair that each line of the coefficients is for, int32 (n, n_classes - 1), of support
+    vectors of these classes (n,)."""
+    class_, n_others = class_[:, None].astype(np.int32), n_classes - 1
+    every = np.arange(n_others, dtype=np.int32)
+    other = every + (every >= class_)
+    first, second = np.minimum(other, class_), np.maximum(other, class_)
+    return first * n_others - first * (first - 1) // 2 + second - first - 1
 
 
 def local_offsets(part: EarlyModel, weights: PairWeights) -> np.ndarray:

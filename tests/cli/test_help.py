@@ -8,9 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import man, predict, train
+from dcsvm.cli import compress, man, predict, train
 
-COMMANDS = [train.main, predict.main]
+COMMANDS = [train.main, predict.main, compress.main]
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 
 
@@ -68,7 +68,7 @@ def test_without_arguments_a_short_usage_is_printed(command):
     done = CliRunner().invoke(command, [])
     assert (done.exit_code, done.stdout) == (2, "")
     lines = done.stderr.splitlines()
-    assert lines[0].startswith(f"Usage: {command.name} [options] T")
+    assert lines[0].startswith(f"Usage: {command.name} [options] ")
     assert lines[-1] == f"{command.name} --help has all options and examples."
     assert 5 < len(lines) <= 15
 
@@ -101,6 +101,7 @@ def test_groff_renders_the_manual_page_without_a_warning(command, tmp_path):
         "dcsvm-train.1",
         "dcsvm-grid.1",
         "dcsvm-predict.1",
+        "dcsvm-compress.1",
     ]
     path = tmp_path / f"{command.name}.1"
     done = subprocess.run(

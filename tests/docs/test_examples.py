@@ -26,7 +26,7 @@ import pytest
 import stand_ins
 from click.testing import CliRunner
 
-from dcsvm.cli import grid, predict, train
+from dcsvm.cli import compress, grid, predict, train
 from dcsvm.problem.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,11 +34,14 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+COMMANDS = [train.main, grid.main, predict.main, compress.main]
 MOST_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-SIMPLE = re.compile(r"^dcsvm-(train|grid|predict) [^|&;<>()$`\n]*$")  # nothing for a shell to do
+SIMPLE = re.compile(
+    r"^dcsvm-(train|grid|predict|compress) [^|&;<>()$`\n]*$"
+)  # nothing for a shell to do
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 
@@ -79,7 +82,7 @@ def run_command(line: str) -> tuple[int, str]:
     """The status of a line of a shell, and what it prints."""
     simple = SIMPLE.match(line)
     if simple:  # starting Python again would take most of the time
-        main = {"train": train.main, "grid": grid.main, "predict": predict.main}[simple[1]]
+        main = {main.name: main for main in COMMANDS}[f"dcsvm-{simple[1]}"]
         done = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
         return done.exit_code, done.output
     programs = os.path.dirname(sys.executable)
@@ -158,7 +161,7 @@ def test_every_page_is_in_a_table_of_contents():
     assert {path.stem for path in DOCS.glob("*.md")} == listed - {""}
 
 
-@pytest.mark.parametrize("command", [train.main, grid.main, predict.main], ids=lambda one: one.name)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
 def test_every_option_is_described(command):
     text = (DOCS / f"{command.name}.md").read_text(encoding="utf-8")
     codes = "\n".join(re.findall(r"`([^`\n]+)`", text))

@@ -1,0 +1,106 @@
+"""The work of dcsvm-compress: read, compress, write, and say what that does to predictions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from dcsvm.cli.files import (
+    check_writable,
+    is_stream,
+    range_file_of,
+    read_data,
+    save_model,
+    scaling_of,
+)
+from dcsvm.cli.jobs import CompressJob
+from dcsvm.cli.streams import show_beside
+from dcsvm.compression.sizes import CONFIDENCE
+from dcsvm.machine import default_threads
+from dcsvm.model.compress import CompressionReport, compress
+from dcsvm.model.file import load_model
+from dcsvm.problem.compress_options import CompressOptions
+
+
+def compress_file(job: CompressJob, options: CompressOptions) -> int:
+    """Do the job; returns the exit status."""
+    options = replace(options, threads=options.threads or default_threads())
+    ranges = range_file_of(job.model_file)
+    inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file, ranges]
+    check_writable(job.output_file, *inputs)
+    model = load_model(job.model_file, threads=options.threads)
+    if model.range_file_crc32 is not None and is_stream(job.output_file):
+        raise ValueError(f"{job.model_file}: its range file needs a plain file for OUTPUT_FILE")
+    beside = scaling_of(job.model_file, model, None)
+    rows, test = (
+        None if path is None else read_rows(job, path, options.threads, beside)
+        for path in (job.rows_file, job.test_file)
+    )
+    try:
+        with Bar(job.quiet) as bar:
+            parts, report = compress(model, rows, test, options, bar.tell)
+    except ValueError as error:
+        raise named(error, job.model_file) from None
+    small = replace(model, exact=parts.exact, early=parts.early)
+    save_model(small, job.output_file, "dcsvm", beside)
+    if not job.quiet:
+        tell = show_beside(job.output_file)
+        for line in lines_of(report):
+            tell(line)
+    return 0
+
+
+def read_rows(job: CompressJob, path: str, threads: int, beside):
+    """The rows of a file, scaled as those that the model was trained on."""
+    scaling = beside if job.scale_file is None else None
+    data = read_data(
+        path, lenient=job.lenient, threads=threads, scale_file=job.scale_file, scaling=scaling
+    )
+    return data.rows
+
+
+def named(error: ValueError, model_file: str) -> ValueError:
+    """With the file of the model, where it is not about an option."""
+    return error if hasattr(error, "option") else ValueError(f"{model_file}: {error}")
+
+
+class Bar:
+    """A progress bar on a terminal."""
+
+    def __init__(self, quiet: bool):
+        self.is_shown, self.bar = not quiet and sys.stderr.isatty(), None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_error) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def tell(self, done: int, total: int) -> None:
+        if not self.is_shown:
+            return
+        if self.bar is None:
+            from tqdm import tqdm
+
+            self.bar = tqdm(total=total, desc="landmarks", leave=False, file=sys.stderr)
+        if done <= self.bar.n:  # of the next size
+            self.bar.reset(total)
+        self.bar.update(done - self.bar.n)
+
+
+def lines_of(report: CompressionReport) -> list[str]:
+    """What was done, and what it is worth."""
+    ratio = report.values_before / max(report.values, 1)
+    lines = [
+        f"{report.vectors} vectors of {report.vectors_before}; {report.values:.0f} kernel values "
+        f"for a row, {ratio:.3g} times fewer"
+    ]
+    if report.changed is not None:
+        lines.append(
+            f"labels changed: {100 * report.changed:.3g} % of {report.n_test} test rows, at most "
+            f"{100 * report.changed_at_most:.3g} % with {100 * CONFIDENCE:g} % confidence"
+        )
+    if report.error is not None:
+        lines.append(f"values changed by {report.error:.3g} (root mean square, test rows)")
+    return lines

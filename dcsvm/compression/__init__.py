@@ -1,0 +1,1 @@
+"""Fewer vectors for a sum of kernel values."""

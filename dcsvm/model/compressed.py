@@ -1,0 +1,194 @@
+"""A model with few landmarks in place of its support vectors; compress.py says how many.
+
+The landmarks of an exact model are found for all rows, those of an early one cluster by cluster,
+in a tree of single centers. They begin at rows near the border, and a row is near where some
+decision value that its label depends on is within the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dcsvm.compression.centers import with_single_centers
+from dcsvm.compression.landmarks import LARGEST_START, Landmarks, Wanted, fitted
+from dcsvm.compression.sizes import shares
+from dcsvm.data.rows import Rows
+from dcsvm.model.coupling import most_voted
+from dcsvm.model.pair_weights import pairs_of_lines
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+
+MARGIN = 1.01  # a decision value of support vectors, and what the tolerance may add
+OTHER_PAIRS = 0.1  # what the pairs count that the label of a row does not depend on
+Tell = Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows to fit landmarks to: what is `wanted` there, with decision values in units of `scale`,
+    the `class_` (n,) that the model predicts, and whether each is `near` the border."""
+
+    wanted: Wanted
+    class_: np.ndarray
+    near: np.ndarray
+    scale: float
+
+    @staticmethod
+    def of(model: ModelParts, rows: Rows, values: np.ndarray) -> Sample:
+        """Of rows with these decision values (n, n_pairs) of the model, nan for none."""
+        known = np.isfinite(values)
+        filled, weights = np.where(known, values, 0.0), known.astype(np.float32)
+        class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
+        if model.is_classifier:
+            k = len(model.labels)
+            class_ = most_voted(values, k).astype(np.int32)
+            own = pairs_of_lines(class_, k)
+            others = np.ones(values.shape, bool)
+            np.put_along_axis(others, own, False, axis=1)
+            weights[others] *= OTHER_PAIRS
+            of_own = np.take_along_axis(np.where(known, np.abs(values), np.inf), own, axis=1)
+            near = of_own.min(axis=1, initial=np.inf) <= MARGIN
+        else:
+            scale = float(values.std()) or 1.0
+        by_sign = model.is_classifier or model.svm_type == "one_class"
+        values = (filled / scale).astype(np.float32)
+        return Sample(Wanted(rows, values, weights, by_sign), class_, near, scale)
+
+    def take(self, numbers: np.ndarray) -> Sample:
+        return replace(
+            self,
+            wanted=self.wanted.take(numbers),
+            class_=self.class_[numbers],
+            near=self.near[numbers],
+        )
+
+    def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Numbers of n random rows, or of all, near ones before the others; class by class."""
+        order = rng.permutation(len(self.near))
+        order = order[np.argsort(~self.near[order], kind="stable")][:n]
+        return order[np.lexsort((order, self.class_[order]))]
+
+
+def compressed_exact(
+    model: ModelParts, sample: Sample, n_vectors: int, *, seed: int, threads: int, tell: Tell
+) -> ExactModel:
+    """At most n_vectors landmarks for all rows."""
+    with side_by_side(threads) as each:
+        class_, found = _landmarks(model, sample, n_vectors, seed, each=each, tell=tell)
+    n_sv = np.bincount(class_, minlength=len(model.labels)) if model.is_classifier else None
+    coef = _coefficients_by_line(found.coefficients, class_, model)
+    return ExactModel(found.rows, coef, -found.offset, n_sv, np.arange(len(class_)))
+
+
+def compressed_early(
+    model: ModelParts, sample: Sample, n_vectors: int, *, seed: int, threads: int, tell: Tell
+) -> EarlyModel:
+    """At most n_vectors landmarks in all clusters together, by what is near in each."""
+    part = model.early
+    partition = with_single_centers(part.partition)
+    cluster = partition.assign(sample.wanted.rows, threads)
+    n_clusters = partition.n_clusters
+    counted = sample.near if n_vectors < np.count_nonzero(sample.near) else slice(None)
+    sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
+    members = np.split(np.argsort(cluster, kind="stable"),
+                       np.searchsorted(np.sort(cluster), np.arange(1, n_clusters)))  # fmt: skip
+
+    def solved(c: int) -> tuple[np.ndarray, Landmarks]:
+        own = sample.take(members[c])
+        if len(members[c]) == 0:
+            return own.class_, replace(_constant(model, own), offset=-part.rho[c])
+        return _landmarks(model, own, int(sizes[c]), seed + c)
+
+    found = []
+    with side_by_side(threads) as each:
+        for one in each(solved, range(n_clusters)):
+            found.append(one)
+            if tell is not None:
+                tell(len(found), n_clusters)
+    class_ = np.concatenate([own for own, _ in found]).astype(np.int32)
+    coef = np.concatenate([one.coefficients for _, one in found])
+    return EarlyModel(
+        level=part.level,
+        partition=partition,
+        cluster=np.repeat(np.arange(n_clusters), [len(own) for own, _ in found]).astype(np.int32),
+        class_=class_ if model.is_classifier else None,
+        rows=_joined([one.rows for _, one in found]),
+        dual_coef=_coefficients_by_line(coef, class_, model),
+        rho=-np.array([one.offset for _, one in found]),
+        row_numbers=np.arange(len(class_)),
+    )
+
+
+@contextmanager
+def side_by_side(threads: int) -> Iterator[Callable]:
+    """A map that so many threads share."""
+    if threads == 1:
+        yield map
+        return
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and used here alone
+
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool.map
+
+
+def _landmarks(
+    model: ModelParts, sample: Sample, n: int, seed: int, *, each=map, tell: Tell = None
+) -> tuple[np.ndarray, Landmarks]:
+    """The classes and the landmarks for the rows of a sample."""
+    chosen = sample.starts(n, np.random.default_rng(seed))
+    class_, wanted = sample.class_[chosen], sample.wanted
+    if len(chosen) == 0:
+        return class_, _constant(model, sample)
+    used = np.ones((len(chosen), model.n_pairs), bool)
+    if model.n_pairs > 1:
+        used[:] = False
+        np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
+    found = fitted(
+        model.kernel, wanted, wanted.rows.take(chosen), used, seed=seed, each=each, tell=tell
+    )
+    is_known = wanted.weights.any(axis=0)
+    return class_, replace(
+        found,
+        coefficients=np.where(is_known, found.coefficients, 0.0) * sample.scale,
+        offset=np.where(is_known, found.offset, np.nan) * sample.scale,
+    )
+
+
+def _constant(model: ModelParts, sample: Sample) -> Landmarks:
+    """No landmarks: the mean decision values."""
+    wanted, n_pairs = sample.wanted, model.n_pairs
+    values = wanted.values.astype(np.float64)
+    if wanted.by_sign:
+        values = np.clip(values, -LARGEST_START, LARGEST_START)
+    totals = wanted.weights.sum(axis=0, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        mean = (values * wanted.weights).sum(axis=0) / totals * sample.scale
+    none = np.zeros((0, n_pairs))
+    return Landmarks(wanted.rows.take([]), none.astype(bool), none, mean)
+
+
+def _coefficients_by_line(coef: np.ndarray, class_: np.ndarray, model: ModelParts) -> np.ndarray:
+    """LIBSVM's sv_coef (k - 1, m) of coefficients (m, n_pairs)."""
+    if model.n_pairs > 1:
+        coef = np.take_along_axis(coef, pairs_of_lines(class_, len(model.labels)), axis=1)
+    return np.ascontiguousarray(coef.T)
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    """The rows of all, which are in the same form, in order."""
+    first = parts[0]
+    n_samples = sum(part.n_samples for part in parts)
+    if first.is_dense:
+        dense = np.concatenate([part.as_floats().dense for part in parts])
+        return Rows(n_samples, first.n_features, dense=dense)
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    return Rows(
+        n_samples,
+        first.n_features,
+        indptr=np.concatenate(([0], np.cumsum(lengths))),
+        indices=np.concatenate([part.indices for part in parts]),
+        values=np.concatenate([part.values for part in parts]),
+    )
