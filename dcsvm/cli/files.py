@@ -27,18 +27,22 @@ def read_data(
     """The data set that the options describe, scaled by the range file `scale_file`, by its own
     ranges where that is AUTO, or by a `scaling` that is known; `serials` as in `parse_dataset`."""
     from dcsvm.data.dataset import read_dataset
-    from dcsvm.data.range_file import load_scaling
 
-    if scale_file not in (None, AUTO):
-        scaling = load_scaling(scale_file)
     return read_dataset(
         path,
         threads=threads,
         lenient=lenient,
-        scaling=scaling,
+        scaling=known_scaling(scale_file, scaling),
         find_scaling=scale_file == AUTO,
         serials=serials,
     )
+
+
+def known_scaling(scale_file: str | None, scaling: Scaling | None) -> Scaling | None:
+    """That of a range file, where one is given, else the one that is known."""
+    from dcsvm.data.range_file import load_scaling
+
+    return scaling if scale_file in (None, AUTO) else load_scaling(scale_file)
 
 
 def range_file_of(model_file: str) -> str:

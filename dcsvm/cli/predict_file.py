@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, range_file_of, read_data, scaling_of
+from dcsvm.cli.files import check_writable, known_scaling, range_file_of, scaling_of
 from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.quality import quality
+from dcsvm.cli.quality import Quality
 from dcsvm.cli.streams import say, show_beside
+from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.output_file import write_beside
 from dcsvm.machine import default_threads
 from dcsvm.model.file import load_model
@@ -27,38 +29,41 @@ def predict_file(job: PredictJob) -> int:
     check_parts(job, whole)
     how = job.method or ("exact" if whole.exact else "early")
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
-    data = read_data(
-        job.test_file,
-        lenient=job.lenient,
-        threads=threads,
-        scale_file=job.scale_file,
-        scaling=scaling_of(job.model_file, whole, job.scale_file),
-        serials="any" if model.kernel.is_precomputed else None,
-    )
-    predicted = np.empty(data.rows.n_samples)
-    parts = text_parts(
-        lines_for(job, model), model, blocks(model, data.rows, how, threads), predicted
-    )
+    quality = Quality(model.svm_type, model.labels)
+    parts = text_parts(job, model, test_data(job, whole, threads), how, threads, quality)
     write_beside(job.output_file, parts)
     if not job.quiet:
-        if job.method is None and whole.exact:
-            for sentence in warnings_of_worth(whole):
-                say(f"warning: {sentence}")
-        if is_left_out(job, whole):
-            range_file = range_file_of(job.model_file)
-            say(
-                f"warning: {range_file} is not used: LIBSVM's model format does not say whether "
-                f"the rows were scaled by it; if they were, give --scale {range_file}"
-            )
-        if model.is_classifier and not np.isin(data.labels, model.labels).any():
-            known = ", ".join(map(plain, model.labels))
-            say(f"warning: no label in {job.test_file} is one of the model's: {known}")
+        say_warnings(job, whole, quality)
         tell = show_beside(job.output_file)
-        for line in remarks(model, job.probability):
-            tell(line)
-        for line in quality(model.svm_type, predicted, data.labels):
+        for line in [*remarks(model, job.probability), *quality.lines()]:
             tell(line)
     return 0
+
+
+def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
+    """The rows of the test file, piece by piece; kernel values all at once, as they tell together
+    which are missing."""
+    beside = scaling_of(job.model_file, model, job.scale_file)
+    how = {"lenient": job.lenient, "threads": threads}
+    how["scaling"] = known_scaling(job.scale_file, beside)
+    if model.kernel.is_precomputed:
+        return iter([read_dataset(job.test_file, serials="any", **how)])
+    return read_pieces(job.test_file, **how)
+
+
+def say_warnings(job: PredictJob, model, quality: Quality) -> None:
+    if job.method is None and model.exact:
+        for sentence in warnings_of_worth(model):
+            say(f"warning: {sentence}")
+    if is_left_out(job, model):
+        range_file = range_file_of(job.model_file)
+        say(
+            f"warning: {range_file} is not used: LIBSVM's model format does not say whether "
+            f"the rows were scaled by it; if they were, give --scale {range_file}"
+        )
+    if model.is_classifier and not quality.has_known_label:
+        known = ", ".join(map(plain, model.labels))
+        say(f"warning: no label in {job.test_file} is one of the model's: {known}")
 
 
 def is_left_out(job: PredictJob, model) -> bool:
@@ -85,13 +90,25 @@ def lines_for(job: PredictJob, model):
     return with_decision_values if job.decision_values else predictions_alone
 
 
-def text_parts(lines_of, model, blocks, predicted):
-    """The output, in parts, from the decision values of blocks of rows; fills `predicted`."""
-    for some, values in blocks:
-        predicted[some], lines = lines_of(model, values)
-        if some.start == 0:
-            yield header(lines_of, model)
-        yield "\n".join([*lines, ""]).encode()
+def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
+    """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
+    lines_of, is_first = lines_for(job, model), True
+    for data in pieces:
+        model = widened(model, data.rows.n_features)
+        for some, values in blocks(model, data.rows, how, threads):
+            predicted, lines = lines_of(model, values)
+            quality.add(predicted, data.labels[some])
+            if is_first:
+                yield header(lines_of, model)
+            yield "\n".join([*lines, ""]).encode()
+            is_first = False
+
+
+def widened(model, n_features: int):
+    """The model for rows of so many features, once for all pieces that have no more."""
+    part = model.exact or model.early
+    part = part.with_features(max(n_features, part.rows.n_features))
+    return replace(model, **{"exact" if model.exact else "early": part})
 
 
 def header(lines_of, model) -> bytes:

@@ -7,6 +7,7 @@ does not split or weigh the data, and does not say what a label means.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +17,7 @@ from dcsvm import _svmlight
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.found_scaling import found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
+from dcsvm.data.pieces import text_pieces
 from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
 from dcsvm.data.scaling import Scaling
@@ -42,6 +44,18 @@ def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
     return parse_dataset(read_text(name), name, **how)
 
 
+def read_pieces(path: str | os.PathLike[str], **how) -> Iterator[Dataset]:
+    """Read a LIBSVM file piece by piece, which takes the memory of a piece; else as
+    `read_dataset`, but each piece has as many features as it needs."""
+    name, line = os.fspath(path), 1
+    for text in text_pieces(name):
+        data = parse_dataset(text, name, first_line=line, **how)
+        line += data.rows.n_samples
+        yield data
+    if line == 1:
+        raise DataError(f"{name}: no rows")
+
+
 def parse_dataset(
     text,
     name: str,
@@ -51,13 +65,14 @@ def parse_dataset(
     scaling: Scaling | None = None,
     find_scaling: bool = False,
     serials: str | None = None,
+    first_line: int = 1,
 ) -> Dataset:
     """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
 
     `lenient` accepts what LIBSVM's reader drops or reads in its own way. `scaling` is applied to
     the numbers in the text; with `find_scaling` it is that of their own ranges. `serials` is for
     rows of a precomputed kernel: "training" or, for rows to predict, whose serial numbers mean
-    nothing, "any".
+    nothing, "any". `first_line` is the number of the first line.
     """
     if serials is not None and (scaling is not None or find_scaling):
         raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
@@ -65,12 +80,14 @@ def parse_dataset(
         raise DataError(f"{name}: no rows")
     try:
         if scaling is not None or find_scaling:
-            parts = _Parts(text, threads=threads, lenient=lenient)
+            parts = _Parts(text, first_line, threads=threads, lenient=lenient)
             scaling = scaling or found_scaling(parts, name)
             rows = scaling.scaled_rows(parts, name)
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling)
-        text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
+        text = _svmlight.Text(
+            text, first_line=first_line, threads=threads, lenient=lenient, serials=serials
+        )
         if serials is not None:
             check_room(name, text.n_rows * (8 + 4 * text.n_features))
             return _kernel_dataset(text, serials)
@@ -84,12 +101,12 @@ class _Parts:
     """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
     the `labels` are those of the parts gone through last."""
 
-    def __init__(self, text, **how):
-        self.text, self.how, self.labels = text, how, []
+    def __init__(self, text, first_line: int, **how):
+        self.text, self.first_line, self.how, self.labels = text, first_line, how, []
 
     def __iter__(self):
         self.labels = []
-        begin, line = 0, 1
+        begin, line = 0, self.first_line
         while begin < len(self.text):
             newline = self.text.find(b"\n", begin + PART_BYTES)
             end = newline + 1 if newline >= 0 else len(self.text)

@@ -20,9 +20,11 @@ from contextlib import contextmanager
 
 from dcsvm.machine import available_memory
 
+STANDARD_INPUT = ("-", "/dev/stdin")
 PIECE = 2**20  # bytes read at a time
 # the first bytes of a compressed file -> the module of the standard library that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+LONGEST_MAGIC = max(map(len, COMPRESSED))
 HELD = 2**25  # bytes; more than that go through a temporary file
 
 
@@ -36,13 +38,15 @@ def read_text(name: str):
 
     Raises DataError for what cannot be opened, read, decompressed or held.
     """
-    standard_input = name in ("-", "/dev/stdin")
-    with _opened(name, 0 if standard_input else name) as file:
-        data = _mapped(file) or _read(file, name)
-    for magic, module in COMPRESSED.items():
-        if data[: len(magic)] == magic:
-            return _decompressed(data, name, module)
-    return data
+    with opened(name) as file:
+        data = mapped(file) or _read(file, name)
+    module = module_for(bytes(data[:LONGEST_MAGIC]))
+    if module is None:
+        return data
+    is_mapped = isinstance(data, mmap.mmap)
+    source = io.BufferedReader(Released(data)) if is_mapped else io.BytesIO(data)
+    with decompressing(source, name, module) as file:
+        return _read(file, name)
 
 
 def check_room(name: str, n_bytes: int) -> None:
@@ -57,15 +61,16 @@ def check_room(name: str, n_bytes: int) -> None:
 
 def read_bytes(name: str) -> bytearray | mmap.mmap:
     """All bytes of a file as they are. Raises DataError as `read_text`."""
-    with _opened(name, name) as file:
-        return _mapped(file) or _read(file, name)
+    with opened(name, is_path=True) as file:
+        return mapped(file) or _read(file, name)
 
 
 @contextmanager
-def _opened(name: str, source: str | int):
-    """A file, or an open descriptor that stays open; what goes wrong is a DataError."""
+def opened(name: str, *, is_path: bool = False):
+    """A file, or the standard input, which stays open; what goes wrong is a DataError."""
+    source = 0 if name in STANDARD_INPUT and not is_path else name
     try:
-        with open(source, "rb", closefd=isinstance(source, str)) as file:
+        with open(source, "rb", closefd=source != 0) as file:
             yield file
     except DataError:
         raise
@@ -79,7 +84,7 @@ def _opened(name: str, source: str | int):
         raise DataError(f"{name!r}: {error}") from None
 
 
-def _mapped(file) -> mmap.mmap | None:
+def mapped(file) -> mmap.mmap | None:
     """The whole of a regular file; None for what has to be read instead."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size == 0 or file.tell() != 0:
@@ -117,7 +122,7 @@ def _stored(data: bytearray, pieces) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-class _Released(io.RawIOBase):
+class Released(io.RawIOBase):
     """A mapped file to be read once: pages are let go after they were read."""
 
     def __init__(self, data: mmap.mmap):
@@ -136,20 +141,25 @@ class _Released(io.RawIOBase):
         return len(text)
 
 
-def _decompressed(data: bytearray | mmap.mmap, name: str, module: str) -> bytearray | mmap.mmap:
+@contextmanager
+def decompressing(source, name: str, module: str):
+    """The text of compressed bytes, as a file; what is wrong with them is a DataError."""
     try:
         library = importlib.import_module(module)
     except ImportError:
         raise DataError(f"{name}: this Python has no module {module} to decompress it") from None
     damaged = (OSError, EOFError, zlib.error, getattr(library, "LZMAError", OSError))
-    is_mapped = isinstance(data, mmap.mmap)
-    source = io.BufferedReader(_Released(data)) if is_mapped else io.BytesIO(data)
     try:
         with library.open(source) as file:
-            return _read(file, name)
+            yield file
     except damaged as error:
-        if getattr(error, "errno", None):  # of the temporary file
+        if getattr(error, "errno", None):  # of another file
             raise
         reason = str(error).rstrip(".") or "invalid data"
         reason = reason[:1].lower() + reason[1:]
         raise DataError(f"{name}: the {module} data is damaged: {reason}") from None
+
+
+def module_for(start: bytes) -> str | None:
+    """What decompresses a file that begins with these bytes, if it is compressed."""
+    return next((one for magic, one in COMPRESSED.items() if start.startswith(magic)), None)

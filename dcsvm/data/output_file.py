@@ -18,7 +18,9 @@ def write_beside(path: str | os.PathLike[str], parts) -> None:
     try:
         if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
             with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
-                file.writelines(parts)
+                for part in parts:  # somebody may wait for each
+                    file.write(part)
+                    file.flush()
         else:
             _write_and_rename(path, parts)
     except OSError as error:

@@ -169,15 +169,20 @@ def test_the_report_does_not_replace_the_model(folder):
 @every_output
 def test_a_folder_that_vanishes_meanwhile_is_named(folder, what, monkeypatch):
     command, before_name, after_name = OUTPUTS[what]
-    module, work = {"train": (train, train_file), "predict": (predict, predict_file)}[command]
+    module, work, name = {
+        "train": (train, train_file, "read_data"),
+        "predict": (predict, predict_file, "load_model"),
+    }[command]
     monkeypatch.chdir(folder)
     os.mkdir("below")
 
-    def read(*arguments, _read=work.read_data, **how):
-        os.rmdir("below")
-        return _read(*arguments, **how)
+    read_before = getattr(work, name)
 
-    monkeypatch.setattr(work, "read_data", read)
+    def read(*arguments, **how):
+        os.rmdir("below")
+        return read_before(*arguments, **how)
+
+    monkeypatch.setattr(work, name, read)
     done = CliRunner().invoke(module.main, ["-q", *before_name, "below/out", *after_name])
     assert done.exit_code == 1
     assert done.stderr == "error: below/out: no such file or directory\n"

@@ -1,0 +1,85 @@
+"""dcsvm-predict reads its test file in pieces: the output stays the same, and lines of a pipe are
+answered when they come."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import labelled_rows
+
+from dcsvm.cli import predict, train
+from dcsvm.data import pieces
+
+COMMAND = [sys.executable, "-c", "from dcsvm.cli.predict import main; main()"]
+
+
+@pytest.fixture
+def files(invoke, write_libsvm):
+    """A model with both parts and probabilities, one of a regression, and test rows."""
+    X, y = labelled_rows(600, 4, seed=1)
+    rows = write_libsvm(X, y, "train.txt")
+    values = write_libsvm(X, np.sin(3 * X[:, 0]), "values.txt")
+    assert invoke(train.main, "-q", "-c", 4, "-g", 1, "-l", 1, "-b", 1, rows, "m").exit_code == 0
+    assert invoke(train.main, "-q", "-s", 3, "-g", 1, values, "curve").exit_code == 0
+    test = write_libsvm(*labelled_rows(900, 4, seed=2), "test.txt")
+    wide = Path(test).with_name("wide.txt")
+    wide.write_text(Path(test).read_text() + "1 1:0.5 9:0.25\n-1 2:0.5\n")
+    return {"labels": test, "wide": wide, "values": values}
+
+
+@pytest.mark.parametrize("model", ["m", "curve"])
+@pytest.mark.parametrize(
+    "options", [[], ["--decision-values"], ["-b", 1], ["--early"], ["--scale", "range"]], ids=str
+)
+@pytest.mark.parametrize("name", ["labels", "wide"])
+def test_pieces_give_the_lines_of_the_whole(invoke, files, monkeypatch, model, options, name):
+    if model == "curve" and options[:1] in (["-b"], ["--early"]):
+        return
+    Path("range").write_text("x\n-1 1\n1 -2 2\n2 -1 1\n3 -1 1\n4 -1 1\n")
+    whole = invoke(predict.main, *options, files[name], model, "whole")
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(pieces, "READ_AT_ONCE", 500)
+    parts = invoke(predict.main, *options, files[name], model, "parts")
+    assert whole.exit_code == parts.exit_code == 0
+    assert (whole.stdout, whole.stderr) == (parts.stdout, parts.stderr)
+    assert Path("whole").read_text() == Path("parts").read_text()
+
+
+def test_an_error_in_a_later_piece_leaves_the_output_as_it_was(invoke, files, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(pieces, "READ_AT_ONCE", 500)
+    bad = Path(files["labels"]).with_name("bad.txt")
+    bad.write_text(Path(files["labels"]).read_text() + "1 1:oops\n")
+    Path("out").write_text("before\n")
+    done = invoke(predict.main, bad, "m", "out")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: {bad}:901:5: ")
+    assert Path("out").read_text() == "before\n"
+
+
+def test_a_line_of_a_pipe_is_answered_before_the_next_comes(invoke, files):
+    whole = invoke(predict.main, "-q", files["labels"], "m", "whole")
+    assert whole.exit_code == 0
+    expected = Path("whole").read_text().splitlines()[:5]
+    lines = Path(files["labels"]).read_text().splitlines()[:5]
+    with subprocess.Popen([*COMMAND, "-", "m", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, bufsize=1) as running:  # fmt: skip
+        for line, label in zip(lines, expected, strict=True):
+            running.stdin.write(line + "\n")
+            assert running.stdout.readline() == label + "\n"
+        running.stdin.close()
+        assert running.stdout.read() == ""
+        assert running.stderr.read().startswith("Model supports probability")
+    assert running.returncode == 0
+
+
+def test_a_wrong_line_of_a_pipe_ends_it_at_once(invoke, files):
+    with subprocess.Popen([*COMMAND, "-", "m", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, bufsize=1) as running:  # fmt: skip
+        running.stdin.write("1 1:0.5\n")
+        assert running.stdout.readline() in ("1\n", "-1\n")
+        running.stdin.write("1 1:oops\n")
+        assert running.stderr.readline().startswith("error: -:2:5: ")
+        assert running.wait(20) == 1
