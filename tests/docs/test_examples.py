@@ -57,6 +57,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 NEEDS = {
     # tests/sklearn may be found under the name, but it is no scikit-learn
     "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
+    "skl2onnx": lambda: bool(list(importlib.metadata.distributions(name="skl2onnx"))),
     "svm-train": lambda: shutil.which("svm-train") is not None,
 }
 

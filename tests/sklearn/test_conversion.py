@@ -12,6 +12,7 @@ import sklearn.svm  # noqa: E402
 from scipy import sparse  # noqa: E402
 from sklearn.datasets import load_iris, make_classification, make_regression  # noqa: E402
 
+import dcsvm  # noqa: E402
 import dcsvm.sklearn as ours  # noqa: E402
 
 NAMES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
@@ -134,6 +135,25 @@ def test_onnx_has_the_same_values(name):
     expected = values(fitted, X)
     close = 1e-5 * max(1.0, np.abs(expected).max())
     np.testing.assert_allclose(outputs[-1].reshape(expected.shape), expected, atol=close)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_compressed_model_becomes_onnx(n_classes, tmp_path):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    X = np.random.default_rng(0).uniform(-1, 1, (900, 3)).astype(np.float32)
+    y = np.digitize(np.hypot(*X[:, :2].T), [0.5, 0.9][: n_classes - 1])
+    small = dcsvm.train(X, y, C=10, gamma=4, levels=0).compress(X, vectors=12 * n_classes)
+    small.save(tmp_path / "small")
+    fitted = ours.load(tmp_path / "small").set_params(decision_function_shape="ovo")
+    model = skl2onnx.to_onnx(fitted.to_sklearn(), X[:1], options={"zipmap": False})
+    session = runtime.InferenceSession(model.SerializeToString())
+    labels, outputs = session.run(None, {session.get_inputs()[0].name: X})
+    expected = fitted.decision_function(X)
+    found = outputs[:, 0] if n_classes == 2 else outputs  # the second is the negative
+    np.testing.assert_allclose(found, expected, atol=1e-5 * max(1.0, np.abs(expected).max()))
+    assert np.mean(labels == small.predict(X)) > 0.999
 
 
 @pytest.fixture
