@@ -104,9 +104,10 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png, SUITE=estimators is that of scikit-learn's, SUITE=selection has whole grids.
-.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection
-bench: bench-$(or $(filter rows early estimators selection,$(SUITE)),cases)
+# docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=estimators is that of
+# scikit-learn's, SUITE=selection has whole grids.
+.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed
+bench: bench-$(or $(filter rows early estimators selection compressed,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -121,6 +122,11 @@ bench-early: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	@mkdir -p docs
 	$(BIN)/python examples/bench/early.py --data $(DATA) --out docs/early $(BENCH)
+
+bench-compressed: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	@mkdir -p docs
+	$(BIN)/python examples/bench/compressed.py --data $(DATA) --out docs/compressed $(BENCH)
 
 bench-estimators: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from reference import labelled_rows
 
 BENCH = Path(__file__).resolve().parents[2] / "examples" / "bench"
@@ -51,3 +52,20 @@ def test_seconds_are_tabled_by_program_and_rows(write_libsvm, tmp_path):
     if importlib.util.find_spec("matplotlib"):
         assert done.returncode == 0, done.stderr
         assert 1000 < out.with_suffix(".png").stat().st_size < 200_000
+
+
+@pytest.mark.slow
+def test_compressed_models_are_tabled_with_the_models_they_are_of(write_libsvm, tmp_path):
+    write_libsvm(*labelled_rows(1500, 4, seed=1), "ijcnn1")
+    write_libsvm(*labelled_rows(300, 4, seed=2), "ijcnn1.t")
+    out = tmp_path / "compressed"
+    done = run("compressed.py", "--data", tmp_path, "--out", out, "--only", "ijcnn1")
+    lines = [line.split(",") for line in out.with_suffix(".csv").read_text().splitlines()]
+    table = [line for line in lines if not line[0].startswith("#")]
+    models = [line[1].strip('"') for line in table]
+    assert models[:2] == ["model", "exact"]
+    assert {"early", "exact"} <= set(models)
+    assert all(50 < float(line[-2]) <= 100 and float(line[-1]) > 0 for line in table[1:])
+    if importlib.util.find_spec("matplotlib"):
+        assert done.returncode == 0, done.stderr
+        assert 1000 < out.with_suffix(".png").stat().st_size < 300_000
