@@ -7,6 +7,8 @@ themselves: rows near a border may go to the other side of it, and are learnt th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dcsvm.data.rows import Rows
@@ -15,10 +17,11 @@ from dcsvm.kernel.partition import Partition, partition_of
 
 
 def with_single_centers(partition: Partition) -> Partition:
-    """The same tree with the mean of the sampled rows for each cluster, and nearest in Euclidean
-    distance; as it is where the rows are sparse, and their means would not be."""
+    """The same tree with the mean of the sampled rows for each cluster, nearest in Euclidean
+    distance, and no row in two clusters; with all sampled rows where these are sparse, and their
+    means would not be."""
     if not partition.sample.is_dense:
-        return partition
+        return replace(partition, blend=0.0)
     sampled = partition.sample.as_floats().dense
     clusters, means, first = [], [], 0
     for fork in partition.forks:

@@ -24,7 +24,8 @@ MOST_STARTED = 20_000  # rows of the least squares, or 4 for each landmark
 RIDGE = 1e-4  # of the mean diagonal of the normal equations
 LARGEST_START = 1.5  # decision values beyond it are on their side, no matter how far
 SHARPNESS = 2.0  # of the sigmoid of a decision value; 4 is as good
-EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400  # half of them lose 0.1 % more of covtype
+# 60 epochs: of covtype with a tenth of its vectors 0.4 % fewer test rows are right; 600: 0.2 % more
+EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400
 ROWS_A_STEP = 256
 RATE, LENGTH = 0.06, 0.2  # of coefficients, of their size; of a move, of the kernel's width
 DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's moments
@@ -150,6 +151,8 @@ class _Moving:
                 _step(part, np.float32(rate * fall), gradient, moment, step)
             if tell is not None:
                 tell(step, n_steps)
+        if not all(np.isfinite(part).all() for part in self.parts):  # of a steep polynomial
+            return self.start
         vectors, coefficients, offset = self.parts
         rows = Rows(*vectors.shape, dense=vectors)
         return replace(self.start, rows=rows, coefficients=coefficients.astype(np.float64),

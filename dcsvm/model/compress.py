@@ -111,11 +111,13 @@ class _Compression:
     """A compression of a model of one part."""
 
     def __init__(self, model: ModelParts, rows: Rows | None, test: Rows | None, options, tell):
-        self.model, self.options, self.tell, self.test = model, options, tell, test
+        self.options, self.tell, self.test = options, tell, test
         self.method = "exact" if model.exact else "early"
-        self.part = model.exact or model.early
+        part = model.exact or model.early
+        width = max(one.n_features for one in (part.rows, rows or part.rows))
+        self.part = part.with_features(width)
+        self.model = model = replace(model, **{self.method: self.part})
         rows = self.part.rows if rows is None else self.some_of(rows)
-        width = max(rows.n_features, self.part.rows.n_features)
         rows = rows.with_features(width).in_form_of(self.part.rows, options.threads)
         self.sample = Sample.of(model, rows, self.values(model, rows))
         self.before = values_of_row(model, rows, options.threads)

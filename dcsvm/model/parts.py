@@ -32,7 +32,8 @@ class ExactModel:
     classes. `rho` float64 (n_pairs,): a decision value is sum dual_coef K - rho, of the pairs
     (0, 1), (0, 2), ..., (k - 2, k - 1). `n_sv` int64 (k,) counts the support vectors of each class,
     None where there are none. `row_numbers` int64 (n_sv,) are the rows of the training file, from
-    0, and `worth` is what the solution is worth; None where the file of the model does not say.
+    0 (landmarks of a compressed model are no rows: they are counted), and `worth` is what the
+    solution is worth; None where the file of the model does not say.
     """
 
     rows: Rows

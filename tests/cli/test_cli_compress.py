@@ -96,6 +96,16 @@ def test_wrong_calls_are_one_sentence_and_write_nothing(
     assert os.listdir() == ["m"]
 
 
+@pytest.mark.parametrize("method", [[], ["--early"]], ids=str)
+def test_rows_may_have_features_that_the_model_lacks(run, invoke, training, tmp_path, method):
+    assert run("-q", "-c", 4, "-g", 2, "-l", 1, training, "m").exit_code == 0
+    wide = tmp_path / "wide.txt"
+    wide.write_text(training.read_text() + "1 1:0.5 9:0.25\n")
+    done = invoke(compress.main, *method, "--vectors", 40, "--rows", wide, "m")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert invoke(predict.main, wide, "m.small", "out").exit_code == 0
+
+
 def test_a_damaged_row_is_named_with_its_place(invoke, model_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:0.5\n1 1:oops\n")
     done = invoke(compress.main, "--vectors", 5, "--rows", tmp_path / "rows", "m")
