@@ -1,86 +1,55 @@
 """A model with few landmarks in place of its support vectors; compress.py says how many.
 
 The landmarks of an exact model are found for all rows, those of an early one cluster by cluster,
-in a tree of single centers. They begin at rows near the border, and a row is near where some
-decision value that its label depends on is within the margin.
+in a tree of single centers. They begin at rows near the border.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from dcsvm.compression.centers import with_single_centers
-from dcsvm.compression.landmarks import LARGEST_START, Landmarks, Wanted, fitted
+from dcsvm.compression.landmarks import LARGEST_START, Landmarks, fitted
+from dcsvm.compression.linear import summed
 from dcsvm.compression.sizes import shares
 from dcsvm.data.rows import Rows
-from dcsvm.model.coupling import most_voted
-from dcsvm.model.pair_weights import pairs_of_lines
+from dcsvm.model.pair_weights import PairWeights, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.sample import Sample
 
-MARGIN = 1.01  # a decision value of support vectors, and what the tolerance may add
-OTHER_PAIRS = 0.1  # what the pairs count that the label of a row does not depend on
 Tell = Callable[[int, int], None] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows to fit landmarks to: what is `wanted` there, with decision values in units of `scale`,
-    the `class_` (n,) that the model predicts, and whether each is `near` the border."""
-
-    wanted: Wanted
-    class_: np.ndarray
-    near: np.ndarray
-    scale: float
-
-    @staticmethod
-    def of(model: ModelParts, rows: Rows, values: np.ndarray) -> Sample:
-        """Of rows with these decision values (n, n_pairs) of the model, nan for none."""
-        known = np.isfinite(values)
-        filled, weights = np.where(known, values, 0.0), known.astype(np.float32)
-        class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
-        if model.is_classifier:
-            k = len(model.labels)
-            class_ = most_voted(values, k).astype(np.int32)
-            own = pairs_of_lines(class_, k)
-            others = np.ones(values.shape, bool)
-            np.put_along_axis(others, own, False, axis=1)
-            weights[others] *= OTHER_PAIRS
-            of_own = np.take_along_axis(np.where(known, np.abs(values), np.inf), own, axis=1)
-            near = of_own.min(axis=1, initial=np.inf) <= MARGIN
-        else:
-            scale = float(values.std()) or 1.0
-        by_sign = model.is_classifier or model.svm_type == "one_class"
-        values = (filled / scale).astype(np.float32)
-        return Sample(Wanted(rows, values, weights, by_sign), class_, near, scale)
-
-    def take(self, numbers: np.ndarray) -> Sample:
-        return replace(
-            self,
-            wanted=self.wanted.take(numbers),
-            class_=self.class_[numbers],
-            near=self.near[numbers],
-        )
-
-    def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Numbers of n random rows, or of all, near ones before the others; class by class."""
-        order = rng.permutation(len(self.near))
-        order = order[np.argsort(~self.near[order], kind="stable")][:n]
-        return order[np.lexsort((order, self.class_[order]))]
 
 
 def compressed_exact(
     model: ModelParts, sample: Sample, n_vectors: int, *, seed: int, threads: int, tell: Tell
 ) -> ExactModel:
-    """At most n_vectors landmarks for all rows."""
+    """At most n_vectors landmarks for all rows; of a linear kernel the vector of each pair, which
+    changes nothing, where so many are allowed."""
+    if model.kernel.name == "linear" and n_vectors >= model.n_pairs:
+        return _summed_by_pairs(model)
     with side_by_side(threads) as each:
         class_, found = _landmarks(model, sample, n_vectors, seed, each=each, tell=tell)
     n_sv = np.bincount(class_, minlength=len(model.labels)) if model.is_classifier else None
     coef = _coefficients_by_line(found.coefficients, class_, model)
     return ExactModel(found.rows, coef, -found.offset, n_sv, np.arange(len(class_)))
+
+
+def _summed_by_pairs(model: ModelParts) -> ExactModel:
+    """The vector of pair (i, j) is one of class i, with the coefficient 1 for class j alone."""
+    part, n_pairs, k = model.exact, model.n_pairs, len(model.labels)
+    owner, pair, coefficients = PairWeights(part, n_pairs).entries()
+    weights = np.zeros((part.rows.n_samples, n_pairs))
+    weights[owner, pair] = coefficients
+    coef, n_sv = np.ones((1, 1)), None
+    if model.is_classifier:
+        first, second = np.triu_indices(k, 1)
+        n_sv = np.bincount(first, minlength=k)
+        coef = (np.arange(1, k)[:, None] == second).astype(np.float64)
+    return ExactModel(summed(part.rows, weights), coef, part.rho, n_sv, np.arange(n_pairs))
 
 
 def compressed_early(

@@ -171,6 +171,29 @@ def test_what_has_no_vectors_cannot_be_compressed():
         single.compress(vectors=1)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_linear_model_becomes_a_vector_for_each_pair(form, n_classes, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 100)).astype(np.float32) * (rng.random((400, 100)) < 0.04)
+    y = rng.integers(0, n_classes, 400) + (X[:, 0] > 0)
+    model = dcsvm.train(form(X), y % n_classes, kernel="linear", bias=True, threads=1)
+    small = model.compress(vectors=model.n_pairs + 1, threads=1)
+    assert small.exact.rows.n_samples == model.n_pairs
+    small.save(tmp_path / "small")
+    for one in (small, load_model(tmp_path / "small")):
+        found, expected = (each.decision_function(form(X)) for each in (one, model))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_linear_regression_becomes_a_vector():
+    X = disc(300, 0)[0]
+    y = X @ [1, 2, 3]
+    line = dcsvm.train(X, y, svm_type="epsilon_svr", kernel="linear", C=10, threads=1)
+    small = line.compress(vectors=1, threads=1)
+    np.testing.assert_allclose(small.predict(X), line.predict(X), atol=1e-5)
+
+
 def test_finding_the_cluster_limits_the_times(early):
     with pytest.raises(ValueError, match="to find its cluster alone"):
         early.compress(disc(2000, 0)[0], times=1000, threads=1)
