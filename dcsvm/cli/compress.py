@@ -101,6 +101,15 @@ FILES = (
     help="compress the early level, not the exact solution",
     details="That of a model that has nothing else is compressed without it.",
 )
+@method(
+    "--steps",
+    type=WHOLE,
+    metavar="N",
+    default_text="up to 6000",
+    help="steps of the landmarks of a cluster, or of all",
+    details="The default is 200 times all rows, 256 a step, and at most 6000. More of them are "
+    "better, and take longer.",
+)
 @method("--seed", type=WHOLE, metavar="N", default=0, default_text="0", help="of what is random")
 @scale_option
 @lenient_option

@@ -65,17 +65,21 @@ def fitted(
     used: np.ndarray,
     *,
     seed: int,
+    steps: int | None = None,
     each: Callable = map,
     tell: Callable[[int, int], None] | None = None,
 ) -> Landmarks:
-    """Landmarks that begin at the `chosen` rows, at least one, and may be `used` bool (m, p). What
-    `each`, a map, does side by side does not change the result; `tell(step, n_steps)` is told how
-    far it is."""
+    """Landmarks that begin at the `chosen` rows, at least one, and may be `used` bool (m, p), after
+    so many steps, None for EPOCHS but not more than MOST_STEPS. What `each`, a map, does side by
+    side does not change the result; `tell(step, n_steps)` is told how far it is."""
     rng = np.random.default_rng(seed)
     start = started(kernel, wanted, chosen, used, rng)
     if not wanted.rows.is_dense:
         return start
-    return _Moving(kernel, wanted, start, rng, each).run(tell)
+    if steps is None:
+        epoch = max(len(wanted.values) // ROWS_A_STEP, 1)
+        steps = min(max(EPOCHS * epoch, LEAST_STEPS), MOST_STEPS)
+    return _Moving(kernel, wanted, start, rng, each).run(steps, tell)
 
 
 def started(
@@ -134,10 +138,9 @@ class _Moving:
         if ROWS_A_STEP * vectors.size > SHARD_WORK:
             self.n_shards = SHARDS
 
-    def run(self, tell: Callable[[int, int], None] | None) -> Landmarks:
+    def run(self, n_steps: int, tell: Callable[[int, int], None] | None) -> Landmarks:
         n, place = len(self.rows), len(self.rows)
         size = min(ROWS_A_STEP, n)
-        n_steps = min(max(EPOCHS * n // size, LEAST_STEPS), MOST_STEPS)
         moments = [(np.zeros_like(part), np.zeros_like(part)) for part in self.parts]
         for step in range(1, n_steps + 1):
             if place + size > n:

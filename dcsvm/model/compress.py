@@ -179,21 +179,13 @@ class _Compression:
     def tried(self, n_vectors: int, n_trials: int) -> tuple[ModelParts, CompressionReport]:
         """Landmarks, and what they are worth as one of so many trials."""
         make = compressed_exact if self.method == "exact" else compressed_early
-        threads = self.options.threads
-        part = make(
-            self.model,
-            self.sample,
-            n_vectors,
-            seed=self.options.seed,
-            threads=threads,
-            tell=self.tell,
-        )
+        part = make(self.model, self.sample, n_vectors, self.options, self.tell)
         model = replace(self.model, **{self.method: part})
         report = CompressionReport(
             vectors_before=self.part.rows.n_samples,
             vectors=part.rows.n_samples,
             values_before=self.before,
-            values=values_of_row(model, self.sample.wanted.rows, threads),
+            values=values_of_row(model, self.sample.wanted.rows, self.options.threads),
         )
         return model, report if self.test is None else self.stated(model, report, n_trials)
 

@@ -20,19 +20,20 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.pair_weights import PairWeights, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.sample import Sample
+from dcsvm.problem.compress_options import CompressOptions
 
 Tell = Callable[[int, int], None] | None
 
 
 def compressed_exact(
-    model: ModelParts, sample: Sample, n_vectors: int, *, seed: int, threads: int, tell: Tell
+    model: ModelParts, sample: Sample, n_vectors: int, options: CompressOptions, tell: Tell
 ) -> ExactModel:
     """At most n_vectors landmarks for all rows; of a linear kernel the vector of each pair, which
     changes nothing, where so many are allowed."""
     if model.kernel.name == "linear" and n_vectors >= model.n_pairs:
         return _summed_by_pairs(model)
-    with side_by_side(threads) as each:
-        class_, found = _landmarks(model, sample, n_vectors, seed, each=each, tell=tell)
+    with side_by_side(options.threads) as each:
+        class_, found = _landmarks(model, sample, n_vectors, options, each=each, tell=tell)
     n_sv = np.bincount(class_, minlength=len(model.labels)) if model.is_classifier else None
     coef = _coefficients_by_line(found.coefficients, class_, model)
     return ExactModel(found.rows, coef, -found.offset, n_sv, np.arange(len(class_)))
@@ -53,12 +54,12 @@ def _summed_by_pairs(model: ModelParts) -> ExactModel:
 
 
 def compressed_early(
-    model: ModelParts, sample: Sample, n_vectors: int, *, seed: int, threads: int, tell: Tell
+    model: ModelParts, sample: Sample, n_vectors: int, options: CompressOptions, tell: Tell
 ) -> EarlyModel:
     """At most n_vectors landmarks in all clusters together, by what is near in each."""
     part = model.early
     partition = with_single_centers(part.partition)
-    cluster = partition.assign(sample.wanted.rows, threads)
+    cluster = partition.assign(sample.wanted.rows, options.threads)
     n_clusters = partition.n_clusters
     counted = sample.near if n_vectors < np.count_nonzero(sample.near) else slice(None)
     sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
@@ -69,10 +70,10 @@ def compressed_early(
         own = sample.take(members[c])
         if len(members[c]) == 0:
             return own.class_, replace(_constant(model, own), offset=-part.rho[c])
-        return _landmarks(model, own, int(sizes[c]), seed + c)
+        return _landmarks(model, own, int(sizes[c]), replace(options, seed=options.seed + c))
 
     found = []
-    with side_by_side(threads) as each:
+    with side_by_side(options.threads) as each:
         for one in each(solved, range(n_clusters)):
             found.append(one)
             if tell is not None:
@@ -104,10 +105,16 @@ def side_by_side(threads: int) -> Iterator[Callable]:
 
 
 def _landmarks(
-    model: ModelParts, sample: Sample, n: int, seed: int, *, each=map, tell: Tell = None
+    model: ModelParts,
+    sample: Sample,
+    n: int,
+    options: CompressOptions,
+    *,
+    each: Callable = map,
+    tell: Tell = None,
 ) -> tuple[np.ndarray, Landmarks]:
     """The classes and the landmarks for the rows of a sample."""
-    chosen = sample.starts(n, np.random.default_rng(seed))
+    chosen = sample.starts(n, np.random.default_rng(options.seed))
     class_, wanted = sample.class_[chosen], sample.wanted
     if len(chosen) == 0:
         return class_, _constant(model, sample)
@@ -116,7 +123,14 @@ def _landmarks(
         used[:] = False
         np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
     found = fitted(
-        model.kernel, wanted, wanted.rows.take(chosen), used, seed=seed, each=each, tell=tell
+        model.kernel,
+        wanted,
+        wanted.rows.take(chosen),
+        used,
+        seed=options.seed,
+        steps=options.steps,
+        each=each,
+        tell=tell,
     )
     is_known = wanted.weights.any(axis=0)
     return class_, replace(

@@ -100,39 +100,37 @@ class Model(ModelParts):
         return rows
 
     def compress(
-        self,
-        X: ArrayLike | Rows | None = None,
-        *,
-        test: ArrayLike | Rows | None = None,
-        vectors: int | None = None,
-        times: float | None = None,
-        loss: float | None = None,
-        method: str | None = None,
-        seed: int = 0,
-        threads: int | None = None,
+        self, X: ArrayLike | Rows | None = None, *, test: ArrayLike | Rows | None = None, **options
     ) -> Model:
         """A smaller model: landmarks in place of the support vectors of the exact solution, or of
-        the early level (`method`, as above), fitted to the decision values on rows X (n, d), the
-        training rows or others like them; on the support vectors alone where there are none.
+        the early level, fitted to the decision values on rows X (n, d), the training rows or others
+        like them; on the support vectors alone where there are none. `test` rows (m, d) are some
+        that the model has not seen. The options are (type, default); one of the first three is
+        needed.
 
-        One of three says how small: at most so many `vectors`; so many `times` fewer kernel values
-        for a row; or a `loss`, the percent of labels that may change. The `report` of the model
-        says what was done and, by `test` rows (m, d) which the model has not seen, how many labels
-        change. Raises ValueError for what cannot be compressed, rows that cannot tell a loss, and
-        a loss that no size keeps.
+        - vectors (int, None): at most so many.
+        - times (float, None): so many times fewer kernel values for a row on average.
+        - loss (float, None): percent of the labels that may change, by the test rows and with 95 %
+          confidence.
+        - method (str, None): "exact" or "early", as above.
+        - steps (int, None): of the landmarks of a cluster, or of all; more are better.
+        - seed (int, 0): of what is random.
+        - threads (int, None): as above.
+
+        The `report` of the model is a CompressionReport. Raises ValueError for what cannot be
+        compressed, rows that cannot tell a loss, and a loss that no size keeps, and TypeError for
+        an unknown option.
         """
         from dcsvm.model.compress import compress
         from dcsvm.problem.compress_options import CompressOptions
 
-        threads = RULES["threads"].check("threads", threads) or default_threads()
-        options = CompressOptions(
-            vectors=vectors, times=times, loss=loss, method=method, seed=seed, threads=threads
-        )
+        asked = CompressOptions(**options)
+        asked = replace(asked, threads=asked.threads or default_threads())
         given = [
             rows if rows is None or isinstance(rows, Rows) else self._rows(rows, self._part)
             for rows in (X, test)
         ]
-        parts, report = compress(self, *given, options)
+        parts, report = compress(self, *given, asked)
         return replace(self, exact=parts.exact, early=parts.early, report=report)
 
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:

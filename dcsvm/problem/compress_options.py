@@ -13,6 +13,7 @@ COMPRESS_RULES = {
     "times": optional(number("above 1 and finite", lambda value: 1 < value < math.inf)),
     "loss": optional(number("above 0 and below 100", lambda value: 0 < value < 100)),
     "method": optional(choice("exact", "early")),
+    "steps": optional(integer(1)),
     "seed": RULES["seed"],
     "threads": RULES["threads"],
 }
@@ -22,12 +23,14 @@ COMPRESS_RULES = {
 class CompressOptions:
     """What is asked for, one of three: at most so many `vectors`; so many `times` fewer kernel
     values for a row; or a `loss`, percent of the labels that may change. `method` None is "exact"
-    where the model has it, else "early"."""
+    where the model has it, else "early". The landmarks of a cluster take so many `steps`, None
+    for a number that suits its rows."""
 
     vectors: int | None = None
     times: float | None = None
     loss: float | None = None
     method: str | None = None
+    steps: int | None = None
     seed: int = 0
     threads: int | None = None
 

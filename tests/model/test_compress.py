@@ -94,6 +94,15 @@ def test_a_regression_and_a_one_class_model_are_compressed():
     assert changed(inside, small, test) < 0.05
 
 
+def test_more_steps_change_fewer_labels(exact):
+    X, test = disc(2000, 0)[0], disc(9000, 1)[0]
+    few, many = (
+        exact.compress(X, test=test, vectors=30, steps=steps, threads=1).report.changed
+        for steps in (10, 2000)
+    )
+    assert many < 0.8 * few
+
+
 def test_without_rows_the_support_vectors_are_fitted(exact):
     small = exact.compress(vectors=100, threads=1)
     assert small.report.changed is None
@@ -150,6 +159,7 @@ def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
      ({"loss": 0.001, "test": disc(100, 5)[0]}, "cannot be stated on 100 test rows"),
      ({"loss": 0.2, "test": disc(3000, 5)[0]}, "at best .* of the labels may change"),
      ({"vectors": 9, "test": disc(2000, 0)[0]}, "test rows have most of the support vectors"),
+     ({"vectors": 9, "steps": 0}, "steps must be at least 1"),
      ({"vectors": 9, "method": "naive"}, "method must be one of exact, early"),
      ({"vectors": 9, "method": "early"}, "no early level to compress"),
      ({"vectors": 9, "X": np.zeros((5, 9))}, "9 features")],
