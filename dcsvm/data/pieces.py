@@ -8,10 +8,18 @@ once, and what comes fast makes large ones.
 from __future__ import annotations
 
 import io
+import mmap
 import threading
 from collections.abc import Iterable, Iterator
 
-from dcsvm.data.input_file import Released, decompressing, mapped, module_for, opened
+from dcsvm.data.input_file import (
+    LONGEST_MAGIC,
+    Released,
+    decompressing,
+    mapped,
+    module_for,
+    opened,
+)
 
 PIECE_BYTES = 2**25
 READ_AT_ONCE = 2**18
@@ -26,16 +34,28 @@ def text_pieces(name: str) -> Iterator[bytes]:
     with opened(name) as file:
         data = mapped(file)
         source = file.raw if data is None else Released(data)
-        start = source.read(READ_AT_ONCE) or b""
+        start = (source.read(READ_AT_ONCE) or b"") if data is None else data[:LONGEST_MAGIC]
         module = module_for(start)
         if module is not None:
-            with decompressing(io.BufferedReader(_Begun(start, source)), name, module) as text:
+            packed = source if data is not None else _Begun(start, source)
+            with decompressing(io.BufferedReader(packed), name, module) as text:
                 yield from _whole_lines(iter(lambda: text.read(PIECE_BYTES), b""))
         elif data is None:
             yield from _whole_lines(_Ahead(start, source))
         else:
-            rest = io.BufferedReader(_Begun(start, source), PIECE_BYTES)
-            yield from _whole_lines(iter(lambda: rest.read(PIECE_BYTES), b""))
+            yield from _lines_of(data)
+
+
+def _lines_of(data: mmap.mmap) -> Iterator[bytes]:
+    begin = 0
+    while begin < len(data):
+        newline = data.find(b"\n", begin + PIECE_BYTES)
+        end = newline + 1 if newline >= 0 else len(data)
+        yield data[begin:end]
+        if hasattr(mmap, "MADV_DONTNEED"):
+            first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+            data.madvise(mmap.MADV_DONTNEED, first, end - first)
+        begin = end
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -46,8 +66,8 @@ def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
             begun.append(part)
             continue
         yield b"".join([*begun, part[:end]])
-        begun = [part[end:]]
-    if any(begun):
+        begun = [part[end:]] if end < len(part) else []
+    if begun:
         yield b"".join(begun)
 
 
