@@ -147,10 +147,33 @@ cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_
     return np.concatenate(([0], np.cumsum(n_parts**2))).astype(np.int64)
 
 
-def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, fork, int threads,
-          Stop stop=None):
-    """Rows one level down a tree of clusters. `node` int32 is where each target is, or -1; `fork`
-    has `nodes`, and `part`, `first_child` and `products` as mean_products() takes and gives them.
+cdef class FoundFork:
+    """How the nodes of a level are divided: `nodes`, and `part`, `first_child` and `products` as
+    mean_products() takes and gives them. Checked once, for all rows that are routed. Keeps the
+    arrays alive."""
+
+    cdef Fork fork
+    cdef readonly Nodes nodes
+    cdef object arrays
+
+    def __init__(self, Nodes nodes, const int64_t[::1] first_child, const int32_t[::1] part,
+                 const double[::1] products):
+        block_start = check_parts(nodes, part, first_child)
+        cdef const int64_t[::1] begin = block_start
+        if products.shape[0] != block_start[-1]:
+            raise ValueError("there is not one product for each pair of parts")
+        self.nodes = nodes
+        self.arrays = (np.asarray(first_child), np.asarray(part), np.asarray(products), block_start)
+        self.fork.samples = nodes.nodes
+        self.fork.part = &part[0] if part.shape[0] else NULL
+        self.fork.first_child = &first_child[0]
+        self.fork.block_start = &begin[0]
+        self.fork.products = &products[0]
+
+
+def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, FoundFork fork,
+          int threads, Stop stop=None):
+    """Rows one level down a tree of clusters. `node` int32 is where each target is, or -1.
 
     Returns (the nearest child, the one across the nearest border, the distance to that): int32,
     int32, float64; -1 and infinity where there is none. Raises Stopped.
@@ -158,15 +181,9 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, for
     cdef Nodes nodes = fork.nodes
     check_sides(setup, targets, nodes.points, threads)
     cdef RowList rows = row_list(targets, target_rows)
-    cdef Fork limits
     cdef Places places
-    cdef const int32_t[::1] part = fork.part
-    cdef const int64_t[::1] first_child = fork.first_child
-    cdef const double[::1] products = fork.products
-    block_start = check_parts(nodes, part, first_child)
-    cdef const int64_t[::1] begin = block_start
-    if node.shape[0] != <Py_ssize_t>rows.size or products.shape[0] != block_start[-1]:
-        raise ValueError("there is not one node for each target, or one product for each pair")
+    if node.shape[0] != <Py_ssize_t>rows.size:
+        raise ValueError("there is not one node for each target")
     check_range(np.asarray(node) + 1, nodes.nodes.n_nodes + 1, "node")
     nearest, second = np.empty((2, rows.size), np.int32)
     distance = np.empty(rows.size)
@@ -174,11 +191,6 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, for
         return nearest, second, distance
     cdef int32_t[::1] out_nearest = nearest, out_second = second
     cdef double[::1] out_distance = distance
-    limits.samples = nodes.nodes
-    limits.part = &part[0] if part.shape[0] else NULL
-    limits.first_child = &first_child[0]
-    limits.block_start = &begin[0]
-    limits.products = &products[0]
     places.nearest = &out_nearest[0]
     places.second = &out_second[0]
     places.distance = &out_distance[0]
@@ -187,7 +199,7 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, for
         c_stop = &stop.stop
     cdef cbool complete
     with nogil:
-        complete = c_route(setup.setup, rows, &node[0], limits, threads, places, c_stop)
+        complete = c_route(setup.setup, rows, &node[0], fork.fork, threads, places, c_stop)
     if not complete:
         raise Stopped
     return nearest, second, distance

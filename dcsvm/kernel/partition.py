@@ -10,9 +10,9 @@ predicted, in the cluster across its nearest border as well.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from dcsvm.kernel.sources import Sources
 ROUTED_AT_ONCE = 2**22  # values of rows
 MOST_PARTS = 256  # clusters that one is divided into: all pairs of their centers meet
 MOST_FLAT_PARTS = 4096  # the same in files of version 3
+MOST_FORMS = 2  # of the sampled rows whose forks are kept: encoded, and as they are
+
+_kept: weakref.WeakKeyDictionary[Partition, dict] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,19 +91,10 @@ class Fork:
         """The cluster of each sampled row, ascending."""
         return np.repeat(self.first_child[:-1], np.diff(self.start)) + self.part
 
-    def of(self, data: KernelRows, rows: np.ndarray) -> FoundFork:
+    def of(self, data: KernelRows, rows: np.ndarray) -> _core.FoundFork:
         """With the sampled rows as those with these numbers int32 of some data."""
         nodes = _core.Nodes(data.points, rows, self.start)
-        return FoundFork(nodes, self.first_child, self.part, self.products)
-
-
-class FoundFork(NamedTuple):
-    """A fork with the sampled rows of its nodes, as `_core.route` takes it."""
-
-    nodes: _core.Nodes
-    first_child: np.ndarray
-    part: np.ndarray
-    products: np.ndarray
+        return _core.FoundFork(nodes, self.first_child, self.part, self.products)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +130,26 @@ class Partition:
         row_size = max(rows.row_size, sources.row_size(threads))
         for some in slices(rows.n_samples, ROUTED_AT_ONCE // row_size):
             for meeting in sources.meetings(rows.part(some), threads):
-                part, first = placed.take(some).take(meeting.place), 0
-                for fork in self.forks:
-                    last = first + len(fork.part)
-                    own = fork.of(meeting.sources, np.arange(first, last, dtype=np.int32))
-                    part = step(meeting.targets, part, own, stop, meeting.numbers, second=second)
-                    first = last
+                part = placed.take(some).take(meeting.place)
+                for fork in self._found(meeting.sources):
+                    part = step(meeting.targets, part, fork, stop, meeting.numbers, second=second)
                 placed.put(np.arange(some.start, some.stop)[meeting.place], part)
         return placed
+
+    def _found(self, sources: KernelRows) -> list[_core.FoundFork]:
+        """The forks with their sampled rows in the form of these, which are kept."""
+        kept = _kept.setdefault(self, {})
+        found = kept.get(sources.points)
+        if found is None:
+            ends = np.cumsum([0, *(len(fork.part) for fork in self.forks)])
+            found = [
+                fork.of(sources, np.arange(first, last, dtype=np.int32))
+                for fork, first, last in zip(self.forks, ends[:-1], ends[1:], strict=True)
+            ]
+            if len(kept) >= MOST_FORMS:
+                kept.clear()
+            kept[sources.points] = found
+        return found
 
     def assign(self, rows: Rows, threads: int, stop: _core.Stop | None = None) -> np.ndarray:
         """The nearest cluster of the finest level, int32 (n,). Raises Stopped."""
@@ -237,7 +243,7 @@ def flat_partition(
 def step(
     data: KernelRows,
     placed: Placed,
-    fork: FoundFork,
+    fork: _core.FoundFork,
     stop: _core.Stop | None,
     rows: np.ndarray | None = None,
     *,
