@@ -18,7 +18,7 @@ from dcsvm.data.file_order import page_by_page
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MOST_PARTS, Fork, FoundFork, Partition, Placed, step
+from dcsvm.kernel.partition import MOST_PARTS, Fork, Partition, Placed, step
 
 # rows of a cluster; more of them cost more and find no better clusters, fewer at the top less equal
 # ones: docs/benchmark.md, Constants
@@ -78,7 +78,7 @@ class Tree:
         kernel = self.data.kernel
         return Partition(kernel, sample, tuple(forks), blend, kernel.is_precomputed)
 
-    def _step(self, placed: Placed, fork: FoundFork, stop, *, second: bool) -> Placed:
+    def _step(self, placed: Placed, fork: _core.FoundFork, stop, *, second: bool) -> Placed:
         """Where all rows are one level further; a file is gone through from front to back."""
         if not self.rows.is_mapped:
             return step(self.data, placed, fork, stop, second=second)
