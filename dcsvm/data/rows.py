@@ -141,11 +141,10 @@ class Rows:
         """Of all pairs of rows: twice the sum of the variances of the features."""
         if self.is_dense:
             return 2.0 * float(np.var(self.dense, axis=0, dtype=np.float64).sum())
-        sums, squares = np.zeros(self.n_features), 0.0
+        sums, squares = np.zeros(int(self.indices.max(initial=-1)) + 1), 0.0
         for some in slices(len(self.values), AT_ONCE):
             values = self.values[some].astype(np.float64)
-            found = np.bincount(self.indices[some], values)
-            sums[: len(found)] += found
+            sums += np.bincount(self.indices[some], values, len(sums))
             squares += float(values @ values)
         means = sums / self.n_samples
         return 2.0 * float(squares / self.n_samples - means @ means)
