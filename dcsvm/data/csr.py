@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dcsvm.data.room import fits_memory, is_mapped, zeros
+from dcsvm.data.room import is_mapped, zeros
 from dcsvm.data.slices import AT_ONCE, slices
+
+BYTES_OF_VALUE = 8
 
 
 class Csr(NamedTuple):
@@ -44,8 +46,9 @@ class Csr(NamedTuple):
         lengths = self.indptr[row_numbers + 1] - starts
         indptr = _indptr(lengths)
         size = (indptr[-1].item(),)
-        is_large = is_mapped(self.values) and not fits_memory(8 * size[0])
-        make = partial(zeros, name="the rows") if is_large else np.empty
+        make = np.empty
+        if is_mapped(self.values):
+            make = partial(zeros, name="the rows", in_all=BYTES_OF_VALUE * size[0])
         made = Csr(indptr, make(size, np.int32), make(size, np.float32))
         for some in slices(len(starts), AT_ONCE // max(size[0] // max(len(starts), 1), 1)):
             own = slice(indptr[some.start], indptr[some.stop])

@@ -15,6 +15,7 @@ import numpy as np
 
 from dcsvm import _svmlight
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
+from dcsvm.data.csr import BYTES_OF_VALUE
 from dcsvm.data.found_scaling import found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.pieces import text_pieces
@@ -129,7 +130,9 @@ def parsed_rows(
         if form == "dense" or better_dense(*shape, n_values):
             return prefix, Rows(*shape, dense=dense)
         del prefix, dense
-    make = partial(zeros, name=name)
+    in_memory = 16 * text.n_rows  # labels, and where rows begin
+    check_room(name, in_memory)
+    make = partial(zeros, name=name, in_all=in_memory + BYTES_OF_VALUE * text.n_pairs)
     prefix, indptr, indices, values, n_features = text.csr(make=make)
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
 

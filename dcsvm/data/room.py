@@ -24,11 +24,11 @@ def fits_memory(n_bytes: int) -> bool:
     return n_bytes <= min(MEMORY_SHARE * usable_memory(), available_memory())
 
 
-def zeros(shape: tuple[int, int], dtype, name: str) -> np.ndarray:
-    """An array for the rows of `name`. Raises DataError where neither memory nor disk has room for
-    it."""
+def zeros(shape: tuple[int, ...], dtype, name: str, in_all: int | None = None) -> np.ndarray:
+    """An array for the rows of `name`, which take so many bytes `in_all`, None for an array that is
+    all of it. Raises DataError where neither memory nor disk has room for it."""
     n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-    if fits_memory(n_bytes):
+    if n_bytes == 0 or fits_memory(in_all or n_bytes):
         return np.zeros(shape, dtype)
     folder = "TMPDIR"
     try:

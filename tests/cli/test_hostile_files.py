@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fuzz.sound import require_sentence
 
-from dcsvm.data import input_file
+from dcsvm.data import input_file, room
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
@@ -101,7 +101,8 @@ def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monke
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(input_file, "available_memory", lambda: 4_000_000)
+    for module in (input_file, room):
+        monkeypatch.setattr(module, "available_memory", lambda: 4_000_000)
 
 
 def refusal(read, *arguments):
@@ -141,8 +142,13 @@ def test_a_pipe_without_end_is_refused(tmp_path, small_machine):
     writer.join()
 
 
-def test_rows_that_do_not_fit_the_memory_are_refused(small_machine):
-    text = b"1 99:0.5\n" * 200_000
+def test_sparse_rows_that_do_not_fit_the_memory_are_mapped(small_machine):
+    rows = parse_dataset(b"1 99:0.5 100:1\n" * 200_000, "rows").rows
+    assert rows.is_mapped and rows.nbytes_in_memory == rows.indptr.nbytes
+
+
+def test_labels_that_do_not_fit_the_memory_are_refused(small_machine):
+    text = b"1 99:0.5\n" * 300_000
     assert refusal(parse_dataset, text, "rows") == (
         "rows: the rows take 5 MB of memory, more than the 4 MB available"
     )
