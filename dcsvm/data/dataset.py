@@ -51,8 +51,10 @@ def parse_dataset(
     scaling: Scaling | None = None,
     find_scaling: bool = False,
     serials: str | None = None,
+    first_line: int = 1,
 ) -> Dataset:
-    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
+    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors, which
+    count lines from `first_line`.
 
     `lenient` accepts what LIBSVM's reader drops or reads in its own way. `scaling` is applied to
     the numbers in the text; with `find_scaling` it is that of their own ranges. `serials` is for
@@ -65,12 +67,14 @@ def parse_dataset(
         raise DataError(f"{name}: no rows")
     try:
         if scaling is not None or find_scaling:
-            parts = _Parts(text, threads=threads, lenient=lenient)
+            parts = _Parts(text, first_line, threads=threads, lenient=lenient)
             scaling = scaling or found_scaling(parts, name)
             rows = scaling.scaled_rows(parts, name)
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling)
-        text = _svmlight.Text(text, threads=threads, lenient=lenient, serials=serials)
+        text = _svmlight.Text(
+            text, threads=threads, lenient=lenient, serials=serials, first_line=first_line
+        )
         if serials is not None or not better_dense(text.n_rows, text.n_features, text.n_pairs):
             check_room(name, _bytes_of_others(text, serials))
         if serials is not None:
@@ -85,12 +89,12 @@ class _Parts:
     """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
     the `labels` are those of the parts gone through last."""
 
-    def __init__(self, text, **how):
-        self.text, self.how, self.labels = text, how, []
+    def __init__(self, text, first_line: int, **how):
+        self.text, self.first_line, self.how, self.labels = text, first_line, how, []
 
     def __iter__(self):
         self.labels = []
-        begin, line = 0, 1
+        begin, line = 0, self.first_line
         while begin < len(self.text):
             newline = self.text.find(b"\n", begin + PART_BYTES)
             end = newline + 1 if newline >= 0 else len(self.text)

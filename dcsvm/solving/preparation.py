@@ -24,13 +24,14 @@ from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
+from dcsvm.solving.work import Work
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """`data` has the rows that are solved, see RowMap; `targets` and `sample_weight` float64 are
+    """`data` has the rows that are solved, see RowMap, and `work` is done on them; `targets` and `sample_weight` float64 are
     theirs, and `formulation` is the problem of all of them. `start` is the time when preparing
     began, in seconds of the clock perf_counter. Where it `owns_rows` nobody else uses them."""
 
@@ -46,6 +47,7 @@ class Prepared:
     sample_weight: np.ndarray
     formulation: Formulation
     data: KernelRows
+    work: Work
     plan: Plan
 
     def solver_bytes(self, formulation: Formulation) -> int:
@@ -128,6 +130,7 @@ def prepare(
         sample_weight=sample_weight,
         formulation=formulation,
         data=data,
+        work=Work(data),
         plan=_plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
     )
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import Evaluation, Reach
-from dcsvm.kernel.kernel_sums import sums_of_units
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
@@ -30,6 +29,7 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.units import Units
+from dcsvm.solving.work import Effort, Parts
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
 LARGEST_REFINEMENTS = 10
@@ -54,6 +54,7 @@ class Solving:
     ):  # fmt: skip
         self.prepared, self.control = prepared, control or Control()
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
+        self.work = prepared.work
         self.locality, self.threads = prepared.locality, prepared.threads
         self.take(formulation or prepared.formulation)
         self.solver_bytes = prepared.solver_bytes(self.formulation)
@@ -141,8 +142,8 @@ class Solving:
         """Gradient of some variables, kernel values between groups left out; and the number of
         kernel values. Raises Stopped."""
         support, terms = np.flatnonzero(self.alpha), self.units.terms
-        sums, n_values = sums_of_units(
-            self.data, terms.take(variables), terms.take(support), self.alpha[support], how
+        sums, n_values = self.work.sums(
+            terms.take(variables), terms.take(support), self.alpha[support], how
         )
         return sums - self.problem.linear[variables], n_values
 
@@ -271,22 +272,18 @@ class Solving:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
         state = self.state
-        solved = _core.solve_clusters(
-            self.data.setup,
-            self.data.points,
-            self.problem,
-            np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-            members,
-            state.iterate,
+        effort = Effort(
             tolerance,
             state.iterations_left,
             self.solver_bytes,
             self.threads,
-            CoreProgress(self),
             self.reach,
             state.neglected,
-            self.control.stop,
             attainable,
+        )
+        parts = Parts.of_sizes(self.problem, members, sizes)
+        solved = self.work.solve(
+            parts, state.iterate, effort, CoreProgress(self), self.control.stop
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)

@@ -113,8 +113,8 @@ class Run(Relaxation):
         """The clusters of all levels; they look at no solution."""
         kernel = self.data.kernel if self.options.clustering == "kernel" else Kernel("linear")
         group = self.locality.group if self.locality.n_groups > 1 else None
-        return Tree(
-            self.data, kernel, sample_size=self.options.sample, seed=self.options.seed, group=group
+        return self.work.tree(
+            kernel, sample_size=self.options.sample, seed=self.options.seed, group=group
         )
 
     def grow_tree(self, level: int) -> None:
