@@ -45,7 +45,7 @@ test: $(VENV)/ready  ## set up, install, run the tests
 $(VENV)/ready: $(NATIVE)
 	@echo "installing into $(VENV): a minute or so"
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -e '.[test,test-sklearn,lint]'
+	$(BIN)/pip install -q -e '.[test,test-sklearn,test-dask,lint]'
 	touch $@
 
 lint: $(VENV)/ready

@@ -20,6 +20,7 @@ The floors, from the ground up; each uses those below it only:
     training           Algorithm 1, probabilities, cross validation
     selection          choosing C and gamma: the settings of a grid, scored
     sklearn            scikit-learn's estimators (an extra)
+    distributed        training on the workers of a Dask cluster (an extra)
     cli                the commands
 """
 

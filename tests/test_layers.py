@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
 FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model", "solving",
-          "training", "selection", "sklearn", "cli")  # fmt: skip
+          "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
 ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and what runs them, dcsvm.sklearn

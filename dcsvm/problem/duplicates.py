@@ -66,6 +66,13 @@ class Duplicates:
         return place, first + number, (before[first + number] - before[first]).astype(np.float64)
 
 
+def all_different(sample_weight: np.ndarray) -> Duplicates:
+    """A variable for each row that has a weight float64 (n,)."""
+    kept = np.flatnonzero(sample_weight).astype(np.int32)
+    start = np.arange(len(kept) + 1, dtype=np.int32)
+    return Duplicates(kept, kept, start, sample_weight[kept])
+
+
 def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
     """The variables of rows with `targets` (n,) and weights float64 (n,); one for each row where
     few rows are equal. CSR rows and those of a precomputed kernel are taken to be different."""
@@ -73,9 +80,7 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
     if len(kept) < rows.n_samples:
         found = find_duplicates(rows.take(kept), targets[kept], sample_weight[kept])
         return replace(found, first=kept[found.first], rows=kept[found.rows])
-    n = rows.n_samples
-    every = np.arange(n + 1, dtype=np.int32)
-    single = Duplicates(every[:-1], every[:-1], every, sample_weight)
+    n, single = rows.n_samples, all_different(sample_weight)
     if n == 0 or not rows.is_dense or rows.columns is not None:
         return single
     key = _hash(rows, targets)

@@ -31,9 +31,10 @@ SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violation
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """`data` has the rows that are solved, see RowMap, and `work` is done on them; `targets` and `sample_weight` float64 are
-    theirs, and `formulation` is the problem of all of them. `start` is the time when preparing
-    began, in seconds of the clock perf_counter. Where it `owns_rows` nobody else uses them."""
+    """`data` has the rows that are solved, see RowMap, and `work` is done on them; `targets` and
+    `sample_weight` float64 are theirs, and `formulation` is the problem of all of them. `start` is
+    the time when preparing began, in seconds of the clock perf_counter. Where it `owns_rows` nobody
+    else uses them."""
 
     start: float
     options: TrainOptions
@@ -104,8 +105,7 @@ def prepare(
         targets = targets[duplicates.first]
     formulation = task.formulate(targets, sample_weight)
     memory = _memory_of(rows, options, formulation, len(targets), threads)
-    weight, budget = formulation.weight, min(options.tolerance, options.gap or options.tolerance)
-    budget *= SMALL_MARGIN if formulation.problem.divides_by_margin else formulation.problem.unit
+    weight, budget = formulation.weight, negligible(formulation, options)
     formulation = None  # made again for the order that rows will have
     if len(targets) < rows.n_samples:
         rows = _ordered(rows, duplicates.first, consume)
@@ -131,14 +131,26 @@ def prepare(
         formulation=formulation,
         data=data,
         work=Work(data),
-        plan=_plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
+        plan=plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
     )
+
+
+def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
+    """The kernel of the options on rows of so many features."""
+    gamma = 1.0 / max(n_features, 1) if options.gamma is None else options.gamma
+    return Kernel(options.kernel, gamma, options.coef0, options.degree)
+
+
+def negligible(formulation: Formulation, options: TrainOptions) -> float:
+    """What may be left out of gradients is a small part of this: the tolerance, in no unit."""
+    problem, tolerance = formulation.problem, options.tolerance
+    least = min(tolerance, options.gap or tolerance)
+    return least * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
 
 
 def _with_kernel(rows: Rows, options: TrainOptions, threads: int) -> tuple[Rows, Kernel]:
     """The rows to train on and the kernel of the options on them."""
-    gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
-    kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+    kernel = kernel_of(options, rows.n_features)
     if kernel.is_precomputed:
         rows, kernel = training_matrix(rows, kernel, threads)
     if options.gap is not None and not kernel.is_positive_semidefinite:
@@ -157,7 +169,7 @@ def _memory_of(
     merged."""
     n_members, n_places = 1.0, 0
     if options.early_overlap > 1 or options.chooses_early_level:
-        plan = _plan_of(options, formulation, n_rows)
+        plan = plan_of(options, formulation, n_rows)
         deepest = max((plan.early_level or 0, *plan.choices))
         if deepest:  # two levels are compared where there is a choice
             n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
@@ -182,9 +194,10 @@ def _levels_asked(options: TrainOptions) -> int | None:
     return options.levels if options.has_levels else 0
 
 
-def _plan_of(
+def plan_of(
     options: TrainOptions, formulation: Formulation, n_rows: int, *, expensive_rows: bool = False
 ) -> Plan:
+    """The levels of a run on so many rows. Raises OptionError where there is none for `early`."""
     if options.early and (options.levels is None or options.chooses_early_level):
         plan = early_plan(n_rows, _levels_asked(options), options.branching, options.early_level)
     else:

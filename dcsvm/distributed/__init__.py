@@ -1,0 +1,71 @@
+"""Training on the workers of a Dask cluster (an extra: pip install 'dcsvm[dask]').
+
+from dcsvm.distributed import train
+
+model = train(client, X, y, C=32, gamma=2)   # dask arrays, dataframes or delayed chunks
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__all__ = ["train"]
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from dcsvm.model.model import Model
+
+
+def train(
+    client: Client,
+    X,
+    y,
+    *,
+    sample_weight=None,
+    progress=None,
+    stop=None,
+    checkpoint=None,
+    init_model=None,
+    test=None,
+    **options,
+) -> Model:
+    """Train on the workers of a Dask `client`; returns a Model, and the rest is as of
+    `dcsvm.train`.
+
+    X is a dask array (n, d), a dask dataframe, or a list of delayed chunks, each a NumPy array or a
+    scipy sparse matrix; y in the same chunks, or a dask array of n labels. `sample_weight` (n,) is
+    an array of NumPy or dask. Rows stay where they are but for what a task needs; the client holds
+    about 100 bytes for each of them, the support vectors and the model.
+
+    `cache_mb` is that of a task, of which a worker runs as many at a time as it has threads; None
+    is 1000. Early models are the same bits for any number of workers. Raises ValueError as
+    `dcsvm.train`, and where workers are lost for good.
+    """
+    import warnings
+
+    from dcsvm._core import Stop
+    from dcsvm.distributed.collections import chunks_of, whole_array
+    from dcsvm.distributed.connection import check_workers
+    from dcsvm.distributed.tasks import Tasks
+    from dcsvm.distributed.training import train_chunks
+    from dcsvm.problem.options import TrainOptions
+    from dcsvm.solving.control import Control
+    from dcsvm.solving.report import Progress
+
+    options = TrainOptions.of(**options)
+    check_workers(client)
+    tasks = Tasks(client)
+    model, report = train_chunks(
+        tasks,
+        chunks_of(tasks, X, y),
+        options,
+        Control(progress or Progress(), stop or Stop(), checkpoint),
+        sample_weight=whole_array(client, sample_weight),
+        init_model=init_model,
+        test=test,
+    )
+    if not report.converged:
+        worth = "" if report.violation is None else f": violation {report.violation:.3g}"
+        warnings.warn(f"not converged{worth}", stacklevel=2)
+    return model
