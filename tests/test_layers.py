@@ -78,7 +78,7 @@ def test_no_circles():
 
 def is_of_estimator(node, path):
     """A constructor by scikit-learn's rules, which names every parameter."""
-    return node.name == "__init__" and path.parent.name == "sklearn"
+    return node.name == "__init__" and path.parent.name in ("sklearn", "distributed")
 
 
 def test_sizes():

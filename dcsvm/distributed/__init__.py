@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["train"]
+__all__ = ["DaskSVC", "DaskSVR", "train"]
+
+try:
+    import distributed as _distributed  # noqa: F401
+except ImportError as _error:
+    raise ImportError("dcsvm.distributed needs Dask: pip install 'dcsvm[dask]'") from _error
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -69,3 +74,12 @@ def train(
         worth = "" if report.violation is None else f": violation {report.violation:.3g}"
         warnings.warn(f"not converged{worth}", stacklevel=2)
     return model
+
+
+def __getattr__(name):
+    """The estimators are imported when they are asked for: they need scikit-learn, too."""
+    if name not in ("DaskSVC", "DaskSVR"):
+        raise AttributeError(f"module 'dcsvm.distributed' has no attribute {name!r}")
+    from dcsvm.distributed import estimators
+
+    return getattr(estimators, name)

@@ -22,14 +22,17 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What the client has to know of a chunk: `n_values` are not zero, `nbytes` those of the rows,
-    `digest` that of their values where it is wanted."""
+    """What the client has to know of a chunk: `n_values` are not zero, their sum is the `total` and
+    that of their `squares`; `nbytes` are those of the rows, `digest` that of their values where it
+    is wanted."""
 
     n_rows: int
     n_features: int
     n_values: int
     is_bytes: bool
     nbytes: int
+    total: float
+    squares: float
     labels: np.ndarray
     digest: str | None = None
 
@@ -64,13 +67,15 @@ class Form:
 
 def facts_of(chunk: Chunk, *, with_digest: bool) -> Facts:
     rows = chunk.rows
-    n_values = np.count_nonzero(rows.dense) if rows.is_dense else len(rows.values)
+    values = rows.dense.reshape(-1) if rows.is_dense else rows.values
     return Facts(
         rows.n_samples,
         rows.n_features,
-        int(n_values),
+        int(np.count_nonzero(values)),
         rows.is_bytes or rows.in_smallest_form().is_bytes,
         rows.nbytes,
+        float(values.sum(dtype=np.float64)),
+        float(np.einsum("i,i->", values, values, dtype=np.float64)),
         chunk.labels,
         digest_of(rows) if with_digest else None,
     )

@@ -38,6 +38,13 @@ def chunk_of(X, y) -> Chunk:
     return Chunk(rows, labels)
 
 
+def is_collection(values) -> bool:
+    """Whether values are dask's, or a list of delayed chunks."""
+    if isinstance(values, (list, tuple)):
+        return len(values) > 0 and all(isinstance(one, Delayed) for one in values)
+    return hasattr(values, "__dask_graph__")
+
+
 def whole_array(client: Client, values) -> np.ndarray | None:
     """The values of an array of dask, at the client; any other as it is."""
     if values is None or not hasattr(values, "dask"):

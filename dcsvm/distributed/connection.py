@@ -47,7 +47,7 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
             n_workers=n_workers,
             threads_per_worker=max(1, threads // n_workers),
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,

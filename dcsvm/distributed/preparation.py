@@ -5,7 +5,7 @@ rows that stay where they are. Equal rows are not merged, but where a task has t
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from distributed import Future
@@ -20,6 +20,7 @@ from dcsvm.problem.duplicates import all_different
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import task_of
+from dcsvm.solving.checkpoint import fingerprint
 from dcsvm.solving.preparation import Prepared, kernel_of, negligible, plan_of
 
 
@@ -30,6 +31,24 @@ class RemoteData:
     rows: RemoteRows
     labels: np.ndarray
     facts: list[Facts]
+
+    def with_labels(self, labels: np.ndarray) -> RemoteData:
+        return replace(self, labels=labels)
+
+    def fingerprint(self, sample_weight: np.ndarray) -> dict:
+        """What tells the data from others; the chunks are part of it."""
+        values = " ".join(one.digest for one in self.facts)
+        shape = self.rows.n_samples, self.rows.n_features
+        return fingerprint(*shape, values, self.labels, sample_weight)
+
+    @property
+    def variance(self) -> float:
+        """That of all values, as NumPy's."""
+        size = self.rows.n_samples * self.rows.n_features
+        mean, square = (
+            sum(getattr(one, name) for one in self.facts) / size for name in ("total", "squares")
+        )
+        return square - mean**2
 
 
 def remote_data(tasks: Tasks, chunks: list[Future], stop, *, with_digest: bool) -> RemoteData:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from distributed import Future
 
-from dcsvm.distributed.preparation import prepare_remote, remote_data
+from dcsvm.distributed.preparation import RemoteData, prepare_remote, remote_data
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
-from dcsvm.solving.checkpoint import fingerprint
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
 from dcsvm.training.algorithm import Run
@@ -20,8 +19,18 @@ from dcsvm.training.warm_start import check_rows, first_alpha
 
 
 def train_chunks(
-    tasks: Tasks,
-    chunks: list[Future],
+    tasks: Tasks, chunks: list[Future], options: TrainOptions, control: Control, **how
+) -> tuple[Model, TrainReport]:
+    """Train a model on rows that are the results of tasks, a Chunk each, which are let go. For the
+    rest see `train_rows`."""
+    with_digest = control.checkpoint is not None
+    data = remote_data(tasks, chunks, control.stop, with_digest=with_digest)
+    chunks.clear()
+    return train_data(data, options, control, **how)
+
+
+def train_data(
+    data: RemoteData,
     options: TrainOptions,
     control: Control,
     *,
@@ -29,22 +38,13 @@ def train_chunks(
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> tuple[Model, TrainReport]:
-    """Train a model on rows that are the results of tasks, a Chunk each. For the rest see
-    `train_rows`."""
-    with_digest = control.checkpoint is not None
-    data = remote_data(tasks, chunks, control.stop, with_digest=with_digest)
-    chunks.clear()  # as they were read; what is trained on may be the same memory
+    """The same, of remote data."""
     if init_model is not None:
         check_rows(init_model, data.rows, options)
     weights = checked_weights(sample_weight, len(data.labels))
     if control.checkpoint is not None:
-        values = "".join(one.digest for one in data.facts)
-        shape = data.rows.n_samples, data.rows.n_features
-        control.checkpoint.begin(
-            fingerprint(*shape, values, data.labels, weights),
-            options,
-            is_warm=init_model is not None,
-        )
+        is_warm = init_model is not None
+        control.checkpoint.begin(data.fingerprint(weights), options, is_warm=is_warm)
     prepared = prepare_remote(data, options, weights)
     progress = Named(control.progress, prepared.work)
     progress.plan(prepared.describe())
@@ -56,7 +56,7 @@ def train_chunks(
         run.begin_with(first_alpha(prepared, init_model))
     run.resume()
     model = finished(run)
-    run.report.traffic = tasks.traffic
+    run.report.traffic = data.rows.tasks.traffic
     return model, run.report
 
 

@@ -24,7 +24,7 @@ def test_early_models_are_the_same_bits_for_any_workers_and_chunks(client, rows_
     found = saved(train(client, da.from_array(X, (700, -1)), da.from_array(y, 700), **EARLY),
                   tmp_path)  # fmt: skip
     with (
-        LocalCluster(3, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(3, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as other,
     ):
         again = train(other, da.from_array(X, (1000, -1)), da.from_array(y, 1000), **EARLY)
