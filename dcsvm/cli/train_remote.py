@@ -49,7 +49,7 @@ class RemoteSet:
             )
         byte_ranges(job.training_set_file)  # before there are workers
         scaling = None if job.scale_file is None else load_scaling(job.scale_file)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        _silence()
         if job.n_workers is not None:
             workers = workers_of_this_machine(job.n_workers, options.threads)
         else:
@@ -58,3 +58,10 @@ class RemoteSet:
 
     def train(self, options: TrainOptions, control: Control, **how) -> tuple[Model, TrainReport]:
         return train_chunks(self.tasks, self.chunks, options, control, **how)
+
+
+def _silence() -> None:
+    """Dask's own words on lost connections: the sentence of the command says it."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -35,6 +35,7 @@ class ActiveSet:
         self.whole, self.problem = parts.problem, parts.problem.part(parts.members)
         self.is_active = iterate.alpha[self.members] != 0
         self.report: dict = {}
+        self.n_rounds = 0
 
     def solve(self, stop: _core.Stop) -> dict:
         """Solve to the tolerance; returns a report as of one part. Raises Stopped."""
@@ -42,6 +43,7 @@ class ActiveSet:
             violations, worst = self._violations()
             if worst <= self.effort.tolerance and self.report:
                 return self.report | {"converged": True}
+            self.n_rounds += 1
             self._join(violations)
             tolerance = max(self.effort.tolerance, ROUND_SHARE * worst)
             before = self.iterate.alpha[self.members]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import logging
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -58,8 +60,10 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
 def check_workers(client: Client) -> None:
     """Raise NoWorkers where a scheduler has none, or one that has another dcsvm."""
     where = client.scheduler.address
-    if not client.scheduler_info(n_workers=-1)["workers"]:
-        raise NoWorkers(f"the Dask scheduler at {where} has no workers")
+    try:
+        client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
+    except TimeoutError:
+        raise NoWorkers(f"the Dask scheduler at {where} has no workers") from None
     found = client.run(importlib.metadata.version, "dcsvm", on_error="return")
     for worker, version in sorted(found.items()):
         if isinstance(version, Exception):
@@ -69,6 +73,10 @@ def check_workers(client: Client) -> None:
 
 
 def _address_in(scheduler_file: str) -> str:
+    """The address in a file, which a scheduler that was just started may be about to write."""
+    end = time.monotonic() + SECONDS_TO_ANSWER
+    while not os.path.exists(scheduler_file) and time.monotonic() < end:
+        time.sleep(0.1)
     try:
         with open(scheduler_file, encoding="utf-8") as file:
             return json.load(file)["address"]

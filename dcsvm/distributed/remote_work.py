@@ -71,7 +71,9 @@ class RemoteWork(Work):
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
     ) -> list[dict]:
         if self._is_for_active_set(parts, iterate):
-            report = ActiveSet(self, parts, iterate, effort, progress).solve(stop)
+            active = ActiveSet(self, parts, iterate, effort, progress)
+            report = active.solve(stop)
+            self.tasks.traffic.rounds += active.n_rounds
             return [report]
         return self.solve_together(parts, iterate, effort, progress, stop)
 

@@ -7,10 +7,11 @@ what a worker held.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
@@ -19,27 +20,16 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, wait
 
 from dcsvm._core import Stop, Stopped
+from dcsvm.solving.report import Traffic, WorkerTraffic
 
 Name = TypeVar("Name", bound=Hashable)
 POLL = 0.1  # seconds between two looks at the wish to stop
+LOOK, PATIENCE = 10, 300  # seconds between two looks for workers, and without any
 MOST_DEATHS = 20  # times that Dask gives up a task, each after several workers that died
 
 
 class WorkersLost(ValueError):
     """Workers died, or the scheduler is gone; the sentence says what can be done."""
-
-
-@dataclass
-class Traffic:
-    """What moved: `sent` and `received` bytes between the client and the workers, `moved` those of
-    rows between tasks at most, in so many `tasks`."""
-
-    sent: int = 0
-    received: int = 0
-    moved: int = 0
-    tasks: int = 0
-    rounds: int = 0
-    by_worker: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 class Tasks:
@@ -48,6 +38,7 @@ class Tasks:
     def __init__(self, client: Client):
         self.client, self.traffic = client, Traffic()
         self.run, self.numbers = uuid.uuid4().hex[:8], count()
+        client.get_task_stream(count=0)  # from now on it is kept
 
     def submit(
         self, name: str, function: Callable, *values, priority: float = 0, **named
@@ -71,12 +62,13 @@ class Tasks:
         """(name, result) of tasks as they come. Raises Stopped where it is stopped, what a task
         raised, and WorkersLost."""
         names = {future: name for name, future in futures.items()}
-        waiting, deaths = set(names), 0
+        waiting, deaths, watch = set(names), 0, Watch(self.client)
         try:
             while waiting:
                 done = self._done_of(waiting)
                 if stop is not None and stop.is_requested:
                     raise Stopped
+                watch.look()
                 for future in sorted(done, key=lambda one: one.key):
                     if isinstance(_error_of(future), KilledWorker) and deaths < MOST_DEATHS:
                         deaths += 1
@@ -86,6 +78,11 @@ class Tasks:
                     result = self._result(future)
                     self.traffic.received += nbytes_of(result)
                     yield names[future], result
+        except CancelledError:
+            waiting.clear()
+            raise WorkersLost(
+                "the connection to the Dask scheduler is lost: a checkpoint is where to go on from"
+            ) from None
         finally:
             if waiting:
                 self.client.cancel(list(waiting), force=True)
@@ -97,6 +94,22 @@ class Tasks:
 
     def result(self, future: Future, stop: Stop | None = None):
         return self.results([future], stop)[0]
+
+    def note_workers(self) -> None:
+        """Report what each worker has done."""
+        workers: dict[str, WorkerTraffic] = {}
+        for task in self.client.get_task_stream():
+            if f"-{self.run}" not in str(task["key"]):
+                continue
+            one = workers.setdefault(task["worker"], WorkerTraffic())
+            one.tasks += 1
+            for span in task["startstops"]:
+                seconds = span["stop"] - span["start"]
+                if span["action"] == "compute":
+                    one.seconds_computing += seconds
+                elif span["action"] == "transfer":
+                    one.seconds_moving += seconds
+        self.traffic.workers = dict(sorted(workers.items()))
 
     def _done_of(self, waiting: set[Future]) -> set[Future]:
         """Those of some futures that are done, after a short while."""
@@ -111,6 +124,25 @@ class Tasks:
             raise WorkersLost(
                 f"workers died again and again at {error.task}: they may have too little memory"
             ) from None
+
+
+class Watch:
+    """Looks now and then whether there is a worker."""
+
+    def __init__(self, client: Client):
+        self.client, self.looked = client, time.monotonic()
+        self.seen = self.looked
+
+    def look(self) -> None:
+        """Raises WorkersLost where there has been none for long."""
+        now = time.monotonic()
+        if now < self.looked + LOOK:
+            return
+        self.looked = now
+        if self.client.nthreads():
+            self.seen = now
+        elif now > self.seen + PATIENCE:
+            raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")
 
 
 def _error_of(future: Future) -> BaseException | None:

@@ -56,6 +56,7 @@ def train_data(
         run.begin_with(first_alpha(prepared, init_model))
     run.resume()
     model = finished(run)
+    data.rows.tasks.note_workers()
     run.report.traffic = data.rows.tasks.traffic
     return model, run.report
 

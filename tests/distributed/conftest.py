@@ -1,25 +1,16 @@
 """A cluster of two processes for all tests of this folder, and rows with labels."""
 
-import logging
-
 import numpy as np
 import pytest
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="session")
 def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as one,
-    ):
+    from dcsvm.distributed.connection import workers_of_this_machine
+
+    with workers_of_this_machine(2, threads=2) as one:
         yield one
 
 
