@@ -6,9 +6,6 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 
-import click
-
-from dcsvm.cli.files import AUTO
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
@@ -43,10 +40,6 @@ class RemoteSet:
     @staticmethod
     def opened(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
         """That of a job, with workers until the end. Raises ValueError for what cannot be."""
-        if job.scale_file == AUTO:
-            raise click.UsageError(
-                "--scale auto is not for workers: find the ranges with svm-scale -s"
-            )
         byte_ranges(job.training_set_file)  # before there are workers
         scaling = None if job.scale_file is None else load_scaling(job.scale_file)
         _silence()

@@ -66,9 +66,9 @@ def check_workers(client: Client) -> None:
         raise NoWorkers(f"the Dask scheduler at {where} has no workers") from None
     found = client.run(importlib.metadata.version, "dcsvm", on_error="return")
     for worker, version in sorted(found.items()):
-        if isinstance(version, Exception):
+        if isinstance(version, importlib.metadata.PackageNotFoundError):
             raise NoWorkers(f"the worker {worker} has no dcsvm: install version {__version__}")
-        if version != __version__:
+        if isinstance(version, str) and version != __version__:
             raise NoWorkers(f"the worker {worker} has dcsvm {version}, this is {__version__}")
 
 

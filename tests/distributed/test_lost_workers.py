@@ -26,9 +26,9 @@ def own_client():
 
 
 def running(client):
-    """The processes of the workers that Dask would start again."""
-    nannies = client.cluster.workers.values()
-    return [one.process.pid for one in nannies if one.status.name == "running" and one.process]
+    """The processes of the workers that Dask would start again, by their addresses."""
+    nannies = [one for one in client.cluster.workers.values() if one.status.name == "running"]
+    return {one.worker_address: one.process.pid for one in nannies if one.process}
 
 
 class Killer(dcsvm.Progress):
@@ -40,11 +40,10 @@ class Killer(dcsvm.Progress):
     def begin(self, name, n_rows):
         if name not in self.phases:
             return
-        while len(running(self.client)) < 2:
+        while len(pids := running(self.client)) < 2:
             time.sleep(0.1)
-        self.client.wait_for_workers(2)
-        held, pids = self.client.has_what(), self.client.run(os.getpid)
-        os.kill(pids[max(held, key=lambda worker: len(held[worker]))], signal.SIGKILL)
+        held = self.client.has_what()
+        os.kill(pids[max(pids, key=lambda worker: len(held.get(worker, ())))], signal.SIGKILL)
         self.killed.append(name)
 
 
@@ -99,7 +98,7 @@ def test_random_kills_change_no_bit(own_client, client, rows_in_spots, seed):
             if done.wait(rng.uniform(0.2, 3)):
                 return
             if pids := running(own_client):
-                os.kill(rng.choice(pids), signal.SIGKILL)
+                os.kill(rng.choice(list(pids.values())), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
