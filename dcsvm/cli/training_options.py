@@ -220,7 +220,7 @@ time_limit_option = long_runs(
 )
 scheduler_option = workers(
     "--scheduler",
-    metavar="ADDRESS",
+    metavar="ADDR",
     help="train on the workers of this Dask scheduler",
     details="Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or a "
     "URL of fsspec. Needs the extra dask.",
@@ -228,7 +228,7 @@ scheduler_option = workers(
 scheduler_file_option = workers(
     "--scheduler-file",
     type=FILE,
-    metavar="FILE",
+    metavar="F",
     help="the same, of the scheduler that wrote this file",
     details="That of dask scheduler --scheduler-file.",
 )
