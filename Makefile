@@ -104,9 +104,10 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png, SUITE=estimators is that of scikit-learn's, SUITE=selection has whole grids.
-.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection
-bench: bench-$(or $(filter rows early estimators selection,$(SUITE)),cases)
+# docs/early.png, SUITE=estimators is that of scikit-learn's, SUITE=selection has whole grids, SUITE=workers
+# those of a Dask cluster.
+.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-workers
+bench: bench-$(or $(filter rows early estimators selection workers,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -129,6 +130,10 @@ bench-estimators: $(VENV)/bench
 bench-selection: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/selection.py --data $(DATA) $(BENCH)
+
+bench-workers: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	$(BIN)/python examples/bench/workers.py --data $(DATA) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench,plot]'

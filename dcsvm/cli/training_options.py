@@ -12,9 +12,7 @@ from dcsvm.kernel.kernels import NAMES
 from dcsvm.problem.options import CLUSTERINGS
 from dcsvm.problem.svm_types import SVM_TYPES
 
-problem, kernel, accuracy, levels, workers = map(
-    group, ("Problem", "Kernel", "Accuracy", "Levels", "Workers")
-)
+problem, kernel, accuracy, levels = map(group, ("Problem", "Kernel", "Accuracy", "Levels"))
 
 
 def with_options(*options: Callable) -> Callable:
@@ -218,21 +216,21 @@ time_limit_option = long_runs(
     help="stop after so long, and write the model there is",
     details="The time includes reading.",
 )
-scheduler_option = workers(
+scheduler_option = long_runs(
     "--scheduler",
     metavar="ADDR",
     help="train on the workers of this Dask scheduler",
     details="Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or a "
     "URL of fsspec. Needs the extra dask.",
 )
-scheduler_file_option = workers(
+scheduler_file_option = long_runs(
     "--scheduler-file",
     type=FILE,
     metavar="F",
     help="the same, of the scheduler that wrote this file",
     details="That of dask scheduler --scheduler-file.",
 )
-workers_option = workers(
+workers_option = long_runs(
     "--workers",
     "n_workers",
     type=WHOLE,

@@ -11,6 +11,13 @@ from distributed import get_worker
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.distributed.chunks import put_together, taken
+from dcsvm.distributed.packed import (
+    packed_iterate,
+    packed_places,
+    unpacked_iterate,
+    unpacked_places,
+    unpacked_problem,
+)
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
 from dcsvm.kernel.kernels import Kernel
@@ -43,7 +50,7 @@ class Means:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Parts as far as they are solved: their iterate, and a report for each."""
+    """Parts as far as they are solved: their iterate, packed, and a report for each."""
 
     iterate: Iterate
     reports: list[dict]
@@ -57,8 +64,9 @@ def solved_parts(
     effort: Effort,
     means: Means,
 ) -> Solved:
-    """Parts solved, from an iterate; rows are numbered as in the pieces put in order."""
-    rows, problem = put_together(pieces, order), parts.problem
+    """Parts solved, from an iterate; rows are numbered as in the pieces put in order. The problem
+    and the iterate are packed, and variables are members in their order."""
+    rows, problem = put_together(pieces, order), unpacked_problem(parts.problem)
     threads = means.threads
     memory = plan_memory(
         rows,
@@ -79,10 +87,14 @@ def solved_parts(
         threads=threads,
         memory_bytes=max(memory.solver(problem.size) - data.copy_bytes, 0),
     )
-    parts = replace(parts, problem=replace(problem, row=near.place_of(problem.rows)))
-    iterate = Iterate(*(np.array(one) for one in vars(iterate).values()))  # what came is read-only
+    parts = Parts(
+        replace(problem, row=near.place_of(problem.rows)),
+        parts.start,
+        np.arange(problem.size, dtype=np.int32),
+    )
+    iterate = unpacked_iterate(iterate)
     reports = Work(data).solve(parts, iterate, effort, None, _core.Stop())
-    return Solved(iterate, reports)
+    return Solved(packed_iterate(iterate), reports)
 
 
 def spans_of_parts(
@@ -148,11 +160,12 @@ def placed_chunk(
     means: Means,
     second: bool,
 ) -> Placed:
-    """Where rows of a chunk are one level further, by a fork of sampled rows."""
+    """Where rows of a chunk are one level further, by a fork of sampled rows; packed, as `placed`
+    is."""
     rows = taken(chunk, own)
     partition = Partition(means.kernel, rows.take([]) if sample is None else sample, (fork,))
-    begin = Placed(*(np.array(one) for one in vars(placed).values()))
-    return partition.place(rows, means.threads, second=second, begin=begin)
+    begin = unpacked_places(placed)
+    return packed_places(partition.place(rows, means.threads, second=second, begin=begin))
 
 
 class Near:

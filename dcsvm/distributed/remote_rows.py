@@ -96,7 +96,7 @@ class RemoteRows:
         order = np.concatenate(places) if places else np.zeros(0, np.int64)
         if np.array_equal(order, np.arange(len(order))):
             return pieces, None
-        inverse = np.empty(len(order), np.int64)
+        inverse = np.empty(len(order), np.int32)
         inverse[order] = np.arange(len(order))
         return pieces, inverse
 

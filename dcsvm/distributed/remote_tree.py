@@ -7,6 +7,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.distributed.on_worker import Means, placed_chunk
+from dcsvm.distributed.packed import packed_places, unpacked_places
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import Fork, Placed
@@ -37,8 +38,8 @@ class RemoteTree(Tree):
             places[chunk] = own_places
             futures[chunk] = tasks.submit(
                 f"level{level}-route-chunk{chunk}", placed_chunk, self.rows.chunks[chunk],
-                own, placed.take(own_places), sample, fork, means, second,
+                own, packed_places(placed.take(own_places)), sample, fork, means, second,
             )  # fmt: skip
         for chunk, part in tasks.finished(futures, stop):
-            found.put(places[chunk], part)
+            found.put(places[chunk], unpacked_places(part))
         return found

@@ -20,6 +20,7 @@ from dcsvm.distributed.on_worker import (
     spans_of_parts,
     sums_of_chunk,
 )
+from dcsvm.distributed.packed import packed_iterate, packed_problem, unpacked_iterate
 from dcsvm.distributed.remote_rows import RemoteKernelRows
 from dcsvm.distributed.remote_tree import RemoteTree
 from dcsvm.distributed.tasks import Tasks
@@ -95,7 +96,7 @@ class RemoteWork(Work):
         reports: dict[int, list[dict]] = {}
         for number, solved in self.tasks.finished(futures, stop):
             some, reports[number] = members[number], solved.reports
-            for name, values in vars(solved.iterate).items():
+            for name, values in vars(unpacked_iterate(solved.iterate)).items():
                 getattr(iterate, name)[some] = values
             done = sum(len(members[k]) for k in reports)
             if progress is not None and progress(len(reports), done, None, 0, 0):
@@ -107,8 +108,8 @@ class RemoteWork(Work):
         problem, rows = numbered(parts.problem, members)
         pieces, order = self.data.rows.pieces(rows, self.phase)
         start = parts.start[own.start : own.stop + 1] - parts.start[own.start]
-        local = Parts(problem, start, np.arange(len(members), dtype=np.int32))
-        values = Iterate(*(one[members] for one in vars(iterate).values()))
+        local = Parts(packed_problem(problem), start, np.zeros(0, np.int32))
+        values = packed_iterate(Iterate(*(one[members] for one in vars(iterate).values())))
         name = f"{self.phase}-part{own.start}" + f"to{own.stop - 1}" * (own.stop > own.start + 1)
         return self.tasks.submit(
             name, solved_parts, pieces, order, local, values, effort,
