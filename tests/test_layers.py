@@ -17,6 +17,7 @@ FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model",
           "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
 ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
+ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
 ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and what runs them, dcsvm.sklearn
 LONGEST_FILE = 350  # lines
 MOST_PARAMETERS = 8
@@ -55,6 +56,8 @@ def test_a_module_uses_its_floor_and_those_below(path):
     above = {name for name in used & set(FLOORS) if FLOORS.index(name) > floor}
     assert not above
     forbidden = {"cli": set(), "sklearn": ONLY_IN_CLI}.get(FLOORS[floor], ONLY_IN_SCRIPTS)
+    if FLOORS[floor] != "distributed":
+        forbidden = forbidden | ONLY_IN_DISTRIBUTED
     assert not {name.split(".")[0] for name in names} & forbidden
 
 

@@ -11,6 +11,7 @@ from functools import partial
 
 import fsspec
 import numpy as np
+from distributed import get_worker
 
 from dcsvm.data.dataset import parse_dataset
 from dcsvm.data.input_file import COMPRESSED, DataError
@@ -48,7 +49,7 @@ def byte_ranges(name: str) -> list[ByteRange]:
 def read_range(part: ByteRange, *, lenient: bool = False, scaling: Scaling | None = None) -> Chunk:
     """The rows of a range, none where no line begins in it. Raises DataError, with the line of the
     file."""
-    with _opened(part.name) as file:
+    with _seen(part.name) as file:
         text = _lines(file, part)
     if not text:
         return Chunk(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
@@ -74,6 +75,18 @@ def _opened(name: str):
         raise DataError(f"{name}: {error}") from None
     except ValueError as error:  # of an unknown protocol
         raise DataError(f"{name}: {error}") from None
+
+
+def _seen(name: str):
+    """The file, opened; an error says which worker does not see it."""
+    try:
+        return _opened(name)
+    except DataError as error:
+        try:
+            where = get_worker().address
+        except ValueError:  # in no task
+            raise error from None
+        raise DataError(f"{error} on the worker {where}; all workers have to see it") from None
 
 
 def _lines(file, part: ByteRange) -> bytes:

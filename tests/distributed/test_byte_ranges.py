@@ -77,3 +77,9 @@ def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):
         byte_ranges("nosuch://rows")
     with pytest.raises(DataError, match="directory"):
         byte_ranges(str(tmp_path))
+
+
+def test_a_worker_that_does_not_see_the_file_is_named(client):
+    task = client.submit(read_range, ByteRange("/nowhere/rows", 0, 10))
+    with pytest.raises(DataError, match=r"/nowhere/rows: no such file on the worker tcp://"):
+        task.result()
