@@ -101,10 +101,6 @@ class TrainJob:
             raise click.UsageError("workers cannot read standard input: the training set is a file")
         if options.kernel == "precomputed":
             raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
-        if self.scale_file == AUTO:
-            raise click.UsageError(
-                "--scale auto is not for workers: find the ranges with svm-scale -s"
-            )
 
 
 def model_file_of(training_set_file: str, model_file: str | None, n_folds: int | None):

@@ -4,20 +4,27 @@ of a Dask cluster, and trained on there."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import ExitStack
 
+from dcsvm.cli.files import AUTO
 from dcsvm.cli.jobs import TrainJob
+from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.range_file import load_scaling
-from dcsvm.data.scaling import Scaling
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import TrainReport
 
 try:
-    from dcsvm.distributed.byte_ranges import byte_ranges, read_range
+    from dcsvm.distributed.byte_ranges import (
+        ByteRange,
+        byte_ranges,
+        extremes_of_range,
+        read_range,
+    )
     from dcsvm.distributed.connection import workers_of_scheduler, workers_of_this_machine
-    from dcsvm.distributed.tasks import Tasks
+    from dcsvm.distributed.tasks import Future, Tasks
     from dcsvm.distributed.training import train_chunks
 except ImportError as error:
     raise ValueError(
@@ -28,26 +35,33 @@ except ImportError as error:
 class RemoteSet:
     """A training set that workers read; `scaling` is that of its values, or None."""
 
-    def __init__(self, tasks: Tasks, job: TrainJob, scaling: Scaling | None):
-        self.scaling = scaling
-        self.chunks = [
-            tasks.submit(f"read-chunk{number}", read_range, part,
-                         lenient=job.lenient, scaling=scaling)
-            for number, part in enumerate(byte_ranges(job.training_set_file))
-        ]  # fmt: skip
-        self.tasks = tasks
+    def __init__(self, tasks: Tasks, job: TrainJob, ranges: list[ByteRange]):
+        self.tasks, self.scaling = tasks, None
+        if job.scale_file == AUTO:
+            extremes = self.read("ranges", extremes_of_range, ranges, lenient=job.lenient)
+            found = Extremes.joined(tasks.results(extremes))
+            self.scaling = found.scaling(job.training_set_file)
+        elif job.scale_file is not None:
+            self.scaling = load_scaling(job.scale_file)
+        how = {"lenient": job.lenient, "scaling": self.scaling}
+        self.chunks = self.read("read", read_range, ranges, **how)
+
+    def read(self, name: str, function: Callable, ranges: list[ByteRange], **how) -> list[Future]:
+        return [
+            self.tasks.submit(f"{name}-chunk{number}", function, part, **how)
+            for number, part in enumerate(ranges)
+        ]
 
     @staticmethod
     def opened(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
         """That of a job, with workers until the end. Raises ValueError for what cannot be."""
-        byte_ranges(job.training_set_file)  # before there are workers
-        scaling = None if job.scale_file is None else load_scaling(job.scale_file)
+        ranges = byte_ranges(job.training_set_file)  # before there are workers
         _silence()
         if job.n_workers is not None:
             workers = workers_of_this_machine(job.n_workers, options.threads)
         else:
             workers = workers_of_scheduler(job.scheduler, job.scheduler_file)
-        return RemoteSet(Tasks(at_end.enter_context(workers)), job, scaling)
+        return RemoteSet(Tasks(at_end.enter_context(workers)), job, ranges)
 
     def train(self, options: TrainOptions, control: Control, **how) -> tuple[Model, TrainReport]:
         return train_chunks(self.tasks, self.chunks, options, control, **how)

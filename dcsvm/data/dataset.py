@@ -14,7 +14,7 @@ import numpy as np
 
 from dcsvm import _svmlight
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
-from dcsvm.data.found_scaling import found_scaling
+from dcsvm.data.found_scaling import Extremes, found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
@@ -83,6 +83,14 @@ def parse_dataset(
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
+
+
+def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int = 1) -> Extremes:
+    """The extremes of the features of a text, by which it can be scaled. Raises DataError."""
+    try:
+        return Extremes.of(_Parts(text, first_line, threads=1, lenient=lenient))
+    except _svmlight.ParseError as error:
+        raise DataError(f"{name}:{error}") from None
 
 
 class _Parts:

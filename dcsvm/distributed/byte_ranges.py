@@ -6,6 +6,7 @@ see, or a URL. How it is cut depends on its size alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +14,8 @@ import fsspec
 import numpy as np
 from distributed import get_worker
 
-from dcsvm.data.dataset import parse_dataset
+from dcsvm.data.dataset import extremes_of_text, parse_dataset
+from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.input_file import COMPRESSED, DataError
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
@@ -49,16 +51,28 @@ def byte_ranges(name: str) -> list[ByteRange]:
 def read_range(part: ByteRange, *, lenient: bool = False, scaling: Scaling | None = None) -> Chunk:
     """The rows of a range, none where no line begins in it. Raises DataError, with the line of the
     file."""
+    found = _parsed(part, partial(parse_dataset, lenient=lenient, scaling=scaling))
+    if found is None:
+        return Chunk(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
+    return Chunk(found.rows, found.labels)
+
+
+def extremes_of_range(part: ByteRange, *, lenient: bool = False) -> Extremes:
+    """The extremes of the features of a range. Raises as `read_range`."""
+    return _parsed(part, partial(extremes_of_text, lenient=lenient)) or Extremes.joined([])
+
+
+def _parsed(part: ByteRange, parse: Callable):
+    """What is made of the text of a range and the name of its file, None where no line begins in
+    it."""
     with _seen(part.name) as file:
         text = _lines(file, part)
     if not text:
-        return Chunk(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
-    parsed = partial(parse_dataset, text, part.name, lenient=lenient, scaling=scaling)
+        return None
     try:
-        found = parsed()
+        return parse(text, part.name)
     except DataError:
-        found = parsed(first_line=1 + _lines_before(part))
-    return Chunk(found.rows, found.labels)
+        return parse(text, part.name, first_line=1 + _lines_before(part))
 
 
 def _opened(name: str):

@@ -36,6 +36,15 @@ def test_workers_of_this_machine_train_the_model_of_one_process(
     assert found[0] == found[1]
 
 
+def test_the_ranges_that_workers_find_are_those_of_one_process(training_set, tmp_path):
+    pytest.importorskip("distributed")
+    for name, how in (("here", []), ("there", ["--workers", 1])):
+        done = run(main, "-q", "--scale", "auto", *how, training_set, tmp_path / name)
+        assert done.exit_code == 0, done.output
+    found = [(tmp_path / f"{name}.range").read_bytes() for name in ("here", "there")]
+    assert found[0] == found[1]
+
+
 def test_the_line_of_what_is_wrong_is_that_of_the_file(tmp_path):
     pytest.importorskip("distributed")
     path = tmp_path / "rows"
@@ -52,7 +61,6 @@ def test_the_line_of_what_is_wrong_is_that_of_the_file(tmp_path):
         (["--workers", 0], "--workers must be at least 1"),
         (["--workers", 2, "-v", 5], "--workers is not for cross validation"),
         (["--workers", 2, "-t", 4], "a precomputed kernel (-t 4) is not for workers"),
-        (["--workers", 2, "--scale", "auto"], "--scale auto is not for workers"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(training_set, arguments, reason):
