@@ -47,32 +47,30 @@ def train(
     is 1000. Early models are the same bits for any number of workers. Raises ValueError as
     `dcsvm.train`, and where workers are lost for good.
     """
-    import warnings
-
-    from dcsvm._core import Stop
     from dcsvm.distributed.collections import chunks_of, whole_array
     from dcsvm.distributed.connection import check_workers
+    from dcsvm.distributed.preparation import remote_data
     from dcsvm.distributed.tasks import Tasks
-    from dcsvm.distributed.training import train_chunks
+    from dcsvm.distributed.training import train_data
     from dcsvm.problem.options import TrainOptions
-    from dcsvm.solving.control import Control
-    from dcsvm.solving.report import Progress
+    from dcsvm.training import arguments
 
     options = TrainOptions.of(**options)
+    control = arguments.checked_control(progress, stop, checkpoint, init_model)
+    test = arguments.test_rows_of(test, X, options)
     check_workers(client)
     tasks = Tasks(client)
-    model, report = train_chunks(
-        tasks,
-        chunks_of(tasks, X, y),
+    data = remote_data(tasks, chunks_of(tasks, X, y), control)
+    arguments.warn_of_labels(options, data.labels)
+    model, report = train_data(
+        data,
         options,
-        Control(progress or Progress(), stop or Stop(), checkpoint),
+        control,
         sample_weight=whole_array(client, sample_weight),
         init_model=init_model,
         test=test,
     )
-    if not report.converged:
-        worth = "" if report.violation is None else f": violation {report.violation:.3g}"
-        warnings.warn(f"not converged{worth}", stacklevel=2)
+    arguments.warn_of_report(report)
     return model
 
 

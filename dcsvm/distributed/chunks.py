@@ -72,7 +72,7 @@ def facts_of(chunk: Chunk, *, with_digest: bool) -> Facts:
         rows.n_samples,
         rows.n_features,
         int(np.count_nonzero(values)),
-        rows.is_bytes or rows.in_smallest_form().is_bytes,
+        rows.is_dense and rows.in_smallest_form().is_bytes,
         rows.nbytes,
         float(values.sum(dtype=np.float64)),
         float(np.einsum("i,i->", values, values, dtype=np.float64)),

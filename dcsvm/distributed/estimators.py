@@ -89,9 +89,7 @@ class OnWorkers:
         control = Control(
             Lines() if self.verbose else Progress(), Stop(self.time_limit), checkpoint
         )
-        data = remote_data(
-            tasks, chunks_of(tasks, X, y), control.stop, with_digest=checkpoint is not None
-        )
+        data = remote_data(tasks, chunks_of(tasks, X, y), control)
         weights = whole_array(client, sample_weight)
         labels, weights = self._targets(data.labels, weights)
         self._gamma = self._gamma_of(data)

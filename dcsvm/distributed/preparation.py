@@ -21,6 +21,7 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import task_of
 from dcsvm.solving.checkpoint import fingerprint
+from dcsvm.solving.control import Control
 from dcsvm.solving.preparation import Prepared, kernel_of, negligible, plan_of
 
 
@@ -51,13 +52,14 @@ class RemoteData:
         return square - mean**2
 
 
-def remote_data(tasks: Tasks, chunks: list[Future], stop, *, with_digest: bool) -> RemoteData:
+def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> RemoteData:
     """The data of tasks whose results are a Chunk each. Raises what they raise, and Stopped."""
+    with_digest = control.checkpoint is not None
     futures = [
         tasks.submit(f"facts-chunk{number}", facts_of, chunk, with_digest=with_digest)
         for number, chunk in enumerate(chunks)
     ]
-    facts = tasks.results(futures, stop)
+    facts = tasks.results(futures, control.stop)
     kept = [number for number, one in enumerate(facts) if one.n_rows]
     facts = [facts[number] for number in kept]
     if not facts:

@@ -138,7 +138,7 @@ class RemoteWork(Work):
 
 
 def parcels_of(parts: Parts) -> Iterator[slice]:
-    """Slices of consecutive parts that cost about as much to solve."""
+    """Slices of consecutive parts that cost about as much to solve, none without variables."""
     if len(parts.members) == 0:
         return
     costs = np.cumsum(parts.sizes.astype(np.float64) ** 2 + PART_COST)
@@ -146,4 +146,5 @@ def parcels_of(parts: Parts) -> Iterator[slice]:
     number = (costs - 0.5 * np.diff(costs, prepend=0.0)) // cost
     starts = [*np.flatnonzero(np.diff(number, prepend=-1)).tolist(), len(costs)]
     for begin, end in zip(starts[:-1], starts[1:], strict=True):
-        yield slice(begin, end)
+        if parts.start[begin] < parts.start[end]:
+            yield slice(begin, end)

@@ -23,8 +23,7 @@ def train_chunks(
 ) -> tuple[Model, TrainReport]:
     """Train a model on rows that are the results of tasks, a Chunk each, which are let go. For the
     rest see `train_rows`."""
-    with_digest = control.checkpoint is not None
-    data = remote_data(tasks, chunks, control.stop, with_digest=with_digest)
+    data = remote_data(tasks, chunks, control)
     chunks.clear()
     return train_data(data, options, control, **how)
 
