@@ -1,5 +1,5 @@
 """Everything of a run on remote rows that no solution has touched; as solving/preparation.py, of
-rows that stay where they are. Equal rows are not merged, but where a task has them.
+rows that stay where they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
 from dcsvm.distributed.remote_work import RemoteWork
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.worker_memory import plan_worker_memory
-from dcsvm.problem.duplicates import all_different
+from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import task_of
@@ -81,7 +81,7 @@ def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.nd
     nbytes = rows.n_samples * rows.row_bytes
     memory = plan_worker_memory(rows.tasks.client, nbytes, options.cache_mb)
     kernel = kernel_of(options, rows.n_features)
-    duplicates = all_different(sample_weight)
+    duplicates = _duplicates(rows, task.targets, sample_weight)
     rows, targets = rows.reordered(duplicates.first), task.targets[duplicates.first]
     formulation = task.formulate(targets, duplicates.sample_weight)
     budget = negligible(formulation, options)
@@ -108,3 +108,13 @@ def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.nd
             options, formulation, rows.n_samples, expensive_rows=remote.has_expensive_rows
         ),
     )
+
+
+def _duplicates(rows: RemoteRows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
+    if not rows.is_dense:
+        return all_different(sample_weight)
+    futures = [
+        rows.tasks.submit(f"keys-chunk{number}", row_keys, chunk)
+        for number, chunk in enumerate(rows.chunks)
+    ]
+    return duplicates_by_keys(np.concatenate(rows.tasks.results(futures)), targets, sample_weight)

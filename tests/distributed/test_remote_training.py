@@ -62,6 +62,15 @@ def test_dataframes_and_labels_that_are_strings(client, rows_in_spots):
     assert np.mean((model.predict(X) == "yes") == (y > 0)) > 0.9
 
 
+def test_equal_rows_are_merged_across_chunks(client, rows_in_spots):
+    X, y = (np.tile(one[:700], (3,) + (1,) * (one.ndim - 1)) for one in rows_in_spots)
+    here = dcsvm.train(X, y, C=2, gamma=0.5, threads=1)
+    model = train(client, *cut(X, y, 600), C=2, gamma=0.5)
+    assert model.report.n_merged == here.report.n_merged == 1400
+    assert model.report.objective == pytest.approx(here.report.objective, rel=1e-5)
+    assert np.array_equal(model.exact.row_numbers, here.exact.row_numbers)
+
+
 def test_weights_and_a_model_to_begin_with_count_as_here(client, rows_in_spots):
     X, y = (one[:1500] for one in rows_in_spots)
     weight = np.random.default_rng(0).integers(0, 3, 1500).astype(float)
