@@ -17,6 +17,7 @@ from dcsvm.distributed.packed import (
     unpacked_iterate,
     unpacked_places,
     unpacked_problem,
+    unpacked_terms,
 )
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
@@ -122,7 +123,8 @@ def sums_of_chunk(
     means: Means,
 ) -> tuple[np.ndarray, int]:
     """Sums over the sources of variables of some rows of a chunk, as `sums_of_units`; rows of the
-    `terms`, of targets and of sources, are numbered among these rows and among the sources."""
+    `terms`, packed ones of targets and of sources, are numbered among these rows and among the
+    sources."""
     near = Near(stacked(taken(chunk, own), sources), how.reach or Reach(), means.threads)
     data = KernelRows(
         near.rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES
@@ -130,7 +132,7 @@ def sums_of_chunk(
     n_own = near.rows.n_samples - sources.n_samples
     targets, others = (
         replace(one, row=near.place_of(one.row + first))
-        for one, first in zip(terms, (0, n_own), strict=True)
+        for one, first in zip(map(unpacked_terms, terms), (0, n_own), strict=True)
     )
     return sums_of_units(data, targets, others, alpha, replace(how, reach=near.reach))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.kernel.partition import Placed
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import AT_BASE, NOTHING, Iterate
@@ -16,7 +17,8 @@ LARGEST_TABLE, TRIED = 16, 1000
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """`size` values: the number uint8 of each in the `table`, None where it has only one."""
+    """`size` values: the number uint8 of each in the `table`, None where it has only one; or, where
+    the table is empty, the numbers from 0."""
 
     table: np.ndarray
     codes: np.ndarray | None
@@ -24,9 +26,11 @@ class Packed:
 
 
 def packed(array: np.ndarray | None) -> np.ndarray | Packed | None:
-    """The array, packed where it has few different values."""
+    """The array, packed where it has few different values, or counts."""
     if array is None or len(array) == 0:
         return array
+    if array[-1] == len(array) - 1 and np.array_equal(array, np.arange(len(array))):
+        return Packed(array[:0].copy(), None, len(array))
     if len(np.unique(array[:: -(-len(array) // TRIED)])) > LARGEST_TABLE:
         return array
     table, codes = np.unique(array, return_inverse=True)
@@ -40,6 +44,8 @@ def unpacked(array: np.ndarray | Packed | None) -> np.ndarray | None:
     """The array that was packed; one's own."""
     if not isinstance(array, Packed):
         return None if array is None else np.array(array)
+    if len(array.table) == 0:
+        return np.arange(array.size, dtype=array.table.dtype)
     if array.codes is None:
         return np.full(array.size, array.table[0])
     return array.table[array.codes]
@@ -79,3 +85,11 @@ def packed_places(placed: Placed) -> Placed:
 
 def unpacked_places(placed: Placed) -> Placed:
     return Placed(*(unpacked(one) for one in vars(placed).values()))
+
+
+def packed_terms(terms: Terms) -> Terms:
+    return Terms(packed(terms.row.astype(np.int32)), packed(terms.unit), packed(terms.family))
+
+
+def unpacked_terms(terms: Terms) -> Terms:
+    return Terms(*(unpacked(one) for one in vars(terms).values()))

@@ -20,7 +20,12 @@ from dcsvm.distributed.on_worker import (
     spans_of_parts,
     sums_of_chunk,
 )
-from dcsvm.distributed.packed import packed_iterate, packed_problem, unpacked_iterate
+from dcsvm.distributed.packed import (
+    packed_iterate,
+    packed_problem,
+    packed_terms,
+    unpacked_iterate,
+)
 from dcsvm.distributed.remote_rows import RemoteKernelRows
 from dcsvm.distributed.remote_tree import RemoteTree
 from dcsvm.distributed.tasks import Tasks
@@ -52,12 +57,12 @@ class RemoteWork(Work):
         if len(sources.row) == 0 or len(targets.row) == 0:
             return sums, n_values
         rows, place = np.unique(sources.row, return_inverse=True)
-        others = replace(sources, row=place.reshape(-1))
+        others = packed_terms(replace(sources, row=place.reshape(-1)))
         assembled = self.data.rows.assembled(rows, f"{self.phase}-sources")
         stop, how = how.stop, replace(how, stop=None)
         futures, places = {}, {}
         for chunk, own_places, own, local in self.data.rows.distinct_by_chunk(targets.row):
-            terms = replace(targets.take(own_places), row=local), others
+            terms = packed_terms(replace(targets.take(own_places), row=local)), others
             places[chunk] = own_places
             futures[chunk] = self.tasks.submit(
                 f"{self.phase}-sums-chunk{chunk}", sums_of_chunk, self.data.rows.chunks[chunk],

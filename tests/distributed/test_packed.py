@@ -25,10 +25,11 @@ from dcsvm.solving.iterate import Iterate  # noqa: E402
         np.random.default_rng(0).random(5000),
         np.concatenate([np.zeros(999_999), np.arange(100.0)]),
         np.arange(7, dtype=np.int32),
+        np.arange(5000),
         np.zeros(0, np.int8),
         None,
     ],
-    ids=["zeros", "infinite", "two", "random", "rare", "numbers", "empty", "none"],
+    ids=["zeros", "infinite", "two", "random", "rare", "numbers", "many numbers", "empty", "none"],
 )
 def test_arrays_come_back(array):
     again = unpacked(packed(array))
@@ -39,7 +40,8 @@ def test_arrays_come_back(array):
 def test_few_values_take_a_byte_each_or_nothing():
     assert nbytes_of(packed(np.zeros(10_000))) == 8
     assert nbytes_of(packed(np.where(np.arange(10_000) % 2, 1.0, -1.0))) == 10_016
-    assert not isinstance(packed(np.arange(10_000)), Packed)
+    assert nbytes_of(packed(np.arange(10_000))) == 0
+    assert not isinstance(packed(np.arange(1, 10_001)), Packed)
 
 
 def test_of_an_iterate_what_is_known_comes_back():
