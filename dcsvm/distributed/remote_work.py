@@ -35,8 +35,8 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.work import Effort, Parts, Work
 
-PARCEL_COST = 5e7  # about what parts cost that are solved in one task, unless that makes
-MOST_PARCELS = 32  # tasks: each gets rows from all chunks
+PARCEL_COST = 5e7  # about what parts cost that are solved in one task, unless that makes more than
+MOST_PARCELS = 32  # tasks and than there are chunks, from all of which each gets rows
 PART_COST = 3e4  # of the least part, in kernel values, beside the square of its variables
 LARGE = 4000  # variables of a part that may be solved by its active set
 
@@ -49,6 +49,10 @@ class RemoteWork(Work):
         self.tasks: Tasks = data.rows.tasks
         self.means = data.means
         self.phase = "dcsvm"
+
+    @property
+    def most_parcels(self) -> int:
+        return max(MOST_PARCELS, len(self.data.rows.chunks))
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
@@ -92,7 +96,7 @@ class RemoteWork(Work):
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
     ) -> list[dict]:
         """Solve parts in parcels, each a task that has all of its rows."""
-        parcels = list(parcels_of(parts))
+        parcels = list(parcels_of(parts, self.most_parcels))
         members = [parts.members[parts.start[own.start] : parts.start[own.stop]] for own in parcels]
         futures = {
             number: self._solving(parts, own, some, iterate, effort, alone=len(parcels) == 1)
@@ -125,7 +129,7 @@ class RemoteWork(Work):
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
         futures, members, spans = {}, {}, np.zeros(parts.problem.size)
-        for number, own in enumerate(parcels_of(parts)):
+        for number, own in enumerate(parcels_of(parts, self.most_parcels)):
             start = parts.start[own.start : own.stop + 1]
             some = members[number] = parts.members[start[0] : start[-1]]
             problem, rows = numbered(parts.problem, some)
@@ -142,12 +146,12 @@ class RemoteWork(Work):
         return RemoteTree(self.data, kernel, **how)
 
 
-def parcels_of(parts: Parts) -> Iterator[slice]:
+def parcels_of(parts: Parts, most: int) -> Iterator[slice]:
     """Slices of consecutive parts that cost about as much to solve, none without variables."""
     if len(parts.members) == 0:
         return
     costs = np.cumsum(parts.sizes.astype(np.float64) ** 2 + PART_COST)
-    cost = max(PARCEL_COST, costs[-1] / MOST_PARCELS)
+    cost = max(PARCEL_COST, costs[-1] / most)
     number = (costs - 0.5 * np.diff(costs, prepend=0.0)) // cost
     starts = [*np.flatnonzero(np.diff(number, prepend=-1)).tolist(), len(costs)]
     for begin, end in zip(starts[:-1], starts[1:], strict=True):
