@@ -7,7 +7,7 @@ changes no solution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from distributed import get_worker
@@ -54,9 +54,8 @@ def find_remote_locality(
     some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
     start = _core.find_groups(_core.Points(some, 1), between.squared_distance, 1, 1)[1]
     if len(start) == 2:
-        return Locality(whole.order, whole.start, between, within) if is_worth_ordering(
-            some, within
-        ) else whole  # fmt: skip
+        is_worth = is_worth_ordering(some, within)
+        return replace(whole, between=between, within=within) if is_worth else whole
     group = _joined(_boxes_of_chunks(rows, between), between)[_places_in_chunks(rows)]
     group, sizes = _large_enough(group)
     order = np.argsort(group, kind="stable").astype(np.int32)

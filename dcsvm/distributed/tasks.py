@@ -92,9 +92,6 @@ class Tasks:
         found = dict(self.finished(dict(enumerate(futures)), stop))
         return [found[number] for number in range(len(futures))]
 
-    def result(self, future: Future, stop: Stop | None = None):
-        return self.results([future], stop)[0]
-
     def note_workers(self) -> None:
         """Report what each worker has done."""
         workers: dict[str, WorkerTraffic] = {}
