@@ -26,9 +26,14 @@ def own_client():
 
 
 def running(client):
-    """The processes of the workers that Dask would start again, by their addresses."""
-    nannies = [one for one in client.cluster.workers.values() if one.status.name == "running"]
-    return {one.worker_address: one.process.pid for one in nannies if one.process}
+    """The processes of the workers that Dask would start again, by their addresses: it gives up one
+    that dies while it starts."""
+    there, nannies = client.nthreads(), client.cluster.workers.values()
+    return {
+        one.worker_address: one.process.pid
+        for one in nannies
+        if one.worker_address in there and one.process and one.process.status.name == "running"
+    }
 
 
 class Killer(dcsvm.Progress):
