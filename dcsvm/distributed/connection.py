@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 from dcsvm import __version__
 
-SECONDS_TO_ANSWER = 10
+SECONDS_TO_ANSWER = 30
 ALLOWED_DEATHS = 10  # workers that may die at one task of a cluster of our own; Dask's default is 3
 
 
@@ -58,13 +58,21 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
         yield client
 
 
+def workers_of(client: Client) -> dict[str, dict]:
+    """What the scheduler says of its workers, by their addresses; they may just be starting again.
+    Raises NoWorkers."""
+    end = time.monotonic() + SECONDS_TO_ANSWER
+    while not (found := client.scheduler_info(n_workers=-1)["workers"]):
+        if time.monotonic() > end:
+            where = client.scheduler.address
+            raise NoWorkers(f"the Dask scheduler at {where} has no workers")
+        time.sleep(0.1)
+    return found
+
+
 def check_workers(client: Client) -> None:
     """Raise NoWorkers where a scheduler has none, or one that has another dcsvm."""
-    where = client.scheduler.address
-    try:
-        client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
-    except TimeoutError:
-        raise NoWorkers(f"the Dask scheduler at {where} has no workers") from None
+    workers_of(client)
     found = client.run(importlib.metadata.version, "dcsvm", on_error="return")
     for worker, version in sorted(found.items()):
         if isinstance(version, importlib.metadata.PackageNotFoundError):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from distributed import Client
 
+from dcsvm.distributed.connection import workers_of
 from dcsvm.problem.options import OptionError
 from dcsvm.solving.memory import MB, PROGRAM
 
@@ -47,7 +48,7 @@ class WorkerMemory:
 def plan_worker_memory(client: Client, nbytes: int, megabytes: int | None) -> WorkerMemory:
     """The plan for rows of so many bytes. Raises OptionError, or ValueError, where a worker has too
     little."""
-    workers = client.scheduler_info(n_workers=-1)["workers"]
+    workers = workers_of(client)
     at_once = max(worker["nthreads"] for worker in workers.values())
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
     share = -(-nbytes // len(workers))
