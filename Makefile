@@ -45,7 +45,7 @@ test: $(VENV)/ready  ## set up, install, run the tests
 $(VENV)/ready: $(NATIVE)
 	@echo "installing into $(VENV): a minute or so"
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -e '.[test,test-sklearn,lint]'
+	$(BIN)/pip install -q -e '.[test,test-sklearn,test-dask,lint]'
 	touch $@
 
 lint: $(VENV)/ready
@@ -105,9 +105,10 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
 # docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=estimators is that of
-# scikit-learn's, SUITE=selection has whole grids.
-.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed
-bench: bench-$(or $(filter rows early estimators selection compressed,$(SUITE)),cases)
+# scikit-learn's, SUITE=selection has whole grids, SUITE=workers those of a Dask cluster.
+.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
+	bench-workers
+bench: bench-$(or $(filter rows early estimators selection compressed workers,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -135,6 +136,10 @@ bench-estimators: $(VENV)/bench
 bench-selection: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/selection.py --data $(DATA) $(BENCH)
+
+bench-workers: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	$(BIN)/python examples/bench/workers.py --data $(DATA) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench,plot]'

@@ -21,6 +21,7 @@ The floors, from the ground up; each uses those below it only:
     training           Algorithm 1, probabilities, cross validation
     selection          choosing C and gamma: the settings of a grid, scored
     sklearn            scikit-learn's estimators (an extra)
+    distributed        training on the workers of a Dask cluster (an extra)
     cli                the commands
 """
 
@@ -128,60 +129,27 @@ def train(
     The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
     fit and TypeError for an unknown option; warns when the solution did not converge.
     """
-    import warnings
-
-    import numpy as np
-
-    from dcsvm._core import Stop
     from dcsvm.data.rows import Rows
-    from dcsvm.model.model import Model
     from dcsvm.problem.options import TrainOptions
     from dcsvm.problem.task import as_labels
-    from dcsvm.solving.checkpoint import Checkpoint
-    from dcsvm.solving.control import Control
-    from dcsvm.solving.report import Progress
-    from dcsvm.training.early_level import TestRows
+    from dcsvm.training import arguments
     from dcsvm.training.train import train_rows
 
     options = TrainOptions.of(**options)
-    for name, value, kind in (
-        ("progress", progress, Progress),
-        ("stop", stop, Stop),
-        ("checkpoint", checkpoint, Checkpoint),
-        ("init_model", init_model, Model),
-    ):
-        if value is not None and not isinstance(value, kind):
-            raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
+    control = arguments.checked_control(progress, stop, checkpoint, init_model)
     labels = as_labels(y)
-    for label in set(options.class_weight or {}) - set(labels.tolist()):
-        warnings.warn(f"no row has the label {label!r} of class_weight", stacklevel=2)
-    if test is not None:
-        if not options.chooses_early_level:
-            raise ValueError("test rows are for early models whose level training finds")
-        if not isinstance(test, tuple) or len(test) != 2:
-            raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
-        given, test = test[0], TestRows(Rows.from_array(test[0]), as_labels(test[1]))
-        if len(test.labels) != test.rows.n_samples:
-            raise ValueError(f"{test.rows.n_samples} test rows have {len(test.labels)} labels")
-        n_features = np.shape(X)[1] if np.ndim(X) == 2 else test.rows.n_features
-        if not hasattr(given, "tocsr") and test.rows.n_features != n_features:
-            raise ValueError(
-                f"test rows have {test.rows.n_features} features, the training rows {n_features}"
-            )
+    arguments.warn_of_labels(options, labels)
+    test = arguments.test_rows_of(test, X, options)
     model, report = train_rows(
         Rows.from_array(X),
         labels,
         options,
-        Control(progress or Progress(), stop or Stop(), checkpoint),
+        control,
         sample_weight=sample_weight,
         init_model=init_model,
         test=test,
     )
-    if not report.converged:
-        worth = "" if report.violation is None else f": violation {report.violation:.3g}"
-        warnings.warn(f"not converged{worth}", stacklevel=2)
-    elif report.missing:
-        warnings.warn(f"stopped before the {' and '.join(report.missing)}", stacklevel=2)
+    arguments.warn_of_report(report)
     return model
 
 

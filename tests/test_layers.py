@@ -14,9 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
 FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "compression", "problem", "model",
-          "solving", "training", "selection", "sklearn", "cli")  # fmt: skip
+          "solving", "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
 ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
+ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
 ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and what runs them, dcsvm.sklearn
 LONGEST_FILE = 350  # lines
 MOST_PARAMETERS = 8
@@ -55,6 +56,8 @@ def test_a_module_uses_its_floor_and_those_below(path):
     above = {name for name in used & set(FLOORS) if FLOORS.index(name) > floor}
     assert not above
     forbidden = {"cli": set(), "sklearn": ONLY_IN_CLI}.get(FLOORS[floor], ONLY_IN_SCRIPTS)
+    if FLOORS[floor] != "distributed":
+        forbidden = forbidden | ONLY_IN_DISTRIBUTED
     assert not {name.split(".")[0] for name in names} & forbidden
 
 
@@ -78,7 +81,7 @@ def test_no_circles():
 
 def is_of_estimator(node, path):
     """A constructor by scikit-learn's rules, which names every parameter."""
-    return node.name == "__init__" and path.parent.name == "sklearn"
+    return node.name == "__init__" and path.parent.name in ("sklearn", "distributed")
 
 
 def test_sizes():

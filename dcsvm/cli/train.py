@@ -22,6 +22,7 @@ from dcsvm.cli.training_options import (
     EARLY,
     KERNEL,
     PROBLEM,
+    WORKERS,
     cache_mb_option,
     levels,
     levels_option,
@@ -123,6 +124,7 @@ FILES = (
     details="Or of the first of them, trained otherwise (another C, gamma or -e). With -l 0 it "
     "pays most where little has changed.",
 )
+@with_options(*WORKERS)
 @training_scale_option
 @lenient_option
 @files(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from dcsvm._core import Stop, Stopped
 from dcsvm.cli.files import AUTO, check_writable, read_data, save_model
@@ -23,6 +25,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.scaling import Scaling
 from dcsvm.machine import default_threads
 from dcsvm.model.file import load_model
+from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import REGRESSIONS
 from dcsvm.solving.checkpoint import Checkpoint
@@ -42,34 +45,40 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     init_model = None
     if job.init_model_file is not None:
         init_model = load_model(job.init_model_file, threads=options.threads)
-    data = read_training_set(job, options)
-    test = None if job.test_file is None else read_test_rows(job, options, data.scaling)
-    if job.n_folds is not None:
-        from dcsvm.cli.cross_validation import cross_validate_data
+    with ExitStack() as at_end:
+        if job.is_remote:
+            from dcsvm.cli.train_remote import RemoteSet
 
-        return cross_validate_data(data, options, job.n_folds, progress)
-    read = time.perf_counter()
-    with Interrupts(control.stop) as interrupts:
+            data = RemoteSet.opened(job, options, at_end)
+        else:
+            data = read_training_set(job, options)
+        scaling = data.scaling
+        test = None if job.test_file is None else read_test_rows(job, options, scaling)
+        if job.n_folds is not None:
+            from dcsvm.cli.cross_validation import cross_validate_data
+
+            return cross_validate_data(data, options, job.n_folds, progress)
+        read = time.perf_counter()
+        interrupts = at_end.enter_context(Interrupts(control.stop))
+        train = data.train if job.is_remote else partial(train_here, data)
         try:
-            model, report = train_rows(
-                data.rows,
-                data.labels,
-                options,
-                control,
-                init_model=init_model,
-                test=test,
-                consume=True,
-            )
+            model, report = train(options, control, init_model=init_model, test=test)
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
-        found = data.scaling if job.scale_file == AUTO else None
+        found = scaling if job.scale_file == AUTO else None
         save_model(model, job.model_file, job.model_format, found)
-    written = time.perf_counter()
+        written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
     tell(job, report, seconds, is_classifier=model.is_classifier)
     return conclude(job, options, report, control.checkpoint, interrupts.received)
+
+
+def train_here(
+    data: Dataset, options: TrainOptions, control: Control, **how
+) -> tuple[Model, TrainReport]:
+    return train_rows(data.rows, data.labels, options, control, consume=True, **how)
 
 
 def check_outputs(job: TrainJob) -> None:

@@ -216,6 +216,28 @@ time_limit_option = long_runs(
     help="stop after so long, and write the model there is",
     details="The time includes reading.",
 )
+scheduler_option = long_runs(
+    "--scheduler",
+    metavar="ADDR",
+    help="train on the workers of this Dask scheduler",
+    details="Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or a "
+    "URL of fsspec. Needs the extra dask.",
+)
+scheduler_file_option = long_runs(
+    "--scheduler-file",
+    type=FILE,
+    metavar="F",
+    help="the same, of the scheduler that wrote this file",
+    details="That of dask scheduler --scheduler-file.",
+)
+workers_option = long_runs(
+    "--workers",
+    "n_workers",
+    type=WHOLE,
+    metavar="N",
+    help="train on N processes of this machine",
+    details="A Dask cluster that ends with the command. The processes share the threads.",
+)
 report_file_option = files(
     "--report", "report_file", type=FILE, metavar="FILE", help="write what happened as JSON"
 )
@@ -243,3 +265,4 @@ KERNEL = (kernel_option, degree_option, gamma_option, coef0_option)
 ACCURACY = (tolerance_option, gap_option, certify_option)
 CLUSTERS = (branching_option, sample_option, clustering_option)
 EARLY = (early_option, early_level_option, overlap_option)
+WORKERS = (scheduler_option, scheduler_file_option, workers_option)

@@ -16,7 +16,7 @@ import numpy as np
 from dcsvm import _svmlight
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.csr import BYTES_OF_VALUE
-from dcsvm.data.found_scaling import found_scaling
+from dcsvm.data.found_scaling import Extremes, found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.pieces import text_pieces
 from dcsvm.data.room import zeros
@@ -68,7 +68,8 @@ def parse_dataset(
     serials: str | None = None,
     first_line: int = 1,
 ) -> Dataset:
-    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors.
+    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors, which
+    count lines from `first_line`.
 
     `lenient` accepts what LIBSVM's reader drops or reads in its own way. `scaling` is applied to
     the numbers in the text; with `find_scaling` it is that of their own ranges. `serials` is for
@@ -96,6 +97,14 @@ def parse_dataset(
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
+
+
+def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int = 1) -> Extremes:
+    """The extremes of the features of a text, by which it can be scaled. Raises DataError."""
+    try:
+        return Extremes.of(_Parts(text, first_line, threads=1, lenient=lenient))
+    except _svmlight.ParseError as error:
+        raise DataError(f"{name}:{error}") from None
 
 
 class _Parts:

@@ -7,6 +7,7 @@ without the feature count as 0. Features of one value are not in the scaling.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -15,31 +16,60 @@ from dcsvm.data.scaling import Interval, Part, Scaling
 LIMITS = (-1.0, 1.0)  # svm-scale's default
 
 
-def found_scaling(parts: Iterable[Part], name: str) -> Scaling:
-    """The scaling of rows by their own ranges; `name` stands for their file in errors."""
-    columns, minimum, maximum, n_present, n_samples = _extremes(parts)
-    absent = n_present < n_samples
-    minimum = np.where(absent, np.minimum(minimum, 0), minimum)
-    maximum = np.where(absent, np.maximum(maximum, 0), maximum)
-    varies = minimum < maximum
-    features = Interval(*LIMITS, minimum[varies], maximum[varies])
-    return Scaling(f"the ranges of {name}", columns[varies], features, None)
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """Of `n_samples` rows the `columns` with values, ascending, the smallest and the largest value
+    in each, and `counts`, how many there are. Takes no more memory for a huge index than for a
+    small one."""
 
+    columns: np.ndarray
+    minimum: np.ndarray
+    maximum: np.ndarray
+    counts: np.ndarray
+    n_samples: int
 
-def _extremes(parts: Iterable[Part]):
-    """(columns with values, ascending, the smallest and the largest value in each and how many
-    there are; number of rows). Takes no more memory for a huge index than for a small one."""
-    columns, counts, n_samples = np.empty(0, np.int64), np.empty(0, np.int64), 0
-    minimum = maximum = np.empty(0)
-    for indptr, indices, values in parts:
-        n_samples += len(indptr) - 1
-        columns = np.concatenate((columns, indices))
+    @staticmethod
+    def of(parts: Iterable[Part]) -> Extremes:
+        found = Extremes.joined([])
+        for indptr, indices, values in parts:
+            ones = np.ones(len(values), np.int64)
+            found = Extremes.joined(
+                [found, Extremes(indices, values, values, ones, len(indptr) - 1)]
+            )
+        return found
+
+    @staticmethod
+    def joined(several: Iterable[Extremes]) -> Extremes:
+        """Those of all rows together; columns need neither ascend nor differ."""
+        nothing = Extremes(
+            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64), 0
+        )
+        several = [nothing, *several]
+        columns, minimum, maximum, counts = (
+            np.concatenate([getattr(one, field.name) for one in several])
+            for field in fields(Extremes)[:4]
+        )
         order = np.argsort(columns)
         columns = columns[order]
         first = np.flatnonzero(np.diff(columns, prepend=-1))
-        columns = columns[first]
-        minimum = np.minimum.reduceat(np.concatenate((minimum, values))[order], first)
-        maximum = np.maximum.reduceat(np.concatenate((maximum, values))[order], first)
-        ones = np.ones(len(values), np.int64)
-        counts = np.add.reduceat(np.concatenate((counts, ones))[order], first)
-    return columns, minimum, maximum, counts, n_samples
+        return Extremes(
+            columns[first],
+            np.minimum.reduceat(minimum[order], first),
+            np.maximum.reduceat(maximum[order], first),
+            np.add.reduceat(counts[order], first),
+            sum(one.n_samples for one in several),
+        )
+
+    def scaling(self, name: str) -> Scaling:
+        """The scaling by these ranges; `name` stands for their file in errors."""
+        absent = self.counts < self.n_samples
+        minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
+        maximum = np.where(absent, np.maximum(self.maximum, 0), self.maximum)
+        varies = minimum < maximum
+        features = Interval(*LIMITS, minimum[varies], maximum[varies])
+        return Scaling(f"the ranges of {name}", self.columns[varies], features, None)
+
+
+def found_scaling(parts: Iterable[Part], name: str) -> Scaling:
+    """The scaling of rows by their own ranges; `name` stands for their file in errors."""
+    return Extremes.of(parts).scaling(name)

@@ -67,8 +67,33 @@ class Tree:
             fork, rows = self._divided(node, wanted, n_clusters)
         self.forks.append(fork)
         self.sampled.append(rows)
-        self.placed.append(self._step(placed, fork.of(self.data, rows), stop, second=second))
+        self.placed.append(self.stepped(placed, fork, rows, stop, second=second))
         self.seconds.append(time.perf_counter() - start)
+
+    def stepped(
+        self,
+        placed: Placed,
+        fork: Fork,
+        rows: np.ndarray,
+        stop: _core.Stop | None,
+        *,
+        second: bool,
+    ) -> Placed:
+        """Where all rows are one level further, by the sampled `rows` of a fork; a file is gone
+        through from front to back. Raises Stopped."""
+        found_fork = fork.of(self.data, rows)
+        if not self.rows.is_mapped:
+            return step(self.data, placed, found_fork, stop, second=second)
+        found = Placed.at_root(self.rows.n_samples)
+        for some in self.rows.slices(MAPPED_AT_ONCE):
+            numbers = np.arange(some.start, some.stop, dtype=np.int32)
+            part = step(self.data, placed.take(some), found_fork, stop, numbers, second=second)
+            found.put(some, part)
+        return found
+
+    def those(self, rows: np.ndarray) -> tuple[KernelRows, np.ndarray]:
+        """Data that has these rows int32, and their numbers in it."""
+        return self.data, rows
 
     def partition(self, n_levels: int, blend: float = 0.0) -> Partition:
         """The first n_levels, as a model keeps them."""
@@ -77,17 +102,6 @@ class Tree:
         sample = self.rows.take_for_model(numbers)
         kernel = self.data.kernel
         return Partition(kernel, sample, tuple(forks), blend, kernel.is_precomputed)
-
-    def _step(self, placed: Placed, fork: _core.FoundFork, stop, *, second: bool) -> Placed:
-        """Where all rows are one level further; a file is gone through from front to back."""
-        if not self.rows.is_mapped:
-            return step(self.data, placed, fork, stop, second=second)
-        found = Placed.at_root(self.rows.n_samples)
-        for some in self.rows.slices(MAPPED_AT_ONCE):
-            numbers = np.arange(some.start, some.stop, dtype=np.int32)
-            part = step(self.data, placed.take(some), fork, stop, numbers, second=second)
-            found.put(some, part)
-        return found
 
     @property
     def order(self) -> np.ndarray:
@@ -108,18 +122,20 @@ class Tree:
         self, node: np.ndarray, wanted: np.ndarray, n_clusters: int
     ) -> tuple[Fork, np.ndarray]:
         """Each node divided into as many clusters as are wanted, or fewer, and the sampled rows."""
-        data, n_nodes = self.data, len(wanted)
+        n_nodes = len(wanted)
         rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
-        nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
+        data, numbers = self.those(rows)
+        nodes = _core.Nodes(data.points, numbers, _starts(of_node, n_nodes))
         seed = int(self.rng.integers(2**63))
         part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
         found = np.ones(n_nodes, np.int64)
         np.maximum.at(found, of_node, part + 1)
         kept = np.flatnonzero(found[of_node] > 1)
         kept = kept[np.lexsort((part[kept], of_node[kept]))]
-        rows, part, start = rows[kept], part[kept], _starts(of_node[kept], n_nodes)
+        rows, numbers, part = rows[kept], numbers[kept], part[kept]
+        start = _starts(of_node[kept], n_nodes)
         first_child = np.concatenate(([0], np.cumsum(found)))
-        nodes = _core.Nodes(data.points, rows, start)
+        nodes = _core.Nodes(data.points, numbers, start)
         products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
         return Fork(first_child, start, part, products), rows
 

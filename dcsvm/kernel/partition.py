@@ -121,11 +121,18 @@ class Partition:
         return replace(self, sample=sample)
 
     def place(
-        self, rows: Rows, threads: int, stop: _core.Stop | None = None, *, second: bool = False
+        self,
+        rows: Rows,
+        threads: int,
+        stop: _core.Stop | None = None,
+        *,
+        second: bool = False,
+        begin: Placed | None = None,
     ) -> Placed:
         """Where rows are in the finest level, with what is across the border where `second` is
-        wanted. Ties go to the lowest number. Raises Stopped."""
-        placed = Placed.at_root(rows.n_samples)
+        wanted. They `begin` at the root, or where they are in the level that the first fork
+        divides. Ties go to the lowest number. Raises Stopped."""
+        placed = begin or Placed.at_root(rows.n_samples)
         sources = Sources.kept(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
         for some in slices(rows.n_samples, ROUTED_AT_ONCE // row_size):

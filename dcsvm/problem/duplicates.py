@@ -6,7 +6,9 @@ of weight 0 have no variable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from dcsvm.data.slices import AT_ONCE, slices
 from dcsvm.problem.filling import ROUNDING, filled
 
 WORTH_MERGING = 0.02  # part of the rows that has to go
+ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,13 @@ class Duplicates:
         return place, first + number, (before[first + number] - before[first]).astype(np.float64)
 
 
+def all_different(sample_weight: np.ndarray) -> Duplicates:
+    """A variable for each row that has a weight float64 (n,)."""
+    kept = np.flatnonzero(sample_weight).astype(np.int32)
+    start = np.arange(len(kept) + 1, dtype=np.int32)
+    return Duplicates(kept, kept, start, sample_weight[kept])
+
+
 def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
     """The variables of rows with `targets` (n,) and weights float64 (n,); one for each row where
     few rows are equal. CSR rows and those of a precomputed kernel are taken to be different."""
@@ -74,12 +84,40 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
     if len(kept) < rows.n_samples:
         found = find_duplicates(rows.take(kept), targets[kept], sample_weight[kept])
         return replace(found, first=kept[found.first], rows=kept[found.rows])
-    n = rows.n_samples
-    every = np.arange(n + 1, dtype=np.int32)
-    single = Duplicates(every[:-1], every[:-1], every, sample_weight)
+    n, single = rows.n_samples, all_different(sample_weight)
     if n == 0 or not rows.is_dense or rows.columns is not None:
         return single
-    key = _hash(rows, targets)
+    return _of_keys(_hash(rows, targets), single, partial(_are_equal, rows, targets))
+
+
+def row_keys(rows: Rows) -> np.ndarray:
+    """Two 64-bit numbers for each dense row, uint64 (n, 2): rows of which both are equal are taken
+    to be equal where nobody can compare them."""
+    nothing = np.zeros(rows.n_samples)
+    return np.stack([_hash(rows, nothing, seed) for seed in (0, 1)], axis=1)
+
+
+def duplicates_by_keys(
+    keys: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray
+) -> Duplicates:
+    """As `find_duplicates`, by the keys of rows that are somewhere else."""
+    kept = np.flatnonzero(sample_weight).astype(np.int32)
+    own = targets[kept].astype(np.float64)
+    key, other = (keys[kept] + (own.view(np.uint64) * ODD)[:, None]).T
+
+    def are_equal(order: np.ndarray, is_first: np.ndarray) -> bool:
+        again = np.flatnonzero(~is_first)
+        one, before = order[again], order[again - 1]
+        return np.array_equal(other[one], other[before]) and np.array_equal(own[one], own[before])
+
+    found = _of_keys(key, all_different(sample_weight[kept]), are_equal)
+    return replace(found, first=kept[found.first], rows=kept[found.rows])
+
+
+def _of_keys(key: np.ndarray, single: Duplicates, are_equal: Callable) -> Duplicates:
+    """The variables of rows with a key uint64 (n,) each; `single` has one for each of them. Rows
+    in an order, marked where a kind begins, have to be `are_equal`."""
+    n, sample_weight = len(key), single.weights
     in_order = np.sort(key)
     if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - WORTH_MERGING) * n:
         return single
@@ -88,7 +126,7 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
     key = key[order]
     is_first = np.concatenate(([True], key[1:] != key[:-1]))
     del key
-    if not _are_equal(rows, targets, order, is_first):  # a hash proves nothing
+    if not are_equal(order, is_first):  # a hash proves nothing
         return single
     starts = np.flatnonzero(is_first)
     rank = np.argsort(order[starts])  # variables are in the order of their first rows
@@ -142,12 +180,11 @@ def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.
     )
 
 
-def _hash(rows: Rows, targets: np.ndarray) -> np.ndarray:
+def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
     """A 64-bit number for each row, equal for equal rows with equal targets."""
     words = rows.stored.view(np.uint32)
-    factors = np.random.default_rng(0).integers(2**63, size=words.shape[1], dtype=np.uint64)
-    odd = np.uint64(0x9E3779B97F4A7C15)
-    result = targets.astype(np.float64).view(np.uint64) * odd
+    factors = np.random.default_rng(seed).integers(2**63, size=words.shape[1], dtype=np.uint64)
+    result = targets.astype(np.float64).view(np.uint64) * ODD
     for some in slices(rows.n_samples, AT_ONCE // 4 // max(words.shape[1], 1)):
         part = words[some].astype(np.uint64)
         part ^= part >> np.uint64(15)

@@ -211,7 +211,7 @@ class _Check:
         """Those drawn at random, and of variables at a bound those nearest to violating."""
         bounded = np.flatnonzero(~self.is_free)
         if len(bounded) > self.n_nearest:
-            gradient = np.abs(_reduced(self.problem, self.alpha, self.gradient)[bounded])
+            gradient = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient)[bounded])
             bounded = bounded[np.argpartition(gradient, self.n_nearest)[: self.n_nearest]]
         checked = self.drawn.copy()
         checked[bounded] = True
@@ -220,7 +220,7 @@ class _Check:
     def doubtful(self, scope: Scope) -> np.ndarray:
         """Variables that might violate and were not checked yet; where there are none and nothing
         violates, those that show in the objective or in the gap."""
-        reduced = np.abs(_reduced(self.problem, self.alpha, self.gradient))
+        reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
         _, violation, gap, _, unit = _core.optimality(self.problem, self.alpha, self.gradient)
         most = scope.tolerance * unit / (1 if self.problem.sum_of is None else 2)
@@ -285,7 +285,7 @@ class _Check:
         free = self.is_free & self.remaining
         violation, gap = found.violation, found.gap
         if free.any():
-            reduced = _reduced(self.problem, self.alpha, self.gradient)
+            reduced = reduced_gradient(self.problem, self.alpha, self.gradient)
             outer = self.gradient.copy()
             outer[free] += np.copysign(SAFETY * self.error, reduced[free])
             violation = _certificate(
@@ -323,7 +323,7 @@ def _certificate(
     )
 
 
-def _reduced(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def reduced_gradient(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """The gradient with the multipliers of the sums that are kept, zero at the optimum."""
     if problem.sum_of is None:
         return gradient

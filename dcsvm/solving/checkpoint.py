@@ -67,18 +67,11 @@ class Checkpoint:
     def exists(folder: str | os.PathLike[str]) -> bool:
         return os.path.exists(os.path.join(folder, STATE))
 
-    def begin(
-        self,
-        rows: Rows,
-        labels: np.ndarray,
-        sample_weight: np.ndarray,
-        options: TrainOptions,
-        *,
-        is_warm: bool,
-    ) -> None:
-        """The run is on these data, with these options, and begins with a model or not."""
+    def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
+        """The run is on data with this fingerprint, with these options, and begins with a model or
+        not."""
         chosen = {**_chosen(options), "init_model": is_warm}
-        self.run = {"options": chosen, "data": _fingerprint(rows, labels, sample_weight)}
+        self.run = {"options": chosen, "data": data}
 
     @property
     def is_due(self) -> bool:
@@ -139,15 +132,28 @@ def _plain(value):
     return json.loads(json.dumps(value))
 
 
-def _fingerprint(rows: Rows, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-    parts = [rows.stored, rows.columns, rows.indptr, rows.indices, rows.values]
+def fingerprint_of(rows: Rows, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+    """What tells data from others."""
+    return fingerprint(rows.n_samples, rows.n_features, digest_of(rows), labels, sample_weight)
+
+
+def fingerprint(
+    n_rows: int, n_features: int, values: str, labels: np.ndarray, sample_weight: np.ndarray
+) -> dict:
+    """The same where the digest of the values of all rows is known."""
     return {
-        "rows": rows.n_samples,
-        "features": rows.n_features,
+        "rows": n_rows,
+        "features": n_features,
         "labels": _digest([labels]),
         "sample weights": _digest([sample_weight]),
-        "values": _digest([part for part in parts if part is not None]),
+        "values": values,
     }
+
+
+def digest_of(rows: Rows) -> str:
+    """The digest of the values of rows."""
+    parts = [rows.stored, rows.columns, rows.indptr, rows.indices, rows.values]
+    return _digest([part for part in parts if part is not None])
 
 
 def _digest(arrays: list[np.ndarray]) -> str:

@@ -6,16 +6,16 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.plan import Plan
+from dcsvm.solving.work import Work
 
 
-def new_tree(data: KernelRows, options: TrainOptions, group: np.ndarray | None = None) -> Tree:
-    """A tree without levels, of all rows of some data, which are in each `group` int (n,)."""
-    kernel = data.kernel if options.clustering == "kernel" else Kernel("linear")
-    return Tree(data, kernel, sample_size=options.sample, seed=options.seed, group=group)
+def new_tree(work: Work, options: TrainOptions, group: np.ndarray | None = None) -> Tree:
+    """A tree without levels, of all rows that are worked on, which are in each `group` int (n,)."""
+    kernel = work.data.kernel if options.clustering == "kernel" else Kernel("linear")
+    return work.tree(kernel, sample_size=options.sample, seed=options.seed, group=group)
 
 
 def grow(

@@ -26,16 +26,17 @@ from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.clusters import grow, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
+from dcsvm.solving.work import Work
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """`data` has the rows that are solved, see RowMap; `targets` and `sample_weight` float64 are
-    theirs, and `formulation` is the problem of all of them. `start` is the time when preparing
-    began, in seconds of the clock perf_counter. Where it `owns_rows` nobody else uses them. Rows in
-    a mapped file are in the order of the clusters of a `tree`."""
+    """`data` has the rows that are solved, see RowMap, and `work` is done on them; `targets` and
+    `sample_weight` float64 are theirs, and `formulation` is the problem of all of them. `start` is
+    the time when preparing began, in seconds of the clock perf_counter. Where it `owns_rows` nobody
+    else uses them. Rows in a mapped file are in the order of the clusters of a `tree`."""
 
     start: float
     options: TrainOptions
@@ -49,6 +50,7 @@ class Prepared:
     sample_weight: np.ndarray
     formulation: Formulation
     data: KernelRows
+    work: Work
     plan: Plan
     tree: Tree | None = None
 
@@ -104,11 +106,11 @@ def prepare(
     targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
     formulation = task.formulate(targets, sample_weight)
     memory = _memory_of(rows, options, formulation, len(targets), threads)
-    weight, negligible = formulation.weight, _negligible(formulation, options)
-    plan = _plan_of(options, formulation, len(targets))
+    weight, budget = formulation.weight, negligible(formulation, options)
+    plan = plan_of(options, formulation, len(targets))
     formulation = None  # made again for the order that rows will have
     rows = rows if len(targets) == rows.n_samples else _ordered(rows, duplicates.first, consume)
-    locality = find_locality(rows, kernel, weight, negligible, threads)
+    locality = find_locality(rows, kernel, weight, budget, threads)
     locality, tree = _in_file(rows, kernel, locality, options, plan, threads, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
@@ -130,29 +132,33 @@ def prepare(
         sample_weight=sample_weight,
         formulation=formulation,
         data=data,
-        plan=_plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
+        work=Work(data),
+        plan=plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
         tree=tree and tree.of_rows_in(locality.order, data),
     )
 
 
+def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
+    """The kernel of the options on rows of so many features."""
+    gamma = 1.0 / max(n_features, 1) if options.gamma is None else options.gamma
+    return Kernel(options.kernel, gamma, options.coef0, options.degree)
+
+
+def negligible(formulation: Formulation, options: TrainOptions) -> float:
+    """What may be left out of gradients is a small part of this: the tolerance, in no unit."""
+    problem, tolerance = formulation.problem, options.tolerance
+    least = min(tolerance, options.gap or tolerance)
+    return least * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
+
+
 def _with_kernel(rows: Rows, options: TrainOptions, threads: int) -> tuple[Rows, Kernel]:
     """The rows to train on and the kernel of the options on them."""
-    gamma = 1.0 / max(rows.n_features, 1) if options.gamma is None else options.gamma
-    kernel = Kernel(options.kernel, gamma, options.coef0, options.degree)
+    kernel = kernel_of(options, rows.n_features)
     if kernel.is_precomputed:
         rows, kernel = training_matrix(rows, kernel, threads)
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
     return rows, kernel
-
-
-def _negligible(formulation: Formulation, options: TrainOptions) -> float:
-    """What violations are told in, times the tolerance."""
-    tolerance, problem = (
-        min(options.tolerance, options.gap or options.tolerance),
-        formulation.problem,
-    )
-    return tolerance * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
 
 
 def _in_file(
@@ -169,7 +175,7 @@ def _in_file(
     is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
     if not (is_open and rows.is_mapped and rows.is_dense):
         return locality, None
-    tree = new_tree(KernelRows(rows, kernel, threads), options)
+    tree = new_tree(Work(KernelRows(rows, kernel, threads)), options)
     grow(tree, plan.deepest, plan, options, stop)
     return replace(locality, order=tree.order, is_ordered=True), tree
 
@@ -185,7 +191,7 @@ def _memory_of(
     merged."""
     n_members, n_places = 1.0, 0
     if options.early_overlap > 1 or options.chooses_early_level:
-        plan = _plan_of(options, formulation, n_rows)
+        plan = plan_of(options, formulation, n_rows)
         deepest = max((plan.early_level or 0, *plan.choices))
         if deepest:  # two levels are compared where there is a choice
             n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
@@ -210,9 +216,10 @@ def _levels_asked(options: TrainOptions) -> int | None:
     return options.levels if options.has_levels else 0
 
 
-def _plan_of(
+def plan_of(
     options: TrainOptions, formulation: Formulation, n_rows: int, *, expensive_rows: bool = False
 ) -> Plan:
+    """The levels of a run on so many rows. Raises OptionError where there is none for `early`."""
     if options.early and (options.levels is None or options.chooses_early_level):
         plan = early_plan(n_rows, _levels_asked(options), options.branching, options.early_level)
     else:

@@ -72,10 +72,34 @@ class ProblemReport:
 
 
 @dataclass
+class WorkerTraffic:
+    """What a worker has done of a run on several."""
+
+    tasks: int = 0
+    seconds_computing: float = 0.0
+    seconds_moving: float = 0.0
+
+
+@dataclass
+class Traffic:
+    """What a run on several workers moved: bytes `sent` to them and `received` by the client, of
+    rows `moved` between them at most; `tasks` and `rounds` of active sets there were; `workers` by
+    their addresses."""
+
+    sent: int = 0
+    received: int = 0
+    moved: int = 0
+    tasks: int = 0
+    rounds: int = 0
+    workers: dict[str, WorkerTraffic] = field(default_factory=dict)
+
+
+@dataclass
 class TrainReport:
     """What a training run did and what its answer is worth; the manual's page on the report has
     the fields. `missing` lists what was asked for beside the solution and not done when the run
-    was stopped. `values` are the kernel values of each of STEPS, those of the check in float64."""
+    was stopped. `values` are the kernel values of each of STEPS, those of the check in float64;
+    `traffic` is that of workers, where there were any."""
 
     objective: float | None = None
     objective_error: float | None = None
@@ -104,6 +128,7 @@ class TrainReport:
     values: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
+    traffic: Traffic | None = None
 
     def take(self, certificate: Certificate) -> None:
         """Report what is known of the solution."""
@@ -205,5 +230,6 @@ def report_dict(report: TrainReport) -> dict:
         "conquer_seconds": report.conquer_seconds,
         "values": report.values,
         "phases": report.phases,
+        "traffic": report.traffic and asdict(report.traffic),
         **report.counts,
     }

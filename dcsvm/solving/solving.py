@@ -10,9 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.file_order import page_by_page
 from dcsvm.kernel.kernel_rows import Evaluation, Reach
-from dcsvm.kernel.kernel_sums import sums_of_units
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
@@ -31,11 +29,11 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.units import Units
+from dcsvm.solving.work import Effort, Parts
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
-FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped file it reads
 VALUES_AT_ONCE = 3 * 10**8  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 SMALLEST_MARGIN = 2.0**-24  # of the sum of |alpha|: float32 kernel values hide a smaller one
@@ -56,6 +54,7 @@ class Solving:
     ):  # fmt: skip
         self.prepared, self.control = prepared, control or Control()
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
+        self.work = prepared.work
         self.locality, self.threads = prepared.locality, prepared.threads
         self.take(formulation or prepared.formulation)
         self.solver_bytes = prepared.solver_bytes(self.formulation)
@@ -143,8 +142,8 @@ class Solving:
         """Gradient of some variables, kernel values between groups left out; and the number of
         kernel values. Raises Stopped."""
         support, terms = np.flatnonzero(self.alpha), self.units.terms
-        sums, n_values = sums_of_units(
-            self.data, terms.take(variables), terms.take(support), self.alpha[support], how
+        sums, n_values = self.work.sums(
+            terms.take(variables), terms.take(support), self.alpha[support], how
         )
         return sums - self.problem.linear[variables], n_values
 
@@ -272,26 +271,20 @@ class Solving:
     ) -> list[dict]:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
-        state, rows = self.state, self.data.rows
-        is_divided = np.max(sizes, initial=0) * FEWEST_PARTS < rows.n_samples
-        with page_by_page(rows.dense if is_divided else None):
-            solved = _core.solve_clusters(
-                self.data.setup,
-                self.data.points,
-                self.problem,
-                np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-                members,
-                state.iterate,
-                tolerance,
-                state.iterations_left,
-                self.solver_bytes,
-                self.threads,
-                CoreProgress(self),
-                self.reach,
-                state.neglected,
-                self.control.stop,
-                attainable,
-            )
+        state = self.state
+        effort = Effort(
+            tolerance,
+            state.iterations_left,
+            self.solver_bytes,
+            self.threads,
+            self.reach,
+            state.neglected,
+            attainable,
+        )
+        parts = Parts.of_sizes(self.problem, members, sizes)
+        solved = self.work.solve(
+            parts, state.iterate, effort, CoreProgress(self), self.control.stop
+        )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
         self.count_iterations(members, sizes, solved)

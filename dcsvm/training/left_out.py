@@ -19,6 +19,7 @@ from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.model.coupling import most_voted
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.work import Parts
 
 VALUES_AT_ONCE = 2**22  # decision values of rows and pairs of classes
 FEWEST_EXACT, MOST_EXACT = 512, 4096  # free support vectors of a cluster that spans are of
@@ -118,14 +119,11 @@ def _spans(level: LevelSolving, own: _Own, n_exact: int) -> np.ndarray:
     support = np.flatnonzero(has_any[level.cluster] & (level.alpha != 0))
     members = support[np.argsort(level.part[support], kind="stable")].astype(np.int32)
     sizes = np.unique(level.part[support], return_counts=True)[1]
-    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    data = level.data
     room = isqrt(level.solver_bytes // (EXACT_BYTES * level.threads))
     n_exact = min(max(room, FEWEST_EXACT), n_exact)
-    return _core.squared_spans(
-        data.setup, data.points, level.problem, start, members, level.alpha, wanted, n_exact,
-        level.threads,
-    )[own.variables]  # fmt: skip
+    parts = Parts.of_sizes(level.problem, members, sizes)
+    spans = level.work.spans(parts, level.alpha, wanted, n_exact, level.threads)
+    return spans[own.variables]
 
 
 def _what_one_adds(level: LevelSolving, variables: np.ndarray) -> np.ndarray:

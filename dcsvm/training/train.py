@@ -12,6 +12,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
+from dcsvm.solving.checkpoint import fingerprint_of
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import NoMargin, exact_model
 from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
@@ -77,7 +78,8 @@ def ready(
     weights = checked_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
         is_warm = init_model is not None
-        control.checkpoint.begin(rows, labels, weights, options, is_warm=is_warm)
+        data = fingerprint_of(rows, labels, weights)
+        control.checkpoint.begin(data, options, is_warm=is_warm)
     prepared = prepare(rows, labels, options, weights, consume=consume, stop=control.stop)
     control.progress.plan(prepared.describe())
     run = Run(prepared, control)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shlex
@@ -58,6 +59,7 @@ NEEDS = {
     # tests/sklearn may be found under the name, but it is no scikit-learn
     "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
     "skl2onnx": lambda: bool(list(importlib.metadata.distributions(name="skl2onnx"))),
+    "dask": lambda: importlib.util.find_spec("distributed") is not None,
     "svm-train": lambda: shutil.which("svm-train") is not None,
 }
 

@@ -7,7 +7,7 @@ from reference import certificate, kernel_values, objective
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
 from dcsvm.problem.dual_problems import c_svc
-from dcsvm.problem.duplicates import find_duplicates
+from dcsvm.problem.duplicates import duplicates_by_keys, find_duplicates, row_keys
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
@@ -84,3 +84,17 @@ def test_training_finds_the_optimum_of_all_rows(C, levels):
     if levels:
         assert np.array_equal(model.early.rows.dense, X[model.early.row_numbers])
         assert len(set(model.early.row_numbers)) == len(model.early.row_numbers)
+
+
+def test_keys_of_parts_tell_the_same_as_the_rows():
+    rng = np.random.default_rng(3)
+    rows = Rows.from_array(rng.integers(0, 4, (3000, 5)).astype(np.float32) / 4)
+    targets, weight = rng.integers(0, 2, 3000), rng.integers(0, 3, 3000).astype(float)
+    keys = np.concatenate([row_keys(rows.part(slice(a, a + 1000))) for a in range(0, 3000, 1000)])
+    found, wanted = (
+        duplicates_by_keys(keys, targets, weight),
+        find_duplicates(rows, targets, weight),
+    )
+    assert found.n_merged == wanted.n_merged > 0
+    for name in ("first", "rows", "start", "weights"):
+        assert np.array_equal(getattr(found, name), getattr(wanted, name))

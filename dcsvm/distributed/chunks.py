@@ -1,0 +1,105 @@
+"""Chunks of rows, what tasks hold: their form, what is known of them, some of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.solving.checkpoint import digest_of
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive rows, and their labels or targets (n,)."""
+
+    rows: Rows
+    labels: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What the client has to know of a chunk: `n_values` are not zero, their sum is the `total` and
+    that of their `squares`; `nbytes` are those of the rows, `digest` that of their values where it
+    is wanted."""
+
+    n_rows: int
+    n_features: int
+    n_values: int
+    is_bytes: bool
+    nbytes: int
+    total: float
+    squares: float
+    labels: np.ndarray
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of all chunks: features, dense or CSR, bytes or float32."""
+
+    n_features: int
+    is_dense: bool
+    is_bytes: bool
+
+    @staticmethod
+    def of_all(facts: Sequence[Facts]) -> Form:
+        """That which the rows of all chunks would have in one memory."""
+        n_rows, n_values = (sum(getattr(one, name) for one in facts) for name in
+                            ("n_rows", "n_values"))  # fmt: skip
+        n_features = max(one.n_features for one in facts)
+        is_dense = better_dense(n_rows, n_features, n_values)
+        return Form(n_features, is_dense, is_dense and all(one.is_bytes for one in facts))
+
+    @property
+    def no_rows(self) -> Rows:
+        if not self.is_dense:
+            return Rows(
+                0, self.n_features, indptr=np.zeros(1, np.int64), indices=np.zeros(0, np.int32),
+                values=np.zeros(0, np.float32),
+            )  # fmt: skip
+        rows = Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
+        return rows.in_smallest_form() if self.is_bytes else rows
+
+
+def facts_of(chunk: Chunk, *, with_digest: bool) -> Facts:
+    rows = chunk.rows
+    values = rows.dense.reshape(-1) if rows.is_dense else rows.values
+    return Facts(
+        rows.n_samples,
+        rows.n_features,
+        int(np.count_nonzero(values)),
+        rows.is_dense and rows.in_smallest_form().is_bytes,
+        rows.nbytes,
+        float(values.sum(dtype=np.float64)),
+        float(np.einsum("i,i->", values, values, dtype=np.float64)),
+        chunk.labels,
+        digest_of(rows) if with_digest else None,
+    )
+
+
+def formed(chunk: Chunk, form: Form) -> Rows:
+    """The rows of a chunk in a form."""
+    rows = chunk.rows.with_features(form.n_features).in_form_of(form.no_rows, 1)
+    return rows.in_smallest_form() if form.is_bytes else rows.as_floats()
+
+
+def taken(rows: Rows, numbers: np.ndarray | None) -> Rows:
+    """Some of the rows, None for all."""
+    return rows if numbers is None else rows.take(numbers)
+
+
+def put_together(pieces: Sequence[Rows], order: np.ndarray | None) -> Rows:
+    """Rows of several pieces in an order, which has a place among all of them for each row."""
+    if len(pieces) == 1:
+        return taken(pieces[0], order)
+    first = pieces[0]
+    if first.is_dense:
+        dense = np.concatenate([piece.stored for piece in pieces])[:, : first.n_features]
+        rows = replace(first, n_samples=len(dense), dense=dense)
+    else:
+        rows = reduce(stacked, pieces)
+    return taken(rows, order)

@@ -1,0 +1,95 @@
+"""A client of workers: those of a Dask cluster that runs, or of one on this machine; and whether
+they can do the work."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dask
+from distributed import Client, LocalCluster
+
+from dcsvm import __version__
+
+SECONDS_TO_ANSWER = 30
+ALLOWED_DEATHS = 10  # workers that may die at one task of a cluster of our own; Dask's default is 3
+
+
+class NoWorkers(ValueError):
+    """There is nobody to do the work; the sentence says why."""
+
+
+@contextmanager
+def workers_of_scheduler(
+    address: str | None = None, scheduler_file: str | None = None
+) -> Iterator[Client]:
+    """A client of the scheduler at an address, or that of which a file tells. Raises NoWorkers."""
+    where = address or _address_in(scheduler_file)
+    try:
+        client = Client(where, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = "" if isinstance(error, (OSError, TimeoutError)) else f": {error}"
+        raise NoWorkers(f"there is no Dask scheduler at {where}{reason}") from None
+    with client:
+        check_workers(client)
+        yield client
+
+
+@contextmanager
+def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
+    """A client of so many processes that share the threads out."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_DEATHS}),
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=max(1, threads // n_workers),
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+            preload=["dcsvm.distributed.own_worker"],
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def workers_of(client: Client) -> dict[str, dict]:
+    """What the scheduler says of its workers, by their addresses; they may just be starting again.
+    Raises NoWorkers."""
+    end = time.monotonic() + SECONDS_TO_ANSWER
+    while not (found := client.scheduler_info(n_workers=-1)["workers"]):
+        if time.monotonic() > end:
+            where = client.scheduler.address
+            raise NoWorkers(f"the Dask scheduler at {where} has no workers")
+        time.sleep(0.1)
+    return found
+
+
+def check_workers(client: Client) -> None:
+    """Raise NoWorkers where a scheduler has none, or one that has another dcsvm."""
+    workers_of(client)
+    found = client.run(importlib.metadata.version, "dcsvm", on_error="return")
+    for worker, version in sorted(found.items()):
+        if isinstance(version, importlib.metadata.PackageNotFoundError):
+            raise NoWorkers(f"the worker {worker} has no dcsvm: install version {__version__}")
+        if isinstance(version, str) and version != __version__:
+            raise NoWorkers(f"the worker {worker} has dcsvm {version}, this is {__version__}")
+
+
+def _address_in(scheduler_file: str) -> str:
+    """The address in a file, which a scheduler that was just started may be about to write."""
+    end = time.monotonic() + SECONDS_TO_ANSWER
+    while not os.path.exists(scheduler_file) and time.monotonic() < end:
+        time.sleep(0.1)
+    try:
+        with open(scheduler_file, encoding="utf-8") as file:
+            return json.load(file)["address"]
+    except OSError as error:
+        raise NoWorkers(f"{scheduler_file}: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, KeyError, TypeError):
+        raise NoWorkers(f"{scheduler_file}: not a file of a Dask scheduler") from None

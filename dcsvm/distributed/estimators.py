@@ -1,0 +1,247 @@
+"""DaskSVC and DaskSVR: SVC and SVR of dcsvm.sklearn, fitted on the workers of a Dask cluster.
+
+X and y are dask collections; what is predicted of dask collections is lazy, and of arrays it is as
+the local estimators predict it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from distributed import Client, default_client
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from dcsvm._core import Stop
+from dcsvm.data.rows import Rows
+from dcsvm.distributed.collections import chunks_of, is_collection, whole_array
+from dcsvm.distributed.connection import check_workers
+from dcsvm.distributed.preparation import remote_data
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.training import train_data
+from dcsvm.problem.options import TrainOptions
+from dcsvm.sklearn import SVC, SVR
+from dcsvm.sklearn.estimator import Lines
+from dcsvm.sklearn.kernels import SCALED_KERNELS
+from dcsvm.sklearn.parameters import train_options
+from dcsvm.solving.checkpoint import Checkpoint
+from dcsvm.solving.control import Control
+from dcsvm.solving.report import Progress
+
+
+class FittedElsewhere:
+    """Rows that a model was fitted to, and that are not here: `vectors` are those of the model."""
+
+    def __init__(self, rows: Rows, shape: tuple[int, int]):
+        self.rows, self.shape, self.is_sparse = rows, shape, not rows.is_dense
+
+    def vectors(self, places, _numbers: np.ndarray):
+        rows = self.rows if isinstance(places, slice) else self.rows.take(places)
+        if rows.is_dense:
+            return rows.dense.astype(np.float64)
+        from scipy.sparse import csr_matrix
+
+        arrays = rows.values.astype(np.float64), rows.indices, rows.indptr
+        return csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
+
+
+class OnWorkers:
+    """What makes an estimator fit and predict on workers."""
+
+    _local: type
+
+    @property
+    def client_(self) -> Client:
+        """The client: that of the constructor, or the one that is current."""
+        return self.client or default_client()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"client": None}
+
+    def __sklearn_clone__(self):
+        """Of equal parameters, and the same client."""
+        params = {name: clone(value, safe=False) for name, value in self._own_params().items()}
+        return type(self)(**params, client=self.client)
+
+    def _own_params(self) -> dict[str, Any]:
+        params = self.get_params(deep=False)
+        params.pop("client")
+        return params
+
+    def to_local(self):
+        """The estimator of dcsvm.sklearn with the same parameters and, where this one is fitted,
+        the same fit."""
+        local = self._local(**self._own_params())
+        vars(local).update({name: one for name, one in vars(self).items() if name != "client"})
+        return local
+
+    def _fit(self, X, y, sample_weight) -> None:
+        if not is_collection(X):
+            raise TypeError(f"X must be a dask collection, not {type(X).__name__}")
+        seed = check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
+        client = self.client_
+        check_workers(client)
+        tasks, checkpoint = Tasks(client), None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, resume=Checkpoint.exists(self.checkpoint))
+        control = Control(
+            Lines() if self.verbose else Progress(), Stop(self.time_limit), checkpoint
+        )
+        data = remote_data(tasks, chunks_of(tasks, X, y), control)
+        weights = whole_array(client, sample_weight)
+        labels, weights = self._targets(data.labels, weights)
+        self._gamma = self._gamma_of(data)
+        options = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
+        options |= {"tolerance": float(self.tol), "cache_mb": self.memory}
+        options = TrainOptions.of(**options | self._options(seed))
+        model, report = train_data(
+            data.with_labels(labels), options, control, sample_weight=weights
+        )
+        if checkpoint is not None and not report.stopped:
+            checkpoint.remove()
+        shape = data.rows.n_samples, data.rows.n_features
+        self.n_features_in_ = shape[1]
+        self._keep(model, report, FittedElsewhere((model.exact or model.early).rows, shape))
+        self._warn(report)
+
+    def _gamma_of(self, data) -> float:
+        if self.kernel not in SCALED_KERNELS:
+            return 0.0
+        n_features = data.rows.n_features
+        if self.gamma == "scale":
+            variance = data.variance
+            return 1.0 / (n_features * variance) if variance > 0 else 1.0
+        return 1.0 / n_features if self.gamma == "auto" else float(self.gamma)
+
+    def _lazily(self, name: str, X, width: int | None, dtype, **how):
+        """What a method of the local estimator gives of dask's X, lazily: an array (n,), or
+        (n, width)."""
+        call = partial(_called, self.to_local(), name, **how)
+        if hasattr(X, "map_partitions"):  # a dataframe
+            X = X.to_dask_array(lengths=None)
+        X = X.rechunk({1: -1})
+        if width is None:
+            return X.map_blocks(call, drop_axis=1, dtype=dtype)
+        return X.map_blocks(call, chunks=(X.chunks[0], (width,)), dtype=dtype)
+
+
+def _called(estimator, name: str, X, **how):
+    return getattr(estimator, name)(X, **how)
+
+
+class DaskSVC(OnWorkers, SVC):
+    """dcsvm.sklearn.SVC fitted on the workers of a Dask cluster, with its parameters and
+    attributes, and `client`: None is the client that is current. `memory` is that of a task.
+
+    fit takes dask arrays, dataframes or lists of delayed chunks; predict, decision_function and
+    predict_proba of a dask array or dataframe are lazy. Pickles have no client.
+    """
+
+    _local = SVC
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        probability=False,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        levels=None,
+        early=False,
+        early_level=None,
+        overlap=None,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+        client=None,
+    ):
+        super().__init__(
+            C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, shrinking=shrinking,
+            probability=probability, tol=tol, cache_size=cache_size, class_weight=class_weight,
+            verbose=verbose, max_iter=max_iter, decision_function_shape=decision_function_shape,
+            break_ties=break_ties, random_state=random_state, levels=levels, early=early,
+            early_level=early_level, overlap=overlap, gap=gap, time_limit=time_limit,
+            checkpoint=checkpoint, warm_start=warm_start, threads=threads, memory=memory,
+        )  # fmt: skip
+        self.client = client
+
+    def predict(self, X, *, method=None):
+        if is_collection(X):
+            return self._lazily("predict", X, None, self.classes_.dtype, method=method)
+        return super().predict(X, method=method)
+
+    def decision_function(self, X, *, method=None):
+        if not is_collection(X):
+            return super().decision_function(X, method=method)
+        k = len(self.classes_)
+        width = k if self.decision_function_shape == "ovr" else k * (k - 1) // 2
+        width = None if k == 2 else width
+        return self._lazily("decision_function", X, width, np.float64, method=method)
+
+    def predict_proba(self, X, *, method=None):
+        if is_collection(X):
+            width = len(self.classes_)
+            return self._lazily("predict_proba", X, width, np.float64, method=method)
+        return super().predict_proba(X, method=method)
+
+
+class DaskSVR(OnWorkers, SVR):
+    """dcsvm.sklearn.SVR fitted on the workers of a Dask cluster; see DaskSVC."""
+
+    _local = SVR
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        levels=None,
+        early=False,
+        early_level=None,
+        overlap=None,
+        gap=None,
+        time_limit=None,
+        checkpoint=None,
+        warm_start=False,
+        threads=None,
+        memory=None,
+        client=None,
+    ):
+        super().__init__(
+            kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, tol=tol, C=C, epsilon=epsilon,
+            shrinking=shrinking, cache_size=cache_size, verbose=verbose, max_iter=max_iter,
+            levels=levels, early=early, early_level=early_level, overlap=overlap, gap=gap,
+            time_limit=time_limit, checkpoint=checkpoint, warm_start=warm_start, threads=threads,
+            memory=memory,
+        )  # fmt: skip
+        self.client = client
+
+    def predict(self, X, *, method=None):
+        if is_collection(X):
+            return self._lazily("predict", X, None, np.float64, method=method)
+        return super().predict(X, method=method)

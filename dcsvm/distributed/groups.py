@@ -1,0 +1,138 @@
+"""Independent groups of remote rows: every chunk finds those of its own rows, and groups of chunks
+are joined where the boxes around them are not out of reach of each other.
+
+Boxes may be near where rows are not: then groups are joined that need not be, which costs time and
+changes no solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from distributed import get_worker
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.distributed.remote_rows import RemoteRows
+from dcsvm.kernel.kernel_rows import Reach
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import (
+    FEWEST_ROWS,
+    LEFT_OUT,
+    NEGLIGIBLE,
+    SAMPLE,
+    SMALLEST_GROUP,
+    Locality,
+    is_worth_ordering,
+)
+
+MOST_BOXES = 4096  # of all chunks: all pairs meet; where there are more all rows are one group
+SAFETY = 1.0 + 1e-6  # of the distance of boxes: their ends are float32
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """The `group` int32 of each row of a chunk, and the ends float32 (n_groups, d) of the box
+    around each group."""
+
+    group: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def find_remote_locality(
+    rows: RemoteRows, kernel: Kernel, weight: float, tolerance: float
+) -> Locality:
+    """As `find_locality`, of remote rows."""
+    n_rows = rows.n_samples
+    whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
+    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
+        return whole
+    between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
+    within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
+    some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+    start = _core.find_groups(_core.Points(some, 1), between.squared_distance, 1, 1)[1]
+    if len(start) == 2:
+        is_worth = is_worth_ordering(some, within)
+        return replace(whole, between=between, within=within) if is_worth else whole
+    group = _joined(_boxes_of_chunks(rows, between), between)[_places_in_chunks(rows)]
+    group, sizes = _large_enough(group)
+    order = np.argsort(group, kind="stable").astype(np.int32)
+    return Locality(order, np.concatenate(([0], np.cumsum(sizes))), between, within)
+
+
+def _places_in_chunks(rows: RemoteRows) -> np.ndarray:
+    """Where each row is among the rows of all chunks that have one, chunk by chunk."""
+    order = np.argsort(rows.given, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def boxes_of(chunk: Rows, own: np.ndarray, between: Reach) -> Boxes:
+    """The groups of some rows of a chunk."""
+    rows, threads = chunk.take(own), max(get_worker().state.nthreads, 1)
+    points = _core.Points(rows, threads)
+    order, start = _core.find_groups(points, between.squared_distance, 1, threads)
+    if len(start) - 1 > MOST_BOXES:
+        order, start = np.arange(rows.n_samples), np.array([0, rows.n_samples])
+    group = np.empty(rows.n_samples, np.int32)
+    group[order] = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+    sorted_rows = rows.dense[order].astype(np.float32)
+    low = np.minimum.reduceat(sorted_rows, start[:-1], axis=0)
+    return Boxes(group, low, np.maximum.reduceat(sorted_rows, start[:-1], axis=0))
+
+
+def _boxes_of_chunks(rows: RemoteRows, between: Reach) -> list[Boxes]:
+    tasks = rows.tasks
+    return tasks.results(
+        [
+            tasks.submit(
+                f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], np.sort(own), between
+            )
+            for chunk, _, own in rows.by_chunk(np.arange(rows.n_samples))
+        ]
+    )
+
+
+def _joined(boxes: list[Boxes], between: Reach) -> np.ndarray:
+    """The group of every row, chunk by chunk: those of boxes that may be within reach are one."""
+    n_boxes = [len(one.low) for one in boxes]
+    first = np.cumsum(n_boxes) - n_boxes
+    group = np.concatenate([one.group + begin for one, begin in zip(boxes, first, strict=True)])
+    low, high = (np.concatenate([getattr(one, end) for one in boxes]) for end in ("low", "high"))
+    if len(low) > MOST_BOXES:
+        return np.zeros(len(group), np.int64)
+    return _connected(low.astype(np.float64), high.astype(np.float64), between)[group]
+
+
+def _connected(low: np.ndarray, high: np.ndarray, between: Reach) -> np.ndarray:
+    """The number of the group of each box: the first box that it is connected with."""
+    label, done = np.arange(len(low)), np.zeros(len(low), bool)
+    for first in range(len(low)):
+        waiting = [] if done[first] else [first]
+        while waiting:
+            box = waiting.pop()
+            done[box], label[box] = True, first
+            gap = np.maximum(np.maximum(low - high[box], low[box] - high), 0.0)
+            near = (gap**2).sum(axis=1) < SAFETY * between.squared_distance
+            found = np.flatnonzero(near & ~done)
+            done[found] = True
+            waiting.extend(found.tolist())
+    return label
+
+
+def _large_enough(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Groups numbered in the order of their first rows, small ones together as the last, and their
+    sizes."""
+    _, first, group, sizes = np.unique(
+        group, return_index=True, return_inverse=True, return_counts=True
+    )
+    is_small = sizes < SMALLEST_GROUP
+    order = np.lexsort((first, is_small))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    n_large = int(np.count_nonzero(~is_small))
+    number = np.minimum(number, n_large if is_small.any() else len(order) - 1)
+    return number[group], np.bincount(number[group])

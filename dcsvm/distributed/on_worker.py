@@ -1,0 +1,199 @@
+"""What tasks do with the rows they were given: the same work as in one process, on fewer rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from distributed import get_worker
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows, stacked
+from dcsvm.distributed.chunks import put_together, taken
+from dcsvm.distributed.packed import (
+    packed_iterate,
+    packed_places,
+    unpacked_iterate,
+    unpacked_places,
+    unpacked_problem,
+    unpacked_terms,
+)
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
+from dcsvm.kernel.kernel_sums import Terms, sums_of_units
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_skipping
+from dcsvm.kernel.partition import Fork, Partition, Placed
+from dcsvm.machine import default_threads
+from dcsvm.problem.formulation import BoxProblem
+from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.memory import plan_memory
+from dcsvm.solving.work import Effort, Parts, Work
+
+BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a sum
+
+
+@dataclass(frozen=True)
+class Means:
+    """The `kernel`, and what a task may use: `megabytes` for caches and copies, and of the threads
+    of its worker one, or all of them where it is `alone`."""
+
+    kernel: Kernel
+    megabytes: int
+    alone: bool = False
+
+    @property
+    def threads(self) -> int:
+        """Those of this task. A worker of one thread is one process with all that OpenMP has."""
+        n_tasks = get_worker().state.nthreads
+        return max(n_tasks, default_threads()) if self.alone or n_tasks == 1 else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Parts as far as they are solved: their iterate, packed, and a report for each."""
+
+    iterate: Iterate
+    reports: list[dict]
+
+
+def solved_parts(
+    pieces: Sequence[Rows],
+    order: np.ndarray | None,
+    parts: Parts,
+    iterate: Iterate,
+    effort: Effort,
+    means: Means,
+) -> Solved:
+    """Parts solved, from an iterate; rows are numbered as in the pieces put in order. The problem
+    and the iterate are packed, and variables are members in their order."""
+    rows, problem = put_together(pieces, order), unpacked_problem(parts.problem)
+    threads = means.threads
+    memory = plan_memory(
+        rows,
+        np.array([0, problem.size]),
+        n_folds=0,
+        n_members=1.0,
+        n_places=0,
+        threads=threads,
+        megabytes=means.megabytes,
+    )
+    near = Near(rows, effort.reach, threads)
+    data = KernelRows(
+        near.rows, means.kernel, threads, coded=True, memory_bytes=memory.spare(problem.size)
+    )
+    effort = replace(
+        effort,
+        reach=near.reach,
+        threads=threads,
+        memory_bytes=max(memory.solver(problem.size) - data.copy_bytes, 0),
+    )
+    parts = Parts(
+        replace(problem, row=near.place_of(problem.rows)),
+        parts.start,
+        np.arange(problem.size, dtype=np.int32),
+    )
+    iterate = unpacked_iterate(iterate)
+    reports = Work(data).solve(parts, iterate, effort, None, _core.Stop())
+    return Solved(packed_iterate(iterate), reports)
+
+
+def spans_of_parts(
+    pieces: Sequence[Rows],
+    order: np.ndarray | None,
+    parts: Parts,
+    alpha: np.ndarray,
+    wanted: np.ndarray,
+    n_exact: int,
+    means: Means,
+) -> np.ndarray:
+    """Squared spans of support vectors, see `_core.squared_spans`."""
+    rows, threads = put_together(pieces, order), means.threads
+    data = KernelRows(rows, means.kernel, threads, coded=True, memory_bytes=BOUNDED_BYTES)
+    return Work(data).spans(parts, alpha, wanted, n_exact, threads)
+
+
+def sums_of_chunk(
+    chunk: Rows,
+    own: np.ndarray | None,
+    sources: Rows,
+    terms: tuple[Terms, Terms],
+    alpha: np.ndarray,
+    how: Evaluation,
+    means: Means,
+) -> tuple[np.ndarray, int]:
+    """Sums over the sources of variables of some rows of a chunk, as `sums_of_units`; rows of the
+    `terms`, packed ones of targets and of sources, are numbered among these rows and among the
+    sources."""
+    near = Near(stacked(taken(chunk, own), sources), how.reach or Reach(), means.threads)
+    data = KernelRows(
+        near.rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES
+    )
+    n_own = near.rows.n_samples - sources.n_samples
+    targets, others = (
+        replace(one, row=near.place_of(one.row + first))
+        for one, first in zip(map(unpacked_terms, terms), (0, n_own), strict=True)
+    )
+    return sums_of_units(data, targets, others, alpha, replace(how, reach=near.reach))
+
+
+def product_of_chunk(
+    chunk: Rows,
+    own: np.ndarray | None,
+    sources: Rows,
+    weights,
+    how: Evaluation,
+    means: Means,
+) -> np.ndarray:
+    """K(rows of a chunk, sources) W, see `KernelRows.product`."""
+    rows = stacked(taken(chunk, own), sources)
+    data = KernelRows(rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES)
+    n_own = rows.n_samples - sources.n_samples
+    every = np.arange(rows.n_samples, dtype=np.int32)
+    return data.product(weights, every[n_own:], target_rows=every[:n_own], how=how)
+
+
+def placed_chunk(
+    chunk: Rows,
+    own: np.ndarray | None,
+    placed: Placed,
+    sample: Rows | None,
+    fork: Fork,
+    means: Means,
+    second: bool,
+) -> Placed:
+    """Where rows of a chunk are one level further, by a fork of sampled rows; packed, as `placed`
+    is."""
+    rows = taken(chunk, own)
+    partition = Partition(means.kernel, rows.take([]) if sample is None else sample, (fork,))
+    begin = unpacked_places(placed)
+    return packed_places(partition.place(rows, means.threads, second=second, begin=begin))
+
+
+class Near:
+    """Rows with neighbours near each other, where enough kernel values are out of reach for that:
+    else they are as they were, and nothing is left out."""
+
+    def __init__(self, rows: Rows, reach: Reach, threads: int):
+        self.rows, self.reach, self.place = rows, Reach(), None
+        if reach == Reach() or not rows.is_dense or rows.n_samples < FEWEST_ROWS:
+            return
+        points = _core.Points(rows, threads)
+        order = _core.neighbour_order(points, threads)
+        whole = np.array([0, rows.n_samples])
+        if not is_worth_skipping(points, order, whole, reach, threads):
+            return
+        self.rows, self.reach = rows.take(order), reach
+        self.place = np.empty(len(order), np.int32)
+        self.place[order] = np.arange(len(order), dtype=np.int32)
+
+    def place_of(self, rows: np.ndarray) -> np.ndarray:
+        """Where rows are, int32."""
+        return (rows if self.place is None else self.place[rows]).astype(np.int32)
+
+
+def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:
+    """The problem of some variables, its rows numbered among those that it has, and these rows."""
+    part = problem.part(members)
+    rows, place = np.unique(part.rows, return_inverse=True)
+    return replace(part, row=place.reshape(-1).astype(np.int32)), rows

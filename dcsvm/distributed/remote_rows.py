@@ -1,0 +1,172 @@
+"""Rows that are on workers, by the numbers a run gives them, and a kernel on them as far as a
+client can tell of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+from distributed import Future
+
+from dcsvm.data.rows import Rows, stacked
+from dcsvm.distributed.chunks import Form, put_together, taken
+from dcsvm.distributed.on_worker import Means, product_of_chunk
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
+from dcsvm.kernel.kernels import Kernel
+
+SAMPLE = 1000  # rows that tell the client what kernel values cost
+
+
+class RemoteRows:
+    """Rows in `chunks`, the results of tasks, `sizes` rows in each; a row takes about `row_bytes`.
+    Row number r is given row
+    number `given[r]` int32, counted through the chunks. They have the properties of Rows that a run
+    asks for."""
+
+    columns = None
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        chunks: Sequence[Future],
+        sizes: np.ndarray,
+        form: Form,
+        row_bytes: int,
+    ):
+        self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
+        self.start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        self.given = np.arange(self.start[-1], dtype=np.int32)
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.given)
+
+    @property
+    def n_features(self) -> int:
+        return self.form.n_features
+
+    @property
+    def is_dense(self) -> bool:
+        return self.form.is_dense
+
+    def reordered(self, numbers: np.ndarray) -> RemoteRows:
+        """Some of the rows, in this order; nothing moves."""
+        other = copy(self)
+        other.given = self.given[numbers]
+        return other
+
+    def by_chunk(self, numbers: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """(chunk, places among the numbers, rows int32 of the chunk) of the chunks that have some
+        of the rows."""
+        given = self.given[numbers]
+        chunk = np.searchsorted(self.start, given, side="right") - 1
+        order = np.argsort(chunk, kind="stable")
+        ends = np.searchsorted(chunk[order], np.arange(len(self.chunks) + 1))
+        parts = []
+        for number in np.flatnonzero(np.diff(ends)).tolist():
+            places = order[ends[number] : ends[number + 1]]
+            parts.append((number, places, (given[places] - self.start[number]).astype(np.int32)))
+        return parts
+
+    def distinct_by_chunk(self, numbers: np.ndarray) -> Iterator[tuple]:
+        """(chunk, places among the numbers, the rows of the chunk that are among them, None for all
+        of it, and which of these each is)."""
+        for chunk, places, own in self.by_chunk(numbers):
+            distinct, local = np.unique(own, return_inverse=True)
+            is_whole = len(distinct) == self.start[chunk + 1] - self.start[chunk]
+            yield chunk, places, None if is_whole else distinct, local.reshape(-1)
+
+    def pieces(self, numbers: np.ndarray, name: str) -> tuple[list[Future], np.ndarray | None]:
+        """Tasks whose results have these rows, a piece from each chunk, and the order in which they
+        have to be put together, None where they are."""
+        parts, pieces = self.by_chunk(numbers), []
+        for number, _, own in parts:
+            size = self.start[number + 1] - self.start[number]
+            is_whole = len(own) == size and np.array_equal(own, np.arange(size))
+            chunk = self.chunks[number]
+            pieces.append(
+                chunk if is_whole else self.tasks.submit(f"{name}-rows", taken, chunk, own)
+            )
+        self.tasks.traffic.moved += len(numbers) * self.row_bytes
+        places = [places for _, places, _ in parts]
+        order = np.concatenate(places) if places else np.zeros(0, np.int64)
+        if np.array_equal(order, np.arange(len(order))):
+            return pieces, None
+        inverse = np.empty(len(order), np.int32)
+        inverse[order] = np.arange(len(order))
+        return pieces, inverse
+
+    def assembled(self, numbers: np.ndarray, name: str) -> Future:
+        """A task whose result is these rows, in this order."""
+        pieces, order = self.pieces(numbers, name)
+        return self.tasks.submit(f"{name}-rows", put_together, pieces, order)
+
+    def take(self, numbers) -> Rows:
+        """These rows, at the client."""
+        numbers = np.asarray(numbers, dtype=np.int64)
+        if len(numbers) == 0:
+            return self.form.no_rows
+        pieces, order = self.pieces(numbers, "sample")
+        return put_together(self.tasks.results(pieces), order)
+
+    take_for_model = take
+
+
+class RemoteKernelRows:
+    """Remote rows with a kernel on them; `setup` and `points` are those of a `sample` of them,
+    which tells what kernel values cost. Tasks have `megabytes` for caches and copies."""
+
+    copy_bytes = 0
+
+    def __init__(
+        self,
+        rows: RemoteRows,
+        kernel: Kernel,
+        threads: int,
+        megabytes: int,
+        sample: Rows | None = None,
+    ):
+        self.rows, self.kernel, self.threads = rows, kernel, threads
+        self.means = Means(kernel, megabytes)
+        if sample is None:
+            step = -(-rows.n_samples // SAMPLE)
+            sample = rows.take(np.arange(0, rows.n_samples, step))
+        self.sample = sample
+        own = KernelRows(sample, kernel, 1, coded=True)
+        self.setup, self.points = own.setup, own.points
+        self.has_expensive_rows = own.has_expensive_rows
+
+    def with_kernel(self, kernel: Kernel) -> RemoteKernelRows:
+        return RemoteKernelRows(self.rows, kernel, self.threads, self.means.megabytes, self.sample)
+
+    def product(
+        self, weights, rows: np.ndarray, *, target_rows: np.ndarray, how: Evaluation
+    ) -> np.ndarray:
+        """As `KernelRows.product`."""
+        n_columns = weights[3] if isinstance(weights, tuple) else 1
+        result, tasks = np.zeros((len(target_rows), n_columns)), self.rows.tasks
+        if len(rows) == 0 or len(target_rows) == 0:
+            return result
+        assembled = self.rows.assembled(rows, "product-sources")
+        futures, wanted = {}, {}
+        for chunk, places, own, local in self.rows.distinct_by_chunk(target_rows):
+            wanted[chunk] = places, local
+            futures[chunk] = tasks.submit(
+                f"product-chunk{chunk}", product_of_chunk, self.rows.chunks[chunk], own, assembled,
+                weights, replace(how, stop=None), self.means,
+            )  # fmt: skip
+        for chunk, found in tasks.finished(futures, how.stop):
+            places, local = wanted[chunk]
+            result[places] = found[local]
+        return result
+
+    def matrix(self, rows: np.ndarray, *, target_rows: np.ndarray) -> np.ndarray:
+        """As `KernelRows.matrix`, at the client: for a few rows."""
+        both = stacked(self.rows.take(target_rows), self.rows.take(rows))
+        every = np.arange(both.n_samples, dtype=np.int32)
+        targets, sources = every[: len(target_rows)], every[len(target_rows) :]
+        return KernelRows(both, self.kernel, 1, coded=True).matrix(sources, target_rows=targets)

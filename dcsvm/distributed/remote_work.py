@@ -1,0 +1,159 @@
+"""The work of a run on remote rows, as tasks: parts are solved where their rows are brought
+together, sums are taken where the targets are.
+
+How work is divided into tasks follows from the data and the options, never from the workers: the
+results are the same bits for any number of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.distributed.active_set import ActiveSet
+from dcsvm.distributed.on_worker import (
+    numbered,
+    solved_parts,
+    spans_of_parts,
+    sums_of_chunk,
+)
+from dcsvm.distributed.packed import (
+    packed_iterate,
+    packed_problem,
+    packed_terms,
+    unpacked_iterate,
+)
+from dcsvm.distributed.remote_rows import RemoteKernelRows
+from dcsvm.distributed.remote_tree import RemoteTree
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.kernel.kernel_rows import Evaluation
+from dcsvm.kernel.kernel_sums import Terms
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.work import Effort, Parts, Work
+
+PARCEL_COST = 5e7  # about what parts cost that are solved in one task, unless that makes more than
+MOST_PARCELS = 32  # tasks and than there are chunks, from all of which each gets rows
+PART_COST = 3e4  # of the least part, in kernel values, beside the square of its variables
+LARGE = 4000  # variables of a part that may be solved by its active set
+
+
+class RemoteWork(Work):
+    """The work on remote rows; `phase` names the tasks."""
+
+    def __init__(self, data: RemoteKernelRows):
+        super().__init__(data)
+        self.tasks: Tasks = data.rows.tasks
+        self.means = data.means
+        self.phase = "dcsvm"
+
+    @property
+    def most_parcels(self) -> int:
+        return max(MOST_PARCELS, len(self.data.rows.chunks))
+
+    def sums(
+        self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+    ) -> tuple[np.ndarray, int]:
+        sums, n_values = np.zeros(len(targets.row)), 0
+        if len(sources.row) == 0 or len(targets.row) == 0:
+            return sums, n_values
+        rows, place = np.unique(sources.row, return_inverse=True)
+        others = packed_terms(replace(sources, row=place.reshape(-1)))
+        assembled = self.data.rows.assembled(rows, f"{self.phase}-sources")
+        stop, how = how.stop, replace(how, stop=None)
+        futures, places = {}, {}
+        for chunk, own_places, own, local in self.data.rows.distinct_by_chunk(targets.row):
+            terms = packed_terms(replace(targets.take(own_places), row=local)), others
+            places[chunk] = own_places
+            futures[chunk] = self.tasks.submit(
+                f"{self.phase}-sums-chunk{chunk}", sums_of_chunk, self.data.rows.chunks[chunk],
+                own, assembled, terms, alpha, how, self.means,
+            )  # fmt: skip
+        for chunk, (found, n) in self.tasks.finished(futures, stop):
+            sums[places[chunk]] = found
+            n_values += n
+        return sums, n_values
+
+    def solve(
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
+    ) -> list[dict]:
+        if self._is_for_active_set(parts, iterate):
+            active = ActiveSet(self, parts, iterate, effort, progress)
+            report = active.solve(stop)
+            self.tasks.traffic.rounds += active.n_rounds
+            return [report]
+        return self.solve_together(parts, iterate, effort, progress, stop)
+
+    def _is_for_active_set(self, parts: Parts, iterate: Iterate) -> bool:
+        """One large part that is nearly solved, as all of its gradient is known."""
+        is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
+        return is_one and bool(iterate.is_known[parts.members].all())
+
+    def solve_together(
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
+    ) -> list[dict]:
+        """Solve parts in parcels, each a task that has all of its rows."""
+        parcels = list(parcels_of(parts, self.most_parcels))
+        members = [parts.members[parts.start[own.start] : parts.start[own.stop]] for own in parcels]
+        futures = {
+            number: self._solving(parts, own, some, iterate, effort, alone=len(parcels) == 1)
+            for number, (own, some) in enumerate(zip(parcels, members, strict=True))
+        }
+        reports: dict[int, list[dict]] = {}
+        for number, solved in self.tasks.finished(futures, stop):
+            some, reports[number] = members[number], solved.reports
+            for name, values in vars(unpacked_iterate(solved.iterate)).items():
+                getattr(iterate, name)[some] = values
+            done = sum(len(members[k]) for k in reports)
+            if progress is not None and progress(len(reports), done, None, 0, 0):
+                progress(len(reports), done, None, 0, 0)
+        return [one for number in sorted(reports) for one in reports[number]]
+
+    def _solving(self, parts, own: slice, members, iterate, effort, *, alone: bool):
+        """The task that solves some of the parts."""
+        problem, rows = numbered(parts.problem, members)
+        pieces, order = self.data.rows.pieces(rows, self.phase)
+        start = parts.start[own.start : own.stop + 1] - parts.start[own.start]
+        local = Parts(packed_problem(problem), start, np.zeros(0, np.int32))
+        values = packed_iterate(Iterate(*(one[members] for one in vars(iterate).values())))
+        name = f"{self.phase}-part{own.start}" + f"to{own.stop - 1}" * (own.stop > own.start + 1)
+        return self.tasks.submit(
+            name, solved_parts, pieces, order, local, values, effort,
+            replace(self.means, alone=alone), priority=len(members),
+        )  # fmt: skip
+
+    def spans(
+        self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+    ) -> np.ndarray:
+        futures, members, spans = {}, {}, np.zeros(parts.problem.size)
+        for number, own in enumerate(parcels_of(parts, self.most_parcels)):
+            start = parts.start[own.start : own.stop + 1]
+            some = members[number] = parts.members[start[0] : start[-1]]
+            problem, rows = numbered(parts.problem, some)
+            local = Parts(problem, start - start[0], np.arange(len(some), dtype=np.int32))
+            futures[number] = self.tasks.submit(
+                "dcsvm-spans", spans_of_parts, *self.data.rows.pieces(rows, "dcsvm-spans"), local,
+                alpha[some], wanted[some], n_exact, self.means,
+            )  # fmt: skip
+        for number, found in self.tasks.finished(futures):
+            spans[members[number]] = found
+        return spans
+
+    def tree(self, kernel: Kernel, **how) -> RemoteTree:
+        return RemoteTree(self.data, kernel, **how)
+
+
+def parcels_of(parts: Parts, most: int) -> Iterator[slice]:
+    """Slices of consecutive parts that cost about as much to solve, none without variables."""
+    if len(parts.members) == 0:
+        return
+    costs = np.cumsum(parts.sizes.astype(np.float64) ** 2 + PART_COST)
+    cost = max(PARCEL_COST, costs[-1] / most)
+    number = (costs - 0.5 * np.diff(costs, prepend=0.0)) // cost
+    starts = [*np.flatnonzero(np.diff(number, prepend=-1)).tolist(), len(costs)]
+    for begin, end in zip(starts[:-1], starts[1:], strict=True):
+        if parts.start[begin] < parts.start[end]:
+            yield slice(begin, end)

@@ -1,0 +1,157 @@
+"""Tasks on the workers of a Dask cluster: handed in under names that say what they do, waited for,
+and done again where a worker is lost.
+
+A task is a pure function of the results of others and of plain values, so that Dask makes again
+what a worker held.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from itertools import count
+from typing import Any, TypeVar
+
+import dask
+import numpy as np
+from distributed import Client, Future, KilledWorker, wait
+
+from dcsvm._core import Stop, Stopped
+from dcsvm.solving.report import Traffic, WorkerTraffic
+
+Name = TypeVar("Name", bound=Hashable)
+POLL = 0.1  # seconds between two looks at the wish to stop
+LOOK, PATIENCE = 10, 300  # seconds between two looks for workers, and without any
+MOST_DEATHS = 20  # times that Dask gives up a task, each after several workers that died
+
+
+class WorkersLost(ValueError):
+    """Workers died, or the scheduler is gone; the sentence says what can be done."""
+
+
+class Tasks:
+    """The tasks of one run of a client."""
+
+    def __init__(self, client: Client):
+        self.client, self.traffic = client, Traffic()
+        self.run, self.numbers = uuid.uuid4().hex[:8], count()
+        client.get_task_stream(count=0)  # from now on it is kept
+
+    def submit(
+        self, name: str, function: Callable, *values, priority: float = 0, **named
+    ) -> Future:
+        """Hand in a task under a name that is seen in the dashboard."""
+        self.traffic.tasks += 1
+        self.traffic.sent += sum(nbytes_of(value) for value in (*values, *named.values()))
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+            return self.client.submit(
+                function,
+                *values,
+                key=f"{name}-{self.run}{next(self.numbers)}",
+                priority=priority,
+                pure=False,
+                **named,
+            )
+
+    def finished(
+        self, futures: Mapping[Name, Future], stop: Stop | None = None
+    ) -> Iterator[tuple[Name, Any]]:
+        """(name, result) of tasks as they come. Raises Stopped where it is stopped, what a task
+        raised, and WorkersLost."""
+        names = {future: name for name, future in futures.items()}
+        waiting, deaths, watch = set(names), 0, Watch(self.client)
+        try:
+            while waiting:
+                done = self._done_of(waiting)
+                if stop is not None and stop.is_requested:
+                    raise Stopped
+                watch.look()
+                for future in sorted(done, key=lambda one: one.key):
+                    if isinstance(_error_of(future), KilledWorker) and deaths < MOST_DEATHS:
+                        deaths += 1
+                        future.retry()
+                        continue
+                    waiting.remove(future)
+                    result = self._result(future)
+                    self.traffic.received += nbytes_of(result)
+                    yield names[future], result
+        except CancelledError:
+            waiting.clear()
+            raise WorkersLost(
+                "the connection to the Dask scheduler is lost: a checkpoint is where to go on from"
+            ) from None
+        finally:
+            if waiting:
+                self.client.cancel(list(waiting), force=True)
+
+    def results(self, futures: list[Future], stop: Stop | None = None) -> list:
+        """The results of tasks, in order; raises as `finished`."""
+        found = dict(self.finished(dict(enumerate(futures)), stop))
+        return [found[number] for number in range(len(futures))]
+
+    def note_workers(self) -> None:
+        """Report what each worker has done."""
+        workers: dict[str, WorkerTraffic] = {}
+        for task in self.client.get_task_stream():
+            if f"-{self.run}" not in str(task["key"]):
+                continue
+            one = workers.setdefault(task["worker"], WorkerTraffic())
+            one.tasks += 1
+            for span in task["startstops"]:
+                seconds = span["stop"] - span["start"]
+                if span["action"] == "compute":
+                    one.seconds_computing += seconds
+                elif span["action"] == "transfer":
+                    one.seconds_moving += seconds
+        self.traffic.workers = dict(sorted(workers.items()))
+
+    def _done_of(self, waiting: set[Future]) -> set[Future]:
+        """Those of some futures that are done, after a short while."""
+        with self.client.as_current(), suppress(TimeoutError):
+            wait(waiting, timeout=POLL, return_when="FIRST_COMPLETED")
+        return {future for future in waiting if future.status != "pending"}
+
+    def _result(self, future: Future):
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise WorkersLost(
+                f"workers died again and again at {error.task}: they may have too little memory"
+            ) from None
+
+
+class Watch:
+    """Looks now and then whether there is a worker."""
+
+    def __init__(self, client: Client):
+        self.client, self.looked = client, time.monotonic()
+        self.seen = self.looked
+
+    def look(self) -> None:
+        """Raises WorkersLost where there has been none for long."""
+        now = time.monotonic()
+        if now < self.looked + LOOK:
+            return
+        self.looked = now
+        if self.client.nthreads():
+            self.seen = now
+        elif now > self.seen + PATIENCE:
+            raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")
+
+
+def _error_of(future: Future) -> BaseException | None:
+    return future.exception() if future.status == "error" else None
+
+
+def nbytes_of(value) -> int:
+    """Bytes of the arrays in a value."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, (list, tuple)):
+        return sum(nbytes_of(one) for one in value)
+    if hasattr(value, "__dataclass_fields__"):
+        return sum(nbytes_of(getattr(value, name)) for name in value.__dataclass_fields__)
+    return 0

@@ -1,0 +1,107 @@
+"""Training on workers of a Dask cluster on this machine, against threads of one process, in turn.
+
+    python workers.py --data FOLDER [--only NAME,...] [--workers 2,4,8] [--runs 3]
+
+Both have as many threads as there are workers; seconds are those of training, without reading and
+without the start of the workers, the median of the runs. The efficiency is seconds with threads
+over seconds on workers. Bytes, tasks and rounds are what the terms of the manual's formula are made
+of (docs/more-machines.md). Lines as they are done.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+PROGRAM = Path(sys.executable).with_name("dcsvm-train")
+MADE_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    file: str
+    options: tuple[str, ...]
+
+
+CASES = [
+    Case("covtype early", "covtype.tr", ("-c", "32", "-g", "32", "--early")),
+    Case("covtype 32, 32", "covtype.tr", ("-c", "32", "-g", "32")),
+    Case("covtype 32, 2", "covtype.tr", ("-c", "32", "-g", "2")),
+    Case("ijcnn1 early", "ijcnn1", ("-c", "32", "-g", "2", "--early")),
+    Case("ijcnn1", "ijcnn1", ("-c", "32", "-g", "2")),
+    Case("made early", "made.1000000", ("-c", "8", "-g", "8", "--early")),
+    Case("made", "made.1000000", ("-c", "8", "-g", "8")),
+]
+
+
+def make_rows(path: Path) -> None:
+    """Rows of 10 features in spots of two classes, a part of them wrong, as LIBSVM text."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    spots = rng.random((200, 10))
+    with open(path, "w", encoding="ascii") as file:
+        for _ in range(MADE_ROWS // 10_000):
+            which = rng.integers(len(spots), size=10_000)
+            X = spots[which] + rng.normal(0, 0.08, (10_000, 10))
+            y = np.where((which % 2 == 0) ^ (rng.random(10_000) < 0.02), 1, -1)
+            for row, label in zip(X, y, strict=True):
+                pairs = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
+                file.write(f"{label} {pairs}\n")
+
+
+def report_of(case: Case, data: Path, threads: int, *how: str) -> dict:
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report")
+        command = [PROGRAM, "-q", "--threads", threads, *how, *case.options, "--report", report,
+                   data / case.file, os.path.join(folder, "model")]  # fmt: skip
+        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+        with open(report, encoding="utf-8") as file:
+            return json.load(file)
+
+
+def measure(case: Case, data: Path, n_workers: int, runs: int) -> None:
+    found = []
+    for _ in range(runs):
+        here = report_of(case, data, n_workers)
+        there = report_of(case, data, n_workers, "--workers", str(n_workers))
+        found.append([one["seconds"]["train"] for one in (here, there)])
+    seconds = [median(column) for column in zip(*found, strict=True)]
+    traffic = there["traffic"]
+    moved = ", ".join(f"{name} {traffic[name] / 1e6:.1f} MB" for name in
+                      ("sent", "received", "moved"))  # fmt: skip
+    print(
+        f"{case.name}, {n_workers} workers: {seconds[0]:.2f} s with threads, {seconds[1]:.2f} s, "
+        f"efficiency {100 * seconds[0] / seconds[1]:.0f} %; {moved}, {traffic['tasks']} tasks, "
+        f"{traffic['rounds']} rounds; kernel values {there['kernel_evaluations']:.3g} "
+        f"({here['kernel_evaluations']:.3g} with threads); objective {there['objective']} "
+        f"({here['objective']})",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", help="names of cases, with commas between")
+    parser.add_argument("--workers", default="2", help="numbers of them, with commas between")
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    for case in CASES:
+        if given.only and case.name not in given.only.split(","):
+            continue
+        path = given.data / case.file
+        if case.file.startswith("made") and not path.exists():
+            make_rows(path)
+        for n_workers in map(int, given.workers.split(",")):
+            measure(case, given.data, n_workers, given.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Byte ranges of a file: every line is in one of them, and errors name the line of the file."""
+
+import fsspec
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from dcsvm.data.dataset import read_dataset  # noqa: E402
+from dcsvm.data.input_file import DataError  # noqa: E402
+from dcsvm.distributed import byte_ranges as module  # noqa: E402
+from dcsvm.distributed.byte_ranges import ByteRange, byte_ranges, read_range  # noqa: E402
+
+TEXT = b"1 1:0.5 3:2\n-1 2:1\n1\n-1 1:3 2:4 3:5\n1 3:1"
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT + b"\n", b"\n".join([b"1 1:1"] * 9)])
+@pytest.mark.parametrize("step", range(1, 45))
+def test_every_line_is_in_one_range(tmp_path, text, step):
+    path = tmp_path / "rows"
+    path.write_bytes(text)
+    ends = range(0, len(text), step)
+    parts = [
+        read_range(ByteRange(str(path), begin, min(begin + step, len(text)))) for begin in ends
+    ]
+    whole = read_dataset(path)
+    assert np.array_equal(np.concatenate([part.labels for part in parts]), whole.labels)
+    dense = [part.rows.with_features(whole.rows.n_features).dense for part in parts]
+    assert np.array_equal(np.concatenate(dense), whole.rows.dense)
+
+
+def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SMALLEST", 10)
+    path = tmp_path / "rows"
+    path.write_bytes(b"1 1:1\n" * 100)
+    parts = byte_ranges(str(path))
+    assert 10 < len(parts) <= module.MOST_RANGES
+    assert [part.begin for part in parts] == [0, *(part.end for part in parts[:-1])]
+    assert parts[-1].end == 600
+
+
+@pytest.mark.parametrize("begin", [0, 7, 13, 14])
+def test_an_error_names_the_line_of_the_file(tmp_path, begin):
+    path = tmp_path / "rows"
+    path.write_bytes(b"1 1:1\n1 1:1\n1 1:1\n1 1:x\n")
+    with pytest.raises(DataError, match=r"rows:4:5: value"):
+        read_range(ByteRange(str(path), begin, 24))
+
+
+@pytest.mark.parametrize("protocol", ["file", "memory"])
+def test_urls_of_fsspec_are_read(tmp_path, protocol):
+    url = f"{protocol}://{tmp_path}/rows"
+    with fsspec.open(url, "wb") as file:
+        file.write(TEXT)
+    (part,) = byte_ranges(url)
+    assert read_range(part).labels.tolist() == [1, -1, 1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "no such file"),
+        (b"", "no rows"),
+        (b"\x1f\x8b\x08\x00", "unpack it first"),
+    ],
+)
+def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
+    path = tmp_path / "rows"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=reason):
+        byte_ranges(str(path))
+
+
+def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):
+    with pytest.raises(DataError, match="nosuch"):
+        byte_ranges("nosuch://rows")
+    with pytest.raises(DataError, match="directory"):
+        byte_ranges(str(tmp_path))
+
+
+def test_a_worker_that_does_not_see_the_file_is_named(client):
+    task = client.submit(read_range, ByteRange("/nowhere/rows", 0, 10))
+    with pytest.raises(DataError, match=r"/nowhere/rows: no such file on the worker tcp://"):
+        task.result()

@@ -1,0 +1,90 @@
+"""Who does the work, and one sentence where nobody does."""
+
+import importlib.metadata
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+from distributed import Client, LocalCluster  # noqa: E402
+
+from dcsvm.distributed import connection, train  # noqa: E402
+from dcsvm.distributed.connection import (  # noqa: E402
+    NoWorkers,
+    check_workers,
+    workers_of_scheduler,
+)
+from dcsvm.distributed.worker_memory import plan_worker_memory  # noqa: E402
+from dcsvm.problem.options import OptionError  # noqa: E402
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(connection, "SECONDS_TO_ANSWER", 0.2)
+
+
+@pytest.fixture(scope="module")
+def in_process():
+    with (
+        LocalCluster(1, processes=False, dashboard_address=":0", memory_limit="1GB") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_no_scheduler_is_an_error(at_once):
+    with (
+        pytest.raises(NoWorkers, match="there is no Dask scheduler at tcp://127.0.0.1:9"),
+        workers_of_scheduler("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "no such file"), ("{}", "not a file"), ("x", "not a file")]
+)
+def test_a_scheduler_file_that_is_none_is_an_error(at_once, tmp_path, content, reason):
+    path = tmp_path / "scheduler.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(NoWorkers, match=reason), workers_of_scheduler(None, str(path)):
+        pass
+
+
+def test_a_scheduler_without_workers_is_an_error(at_once):
+    with (
+        LocalCluster(
+            n_workers=0, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        pytest.raises(NoWorkers, match="has no workers"),
+    ):
+        check_workers(client)
+
+
+def test_another_version_on_a_worker_is_an_error(in_process, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0.7")
+    with pytest.raises(NoWorkers, match=r"has dcsvm 0\.0\.7, this is"):
+        check_workers(in_process)
+
+
+def test_too_little_memory_is_known_before_the_work(in_process):
+    with pytest.raises(OptionError, match="at 2000 MB: workers need .* the smallest has 1000 MB"):
+        plan_worker_memory(in_process, 10**6, 2000)
+    with pytest.raises(ValueError, match="take more of them"):
+        plan_worker_memory(in_process, 10**9, None)
+
+
+def test_chunks_that_do_not_belong_together_are_errors(in_process):
+    X, y = np.zeros((6, 2)), np.array([1.0, -1, 1, -1, 1, -1])
+    with pytest.raises(TypeError, match="must be dask arrays"):
+        train(in_process, X, y)
+    with pytest.raises(ValueError, match="a chunk of 6 rows has 5 labels"):
+        train(in_process, da.from_array(X, 6).to_delayed().ravel().tolist(),
+              da.from_array(y[:5], 5).to_delayed().ravel().tolist())  # fmt: skip
+    with pytest.raises(ValueError, match="two classes"):
+        train(in_process, da.from_array(X, (3, 2)), da.from_array(np.ones(6), 3))
+    with pytest.raises(OptionError, match="precomputed"):
+        train(in_process, da.from_array(X, (3, 2)), da.from_array(y, 3), kernel="precomputed")

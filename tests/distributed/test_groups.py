@@ -1,0 +1,35 @@
+"""Independent groups of remote rows: no two rows of different groups are within reach."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from dcsvm.distributed.groups import _connected, _large_enough  # noqa: E402
+from dcsvm.kernel.kernel_rows import Reach  # noqa: E402
+
+
+def test_boxes_within_reach_are_one_group_through_others():
+    low = np.array([[0.0], [10.0], [3.0], [20.0]])
+    high = low + [[1.0], [1.0], [6.0], [1.0]]
+    label = _connected(low, high, Reach(4.1, 1e-9))
+    assert label.tolist() == [0, 0, 0, 3]
+
+
+def test_boxes_of_random_groups_are_apart():
+    rng = np.random.default_rng(0)
+    low = rng.uniform(0, 30, (200, 2))
+    high = low + rng.uniform(0, 1, (200, 2))
+    label = _connected(low, high, Reach(1.0, 1e-9))
+    gap = np.maximum(np.maximum(low[:, None] - high, low - high[:, None]), 0)
+    is_near = (gap**2).sum(axis=2) < 1
+    assert np.all((label[:, None] == label)[is_near])
+    assert len(np.unique(label)) > 10
+
+
+def test_small_groups_are_solved_together():
+    group = np.repeat([5, 2, 9, 4], [300, 10, 400, 20])
+    numbers, sizes = _large_enough(group)
+    assert sizes.tolist() == [300, 400, 30]
+    assert np.array_equal(np.unique(numbers[group == 5]), [0])
+    assert np.array_equal(np.unique(numbers[(group == 2) | (group == 4)]), [2])

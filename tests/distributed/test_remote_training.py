@@ -1,0 +1,121 @@
+"""Training on workers gives what training in one process gives."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+import dask  # noqa: E402
+from scipy import sparse  # noqa: E402
+
+import dcsvm  # noqa: E402
+from dcsvm.distributed import train  # noqa: E402
+
+
+def cut(X, y, size=700):
+    return da.from_array(X, (size, -1)), da.from_array(y, size)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": 4, "gamma": 0.5},
+        {"C": 4, "gamma": 0.5, "levels": 2, "bias": True},
+        {"C": 4, "gamma": 50},
+        {"svm_type": "epsilon_svr", "C": 2, "gamma": 0.5},
+        {"svm_type": "nu_svc", "nu": 0.3, "gamma": 0.5},
+    ],
+    ids=["plain", "bias", "groups", "svr", "nu"],
+)
+def test_the_exact_model_is_that_of_one_process(client, rows_in_spots, options):
+    X, y = rows_in_spots
+    here = dcsvm.train(X, y, threads=1, **options)
+    model = train(client, *cut(X, y), **options)
+    report = model.report
+    assert report.converged and report.violation <= 1e-3
+    assert report.objective == pytest.approx(here.report.objective, rel=1e-5)
+    agree = np.isclose(model.decision_function(X), here.decision_function(X), atol=0.02)
+    assert agree.mean() > 0.999
+
+
+def test_sparse_chunks_are_trained_on_as_one_matrix(client):
+    rng = np.random.default_rng(1)
+    X = sparse.random(1200, 200, 0.03, format="csr", dtype=np.float32, random_state=rng)
+    y = np.where(np.asarray(X[:, :40].sum(axis=1)).ravel() > 0.8, 1.0, -1.0)
+    here = dcsvm.train(X, y, C=10, gamma=0.5, threads=1)
+    cuts = [slice(begin, begin + 300) for begin in range(0, 1200, 300)]
+    rows, labels = ([dask.delayed(one[own]) for own in cuts] for one in (X, y))
+    model = train(client, rows, labels, C=10, gamma=0.5)
+    assert model.report.objective == pytest.approx(here.report.objective, rel=1e-5)
+    assert np.allclose(model.decision_function(X), here.decision_function(X), atol=0.01)
+
+
+def test_dataframes_and_labels_that_are_strings(client, rows_in_spots):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = (one[:1500] for one in rows_in_spots)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=np.where(y > 0, "yes", "no"))
+    cut = dd.from_pandas(frame, npartitions=3)
+    model = train(client, cut[["a", "b", "c"]], cut["label"], C=4, gamma=0.5)
+    assert sorted(model.labels.tolist()) == ["no", "yes"]
+    assert np.mean((model.predict(X) == "yes") == (y > 0)) > 0.9
+
+
+def test_equal_rows_are_merged_across_chunks(client, rows_in_spots):
+    X, y = (np.tile(one[:700], (3,) + (1,) * (one.ndim - 1)) for one in rows_in_spots)
+    here = dcsvm.train(X, y, C=2, gamma=0.5, threads=1)
+    model = train(client, *cut(X, y, 600), C=2, gamma=0.5)
+    assert model.report.n_merged == here.report.n_merged == 1400
+    assert model.report.objective == pytest.approx(here.report.objective, rel=1e-5)
+    assert np.array_equal(model.exact.row_numbers, here.exact.row_numbers)
+
+
+def test_weights_and_a_model_to_begin_with_count_as_here(client, rows_in_spots):
+    X, y = (one[:1500] for one in rows_in_spots)
+    weight = np.random.default_rng(0).integers(0, 3, 1500).astype(float)
+    options = {"C": 4, "gamma": 0.5}
+    here = dcsvm.train(X, y, sample_weight=weight, threads=1, **options)
+    model = train(client, *cut(X, y), sample_weight=weight, init_model=here, **options)
+    assert model.report.objective == pytest.approx(here.report.objective, rel=1e-5)
+    assert np.all(weight[model.exact.row_numbers] > 0)
+
+
+def test_test_rows_choose_the_early_level(client, rows_in_spots):
+    X, y = rows_in_spots
+    test = X[4000:], y[4000:]
+    options = {"C": 4, "gamma": 0.5, "early": True, "test": test}
+    here = dcsvm.train(X[:4000], y[:4000], threads=1, **options)
+    model = train(client, *cut(X[:4000], y[:4000]), **options)
+    assert model.report.early_choice.is_test
+    assert model.report.early_choice.level == here.report.early_choice.level
+
+
+def test_probabilities_and_measured_levels(client, rows_in_spots):
+    X, y = (one[:3000] for one in rows_in_spots)
+    options = {"C": 4, "gamma": 0.5, "levels": 1, "probability": True, "measure_levels": True}
+    here = dcsvm.train(X, y, threads=1, **options)
+    model = train(client, *cut(X, y), **options)
+    gap = model.predict_probability(X) - here.predict_probability(X)
+    assert np.abs(gap).max() < 0.05
+    level, wanted = model.report.levels[0], here.report.levels[0]
+    assert level.off_diagonal_mass == pytest.approx(wanted.off_diagonal_mass, rel=1e-3)
+
+
+def test_a_stopped_run_says_so(client, rows_in_spots):
+    with pytest.raises(dcsvm.Stopped):
+        train(client, *cut(*rows_in_spots), C=4, stop=dcsvm.Stop(seconds=0))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "reason"),
+    [
+        ({"stop": 5}, TypeError, "stop must be a dcsvm.Stop"),
+        ({"test": ([[1.0]], [1])}, ValueError, "test rows are for early models"),
+        ({"C": -1}, ValueError, "C must be positive"),
+        ({"cost": 1}, TypeError, "unknown option 'cost'"),
+    ],
+)
+def test_arguments_are_checked_as_here(client, rows_in_spots, given, error, reason):
+    with pytest.raises(error, match=reason):
+        train(client, *cut(*rows_in_spots), **given)
