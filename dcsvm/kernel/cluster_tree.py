@@ -63,8 +63,7 @@ class Tree:
         start, placed = time.perf_counter(), self.placed[-1]
         node, n_nodes = placed.nearest, self.forks[-1].n_clusters if self.forks else 1
         wanted = _shares(_costs(node, n_nodes, self.group), n_clusters)
-        with page_by_page(self.rows.dense):
-            fork, rows = self._divided(node, wanted, n_clusters)
+        fork, rows = self._divided(node, wanted, n_clusters)
         self.forks.append(fork)
         self.sampled.append(rows)
         self.placed.append(self.stepped(placed, fork, rows, stop, second=second))
@@ -122,9 +121,17 @@ class Tree:
         self, node: np.ndarray, wanted: np.ndarray, n_clusters: int
     ) -> tuple[Fork, np.ndarray]:
         """Each node divided into as many clusters as are wanted, or fewer, and the sampled rows."""
-        n_nodes = len(wanted)
         rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
         data, numbers = self.those(rows)
+        with page_by_page(data.rows.dense):
+            kept, fork = self._fork(data, numbers, of_node, wanted)
+        return fork, rows[kept]
+
+    def _fork(
+        self, data: KernelRows, numbers: np.ndarray, of_node: np.ndarray, wanted: np.ndarray
+    ) -> tuple[np.ndarray, Fork]:
+        """Nodes divided by some rows of data, and the places of those that the fork keeps."""
+        n_nodes = len(wanted)
         nodes = _core.Nodes(data.points, numbers, _starts(of_node, n_nodes))
         seed = int(self.rng.integers(2**63))
         part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
@@ -132,12 +139,11 @@ class Tree:
         np.maximum.at(found, of_node, part + 1)
         kept = np.flatnonzero(found[of_node] > 1)
         kept = kept[np.lexsort((part[kept], of_node[kept]))]
-        rows, numbers, part = rows[kept], numbers[kept], part[kept]
-        start = _starts(of_node[kept], n_nodes)
+        part, start = part[kept], _starts(of_node[kept], n_nodes)
         first_child = np.concatenate(([0], np.cumsum(found)))
-        nodes = _core.Nodes(data.points, numbers, start)
+        nodes = _core.Nodes(data.points, numbers[kept], start)
         products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
-        return Fork(first_child, start, part, products), rows
+        return kept, Fork(first_child, start, part, products)
 
     def _some_of_each(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
