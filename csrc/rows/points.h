@@ -19,7 +19,7 @@ struct Points {
   // instead of `dense`, where all features are integers from 0 to 255: n_samples x byte_row_size(),
   // with zeros after the features
   const std::uint8_t* dense_bytes = nullptr;
-  bool is_mapped = false;  // whether either is in a mapped file
+  bool is_mapped = false;                 // whether either is in a mapped file
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
