@@ -37,8 +37,9 @@ void prefetch(const RowList& rows) {
     if (begin < from || begin > to + page) {
       read();
       from = begin / page * page;
+      to = end;
     }
-    to = end;
+    to = std::max(to, end);
   }
   read();
 }
