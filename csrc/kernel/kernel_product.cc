@@ -24,7 +24,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   std::vector<std::int32_t> numbers;
   const RowList target_rows = indexed(targets, numbers);
   const Sources sources(setup, source_list, weights, reach);
-  const std::size_t block = panels_per_block(setup) * panel_rows;
+  const std::size_t block = panels_per_block(setup, *targets.points) * panel_rows;
   const std::size_t n_columns = weights.n_columns;
   const std::size_t n_blocks = (targets.size + block - 1) / block;
   ProductCount count;
@@ -70,14 +70,14 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,
                  const std::vector<std::int32_t>& rows, const Reach& reach) {
   if (!can_skip(setup, reach)) return {};
-  return {points, rows.data(), rows.size(), panels_per_block(setup) * panel_rows};
+  return {points, rows.data(), rows.size(), panels_per_block(setup, points) * panel_rows};
 }
 
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
                          const RowList& source_list, const double* weights, const Reach& reach,
                          int n_threads, double* sums) {
   const Sources sources(setup, source_list, {1, nullptr, nullptr, weights}, reach);
-  const std::size_t panels = panels_per_block(setup);
+  const std::size_t panels = panels_per_block(setup, lanes.points());
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
   parallel_for(

@@ -1,5 +1,7 @@
 #include "kernel/kernel_tile.h"
 
+#include <algorithm>
+
 #include "rows/features.h"
 #include "simd/byte_dots.h"
 #include "simd/isa.h"
@@ -130,19 +132,22 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   const auto squared_norm = [is_rbf](double half_norm) {
     return is_rbf ? static_cast<std::int32_t>(2 * half_norm) : 0;
   };
-  query_bytes_.resize(q.size);
+  const std::size_t padded = (q.size + byte_queries - 1) / byte_queries * byte_queries;
+  const std::size_t stride_of_queries = (d + byte_row_unit - 1) / byte_row_unit * byte_row_unit;
+  gathered_bytes_.resize(padded * stride_of_queries);
   query_terms_.resize(q.size);
   for (std::size_t j = 0; j < q.size; ++j) {
-    query_bytes_[j] = q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d;
+    std::copy_n(q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d, d,
+                gathered_bytes_.data() + j * stride_of_queries);
     query_terms_[j] =
         squared_norm(q.points.half_norms[q.rows[j]]) + factor * 128 * q.points.byte_sums[q.rows[j]];
   }
-  dots_.resize(q.size * panel_rows);
+  dots_.resize(padded * panel_rows);
   for (std::size_t p = 0; p < n_panels_; ++p) {
     std::int32_t lane_terms[panel_rows];
     for (std::size_t lane = 0; lane < panel_rows; ++lane)
       lane_terms[lane] = squared_norm(lane_half_norms()[p * panel_rows + lane]);
-    byte_dots()(query_bytes_.data(), q.size,
+    byte_dots()(gathered_bytes_.data(), stride_of_queries, q.size,
                 packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
                 dots_.data());
     const ByteTile tile{&setup_.kernel, dots_.data(), factor, query_terms_.data(),

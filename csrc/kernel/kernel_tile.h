@@ -11,6 +11,7 @@
 #include "kernel/kernel_setup.h"
 #include "kernel/row_panels.h"
 #include "rows/points.h"
+#include "simd/aligned_vector.h"
 
 namespace dcsvm {
 
@@ -60,7 +61,9 @@ class TileScratch {
   std::vector<std::int32_t> columns_;  // columns with a slot
   std::vector<float> packed_sparse_;
   std::vector<const std::uint8_t*> query_bytes_;
-  std::vector<std::int32_t> query_terms_, dots_;
+  AlignedVector<std::uint8_t> gathered_bytes_;  // of the queries
+  std::vector<std::int32_t> query_terms_;
+  AlignedVector<std::int32_t> dots_;
 };
 
 }  // namespace dcsvm

@@ -12,6 +12,7 @@
 #include "kernel/row_panels.h"
 #include "rows/points.h"
 #include "rows/reach.h"
+#include "simd/aligned_vector.h"
 #include "simd/isa.h"
 
 namespace dcsvm {
@@ -54,7 +55,8 @@ template <class Real>
 class LaneProduct {
  public:
   explicit LaneProduct(const Sources& sources)
-      : sources_(sources), tile_(source_block * panels_per_block(sources.setup) * panel_rows) {}
+      : sources_(sources),
+        tile_(source_block * panels_per_block(sources.setup, sources.points) * panel_rows) {}
 
   // Chooses whole panels of lanes, with the box around them.
   void select(const RowPanels& lanes, std::size_t first_panel, std::size_t n_panels,
@@ -175,7 +177,7 @@ class LaneProduct {
 
   const Sources& sources_;
   TileScratch scratch_;
-  std::vector<Real> tile_;
+  AlignedVector<Real> tile_;
   std::vector<double> sums_;
   const Boxes* boxes_ = nullptr;  // of the lanes
   std::size_t box_ = 0;

@@ -12,6 +12,9 @@ namespace {
 
 // Features whose part of a panel (8 KiB) stays in the first-level cache while it is written.
 constexpr std::size_t packed_at_once = 64;
+// Panels of a block, whose tile of 64 queries stays in the first-level cache if they are few.
+constexpr std::size_t few_panels = 4, many_panels = 16;
+constexpr std::size_t long_byte_row = 256, bytes_of_block = std::size_t{1} << 19;
 // Panels a thread packs at a time.
 constexpr std::size_t panels_at_once = 8;
 // What lanes have for no_code, so that it does not equal a query's no_code either.
@@ -74,6 +77,15 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
       break;
   }
   return 0;
+}
+
+std::size_t panels_per_block(const KernelSetup& setup, const Points& points) {
+  if (setup.form == Form::sparse) return 1;
+  // long rows of bytes take as long to gather as to multiply with a few panels, and more of these
+  // stay in the second-level cache
+  const std::size_t row_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
+  if (row_bytes < long_byte_row) return few_panels;
+  return std::clamp(bytes_of_block / (row_bytes * panel_rows), few_panels, many_panels);
 }
 
 void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,

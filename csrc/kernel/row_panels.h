@@ -10,6 +10,7 @@
 
 #include "kernel/kernel_setup.h"
 #include "rows/points.h"
+#include "simd/aligned_vector.h"
 #include "simd/isa.h"
 
 namespace dcsvm {
@@ -19,9 +20,9 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);
 
 // What the lanes of some panels hold: dense features and codes, or bytes less 128.
 struct PackedLanes {
-  std::vector<float> features;
-  std::vector<std::uint8_t> codes;
-  std::vector<std::int8_t> bytes;
+  AlignedVector<float> features;
+  AlignedVector<std::uint8_t> codes;
+  AlignedVector<std::int8_t> bytes;
 
   // Packs these rows, whole panels of them.
   void pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
@@ -50,8 +51,6 @@ class RowPanels {
 
 // Panels evaluated together: several for dense rows, so that the queries are read once for all of
 // them; one for sparse rows, whose panel is packed when it is selected.
-constexpr std::size_t panels_per_block(const KernelSetup& setup) {
-  return setup.form == Form::sparse ? 1 : 4;
-}
+std::size_t panels_per_block(const KernelSetup& setup, const Points& points);
 
 }  // namespace dcsvm

@@ -43,7 +43,7 @@ class Parts {
   Parts(const KernelSetup& setup, const RowList& rows, const SourceWeights& weights,
         const Reach& reach, double* out)
       : sources_(setup, rows, weights, reach),
-        block_(panels_per_block(setup) * panel_rows),
+        block_(panels_per_block(setup, *rows.points) * panel_rows),
         size_(rows_of_part(rows.size, block_)),
         out_(out) {
     const double start = sources_.taken_off.empty() ? 0.0 : sources_.taken_off[0];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rows/points.h"
+#include "simd/aligned_vector.h"
 #include "simd/kernel.h"
 
 namespace dcsvm {
@@ -28,8 +29,8 @@ class VaryingRows {
 
  private:
   Points points_;
-  std::vector<float> dense_;
-  std::vector<std::uint8_t> codes_;
+  AlignedVector<float> dense_;
+  AlignedVector<std::uint8_t> codes_;
   std::vector<double> half_norms_;
 };
 

@@ -1,9 +1,11 @@
-// Compiles byte_dots_impl.h for AVX-VNNI and AVX-512 VNNI and picks one at run time: see
-// byte_dots.h. The instruction set that isa() runs bounds the choice, so DCSVM_ISA holds here too.
+// Compiles byte_dots_impl.h for AVX-VNNI and AVX-512 VNNI and picks one of these or the one of
+// AMX at run time: see byte_dots.h. The instruction set that isa() runs bounds the choice, so
+// DCSVM_ISA holds here too.
 #include "simd/byte_dots.h"
 
 #include <cstring>
 
+#include "simd/amx_byte_dots.h"
 #include "simd/isa.h"
 
 #if defined(__x86_64__)
@@ -60,6 +62,7 @@ static bool has_avx_vnni() {
 
 static ByteDots choose() {
   const bool is_wide = std::strcmp(isa().name, "avx512") == 0;
+  if (const ByteDots amx = is_wide ? amx_byte_dots() : nullptr) return amx;
   if (is_wide && __builtin_cpu_supports("avx512vnni")) return wide::byte_dots;
   const bool is_narrow = std::strcmp(isa().name, "avx2") == 0;
   if ((is_wide || is_narrow) && has_avx_vnni()) return narrow::byte_dots;

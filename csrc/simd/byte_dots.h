@@ -12,9 +12,14 @@ namespace dcsvm {
 // Features of a row that are multiplied together: the instruction adds four products.
 constexpr std::size_t bytes_at_once = 4;
 
-// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], exactly. A panel holds n_quads
-// times four neighbouring features of each of panel_rows rows, every value less 128.
-using ByteDots = void (*)(const std::uint8_t* const* queries, std::size_t n_queries,
+// Queries are read, and dot products written, for a multiple of so many rows, which are read
+// fastest where cache lines begin.
+constexpr std::size_t byte_queries = 16, byte_row_unit = 64;
+
+// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], exactly. The queries
+// begin `stride` bytes apart. A panel holds n_quads times four neighbouring
+// features of each of panel_rows rows, every value less 128.
+using ByteDots = void (*)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
                           const std::int8_t* panel, std::size_t n_quads, std::int32_t* out);
 
 // Null where the processor has no such instruction.

@@ -7,14 +7,13 @@ namespace DCSVM_WIDTH_NAME {
 
 typedef std::int32_t IntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
 
-static void byte_dots(const std::uint8_t* const* queries, std::size_t n_queries,
+static void byte_dots(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
                       const std::int8_t* panel, std::size_t n_quads, std::int32_t* out) {
   constexpr std::size_t n_vectors = 2, width = DCSVM_VECTOR_BYTES / sizeof(std::int32_t);
   constexpr std::size_t tile = DCSVM_BYTE_QUERIES;
+  static_assert(byte_queries % tile == 0, "queries are padded to whole tiles");
   for (std::size_t first = 0; first < n_queries; first += tile) {
-    const std::size_t n = n_queries - first < tile ? n_queries - first : tile;
-    const std::uint8_t* query[tile];
-    for (std::size_t r = 0; r < tile; ++r) query[r] = queries[first + (r < n ? r : n - 1)];
+    const std::uint8_t* query = queries + first * stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += n_vectors * width) {
       IntVector sum[tile][n_vectors] = {};
       const std::int8_t* lanes = panel + lane * bytes_at_once;
@@ -26,13 +25,13 @@ static void byte_dots(const std::uint8_t* const* queries, std::size_t n_queries,
 #pragma GCC unroll 8
         for (std::size_t r = 0; r < tile; ++r) {
           std::int32_t four;
-          std::memcpy(&four, query[r] + k * bytes_at_once, sizeof four);
+          std::memcpy(&four, query + r * stride + k * bytes_at_once, sizeof four);
           const IntVector a = IntVector{} + four;
 #pragma GCC unroll 8
           for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = DCSVM_DOT(sum[r][v], a, b[v]);
         }
       }
-      for (std::size_t r = 0; r < n; ++r)
+      for (std::size_t r = 0; r < tile; ++r)
         std::memcpy(out + (first + r) * panel_rows + lane, sum[r], sizeof sum[r]);
     }
   }

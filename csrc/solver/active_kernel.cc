@@ -94,7 +94,7 @@ ActiveKernel::StoredRows ActiveKernel::look_up(const std::vector<std::int32_t>& 
 void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
                               const std::vector<double>& step, double* sums, const Stop* stop) {
   const StoredRows stored = look_up(changed);
-  const std::size_t block = panels_per_block(setup_) * panel_rows;
+  const std::size_t block = panels_per_block(setup_, points_) * panel_rows;
   const std::size_t n_blocks = (n_lanes() + block - 1) / block;
   struct State {
     TileScratch scratch;
@@ -147,7 +147,7 @@ std::vector<float> ActiveKernel::kernel_values(std::int32_t position) {
   const std::int32_t row = rows_[static_cast<std::size_t>(position)];
   std::vector<float> found(n_lanes());
   TileScratch scratch;
-  const std::size_t panels = panels_per_block(setup_);
+  const std::size_t panels = panels_per_block(setup_, points_);
   for (std::size_t first = 0; first < lanes_.n_panels(); first += panels) {
     const std::size_t n = std::min(panels, lanes_.n_panels() - first);
     scratch.select(setup_, lanes_, first, n);

@@ -10,12 +10,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "simd/aligned_vector.h"
 
 namespace dcsvm {
 
@@ -52,7 +49,7 @@ class RowCache {
     const std::size_t n_old = key_of_.size();
     if (!slab_ && capacity_ > 0) {
       slab_size_ = capacity_ * stride_;
-      slab_ = reserve(slab_size_);
+      slab_ = Slab(AlignedAllocator<float>().allocate(slab_size_));
     }
     for (std::size_t i = 0; i < keys.size() && i < fresh + victims.size(); ++i) {
       std::size_t slot = n_old + i;
@@ -101,18 +98,6 @@ class RowCache {
     void operator()(float* p) const { std::free(p); }
   };
   using Slab = std::unique_ptr<float[], Free>;
-
-  // Huge pages, where the system has them: rows are read in short pieces at many places.
-  static Slab reserve(std::size_t n_floats) {
-    constexpr std::size_t page = std::size_t{1} << 21;
-    const std::size_t bytes = (n_floats * sizeof(float) + page - 1) / page * page;
-    void* memory = std::aligned_alloc(page, bytes);
-    if (!memory) throw std::bad_alloc();
-#if defined(__linux__)
-    madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-    return Slab(static_cast<float*>(memory));
-  }
 
   float* row(std::size_t slot) { return slab_.get() + slot * stride_; }
 

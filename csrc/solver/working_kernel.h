@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/kernel_setup.h"
+#include "simd/aligned_vector.h"
 
 namespace dcsvm {
 
@@ -37,10 +38,10 @@ class WorkingKernel {
                        int n_threads);
   void fill_new_row(const Members& members, std::size_t k);
 
-  std::vector<float> kernel_, previous_;
+  AlignedVector<float> kernel_, previous_;
   // places of members: new ones, those that stay, and those without a cached row
   std::vector<std::int32_t> new_, old_, uncached_;
-  std::vector<float> computed_;           // of new members with all uncached ones
+  AlignedVector<float> computed_;         // of new members with all uncached ones
   std::vector<std::size_t> computed_at_;  // where those of each new member begin
   std::size_t size_ = 0, stride_ = 0;
 };

@@ -168,7 +168,7 @@ def test_bytes_that_are_no_such_rows_are_refused():
         _core.Points(rows, 1)
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 def test_other_instruction_sets(isa):
     if "DCSVM_ISA" in os.environ:
         return

@@ -1,0 +1,51 @@
+// Vectors that begin where a cache line does, and large ones on huge pages where the system has
+// them: what is read in short pieces at many places misses address translations otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace dcsvm {
+
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+
+  AlignedAllocator() = default;
+  template <class U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}
+
+  T* allocate(std::size_t n) {
+    constexpr std::size_t cache_line = 64, huge_page = std::size_t{1} << 21;
+    const bool is_large = n * sizeof(T) >= huge_page / 2;
+    const std::size_t unit = is_large ? huge_page : cache_line;
+    const std::size_t bytes = (n * sizeof(T) + unit - 1) / unit * unit;
+    void* memory = std::aligned_alloc(unit, bytes);
+    if (!memory) throw std::bad_alloc();
+#if defined(__linux__)
+    if (is_large) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+
+  template <class U>
+  bool operator==(const AlignedAllocator<U>&) const {
+    return true;
+  }
+  template <class U>
+  bool operator!=(const AlignedAllocator<U>&) const {
+    return false;
+  }
+};
+
+template <class T>
+using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+}  // namespace dcsvm
