@@ -1,6 +1,7 @@
 #include "kernel/row_panels.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "rows/codes.h"
 #include "simd/byte_dots.h"
@@ -11,7 +12,7 @@ namespace dcsvm {
 namespace {
 
 // Features whose part of a panel (8 KiB) stays in the first-level cache while it is written.
-constexpr std::size_t packed_at_once = 64;
+constexpr std::size_t packed_at_once = 64, bytes_packed_at_once = 256;
 // Panels of a block, whose tile of 64 queries stays in the first-level cache if they are few.
 constexpr std::size_t few_panels = 4, many_panels = 16;
 constexpr std::size_t long_byte_row = 256, bytes_of_block = std::size_t{1} << 19;
@@ -50,14 +51,20 @@ void pack_dense(const Points& points, const std::int32_t* rows, float* features,
   }
 }
 
-// The bytes of the rows of one panel, less 128: four features of a row side by side.
+// The bytes of the rows of one panel, less 128: four features of a row side by side, moved at once.
 void pack_bytes(const Points& points, const std::int32_t* rows, std::int8_t* bytes) {
+  constexpr std::uint32_t less_128 = 0x80808080;  // of each byte
+  static_assert(sizeof less_128 == bytes_at_once, "four features in a word");
   const std::size_t d = points.byte_row_size();
-  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-    const std::uint8_t* x = points.bytes + static_cast<std::size_t>(rows[lane]) * d;
-    for (std::size_t k = 0; k < d; k += bytes_at_once) {
-      for (std::size_t b = 0; b < bytes_at_once; ++b) {
-        bytes[k * panel_rows + lane * bytes_at_once + b] = static_cast<std::int8_t>(x[k + b] - 128);
+  for (std::size_t begin = 0; begin < d; begin += bytes_packed_at_once) {
+    const std::size_t end = std::min(begin + bytes_packed_at_once, d);
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const std::uint8_t* x = points.bytes + static_cast<std::size_t>(rows[lane]) * d;
+      for (std::size_t k = begin; k < end; k += bytes_at_once) {
+        std::uint32_t four;
+        std::memcpy(&four, x + k, sizeof four);
+        four ^= less_128;
+        std::memcpy(bytes + k * panel_rows + lane * bytes_at_once, &four, sizeof four);
       }
     }
   }
