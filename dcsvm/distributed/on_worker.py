@@ -25,10 +25,10 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_skipping
 from dcsvm.kernel.partition import Fork, Partition, Placed
 from dcsvm.machine import default_threads
-from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.memory import plan_memory
-from dcsvm.solving.work import Effort, Parts, Work
+from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.work import Work
 
 BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a sum
 
@@ -190,10 +190,3 @@ class Near:
     def place_of(self, rows: np.ndarray) -> np.ndarray:
         """Where rows are, int32."""
         return (rows if self.place is None else self.place[rows]).astype(np.int32)
-
-
-def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:
-    """The problem of some variables, its rows numbered among those that it has, and these rows."""
-    part = problem.part(members)
-    rows, place = np.unique(part.rows, return_inverse=True)
-    return replace(part, row=place.reshape(-1).astype(np.int32)), rows

@@ -13,13 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.distributed.active_set import ActiveSet
-from dcsvm.distributed.on_worker import (
-    numbered,
-    solved_parts,
-    spans_of_parts,
-    sums_of_chunk,
-)
+from dcsvm.distributed.on_worker import solved_parts, spans_of_parts, sums_of_chunk
 from dcsvm.distributed.packed import (
     packed_iterate,
     packed_problem,
@@ -33,12 +27,12 @@ from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.work import Effort, Parts, Work
+from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.work import Work, numbered
 
 PARCEL_COST = 5e7  # about what parts cost that are solved in one task, unless that makes more than
 MOST_PARCELS = 32  # tasks and than there are chunks, from all of which each gets rows
 PART_COST = 3e4  # of the least part, in kernel values, beside the square of its variables
-LARGE = 4000  # variables of a part that may be solved by its active set
 
 
 class RemoteWork(Work):
@@ -77,20 +71,17 @@ class RemoteWork(Work):
             n_values += n
         return sums, n_values
 
+    @property
+    def has_far_rows(self) -> bool:
+        return True
+
     def solve(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
     ) -> list[dict]:
-        if self._is_for_active_set(parts, iterate):
-            active = ActiveSet(self, parts, iterate, effort, progress)
-            report = active.solve(stop)
-            self.tasks.traffic.rounds += active.n_rounds
-            return [report]
-        return self.solve_together(parts, iterate, effort, progress, stop)
-
-    def _is_for_active_set(self, parts: Parts, iterate: Iterate) -> bool:
-        """One large part that is nearly solved, as all of its gradient is known."""
-        is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
-        return is_one and bool(iterate.is_known[parts.members].all())
+        before = self.n_rounds
+        solved = super().solve(parts, iterate, effort, progress, stop)
+        self.tasks.traffic.rounds += self.n_rounds - before
+        return solved
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop

@@ -106,6 +106,8 @@ class KernelRows:
         n_columns): W in CSR form, a line for each row. `rows` and `target_rows` int32 choose some,
         None is all; the targets are these rows too where there are no others. Raises Stopped.
         """
+        if self.is_in_file and targets is None and rows is not None:
+            return self.part(rows).product(weights, targets=self, target_rows=target_rows, how=how)
         targets, how = targets or self, how or Evaluation()
         return _core.kernel_product(
             self.setup, targets.points, target_rows, self.points, rows, weights, how.float64,
@@ -158,6 +160,21 @@ class KernelRows:
             _core.Form[self.setup.form],
             is_flat=is_flat(self.rows, kernel),
         )
+        return other
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether these are dense rows of a mapped file, which may not fit the memory."""
+        return self.rows.is_mapped and self.rows.is_dense
+
+    def part(self, rows: np.ndarray) -> KernelRows:
+        """A copy of some of these dense rows, encoded as they are: kernel values are the same
+        bits."""
+        other = copy(self)
+        other.rows = self.rows.take(rows)
+        other.points = _core.Points(other.rows, self.threads)
+        self.encode(other.points, other.rows, self.threads)
+        other.points.fit(self.setup, self.threads)
         return other
 
     @property

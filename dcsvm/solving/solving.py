@@ -25,11 +25,11 @@ from dcsvm.solving.control import Control
 from dcsvm.solving.core_progress import CoreProgress
 from dcsvm.solving.extraction import Solution, check_known
 from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.units import Units
-from dcsvm.solving.work import Effort, Parts
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
 LARGEST_REFINEMENTS = 10

@@ -1,56 +1,29 @@
 """What is computed on the rows of a run, apart from what it is for: kernel sums, the solver, spans,
 clusters. A run knows its rows by their numbers only, so that they may be somewhere else.
+
+Rows that are far, such as those of a mapped file, are brought together where few of them are used
+again and again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.file_order import page_by_page
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.formulation import BoxProblem
+from dcsvm.solving.active_set import ActiveSet
 from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.parts import Effort, Parts
 
+LARGE = 4000  # variables of a part that may be solved by its active set
 FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped file it reads
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """Parts of a problem: part c has the variables members[start[c]:start[c + 1]], `start` int64,
-    `members` int32."""
-
-    problem: BoxProblem
-    start: np.ndarray
-    members: np.ndarray
-
-    @staticmethod
-    def of_sizes(problem: BoxProblem, members: np.ndarray, sizes: np.ndarray) -> Parts:
-        start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        return Parts(problem, start, members)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.diff(self.start)
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How far parts are solved, and with what; see `_core.solve_clusters`. Kernel values out of
-    `reach` may be left out, and up to `neglected` was, of a gradient that is known."""
-
-    tolerance: float
-    max_iterations: int
-    memory_bytes: int
-    threads: int
-    reach: Reach
-    neglected: float = 0.0
-    attainable: float = 0.0
 
 
 class Work:
@@ -58,6 +31,7 @@ class Work:
 
     def __init__(self, data: KernelRows):
         self.data = data
+        self.n_rounds = 0  # of active sets
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
@@ -65,30 +39,65 @@ class Work:
         """As `sums_of_units`. Raises Stopped."""
         return sums_of_units(self.data, targets, sources, alpha, how)
 
+    @property
+    def has_far_rows(self) -> bool:
+        """Whether going through all rows takes long."""
+        return self.data.is_in_file
+
     def solve(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
     ) -> list[dict]:
-        """Solve parts in place; a report for each, see `_core.solve_clusters`."""
+        """Solve parts in place; a report for each, see `_core.solve_clusters`. Raises Stopped."""
+        if self.has_far_rows and _is_nearly_solved(parts, iterate):
+            active = ActiveSet(self, parts, iterate, effort, progress)
+            report = active.solve(stop)
+            self.n_rounds += active.n_rounds
+            return [report]
+        return self.solve_together(parts, iterate, effort, progress, stop)
+
+    def solve_together(
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
+    ) -> list[dict]:
+        """The same, each part where all of its rows are at hand."""
         rows = self.data.rows
+        if self.data.is_in_file and 2 * len(parts.members) <= rows.n_samples:
+            return self._solve_apart(parts, iterate, effort, progress, stop)
         is_divided = parts.sizes.max(initial=0) * FEWEST_PARTS < rows.n_samples
         with page_by_page(rows.dense if is_divided else None):
-            return _core.solve_clusters(
-                self.data.setup,
-                self.data.points,
-                parts.problem,
-                parts.start,
-                parts.members,
-                iterate,
-                effort.tolerance,
-                effort.max_iterations,
-                effort.memory_bytes,
-                effort.threads,
-                progress,
-                effort.reach,
-                effort.neglected,
-                stop,
-                effort.attainable,
-            )
+            return self._solve_here(parts, iterate, effort, progress, stop)
+
+    def _solve_apart(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop):
+        """Solve parts with a copy of their rows."""
+        members = parts.members
+        problem, rows = numbered(parts.problem, members)
+        apart = Work(self.data.part(rows))
+        own = Parts(problem, parts.start, np.arange(len(members), dtype=np.int32))
+        left = max(effort.memory_bytes - apart.data.rows.memory_bytes, 0)
+        effort = replace(effort, memory_bytes=left)
+        some = Iterate(*(one[members] for one in vars(iterate).values()))
+        reports = apart._solve_here(own, some, effort, progress, stop)
+        for name, values in vars(some).items():
+            getattr(iterate, name)[members] = values
+        return reports
+
+    def _solve_here(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop):
+        return _core.solve_clusters(
+            self.data.setup,
+            self.data.points,
+            parts.problem,
+            parts.start,
+            parts.members,
+            iterate,
+            effort.tolerance,
+            effort.max_iterations,
+            effort.memory_bytes,
+            effort.threads,
+            progress,
+            effort.reach,
+            effort.neglected,
+            stop,
+            effort.attainable,
+        )
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
@@ -102,3 +111,16 @@ class Work:
     def tree(self, kernel: Kernel, **how) -> Tree:
         """A tree of clusters of the rows, `how` as Tree takes it."""
         return Tree(self.data, kernel, **how)
+
+
+def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:
+    """Whether this is one large part, all of whose gradient is known."""
+    is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
+    return is_one and bool(iterate.is_known[parts.members].all())
+
+
+def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:
+    """The problem of some variables, its rows numbered among those that it has, and these rows."""
+    part = problem.part(members)
+    rows, place = np.unique(part.rows, return_inverse=True)
+    return replace(part, row=place.reshape(-1).astype(np.int32)), rows

@@ -19,7 +19,7 @@ from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.model.coupling import most_voted
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.level_solving import LevelSolving
-from dcsvm.solving.work import Parts
+from dcsvm.solving.parts import Parts
 
 VALUES_AT_ONCE = 2**22  # decision values of rows and pairs of classes
 FEWEST_EXACT, MOST_EXACT = 512, 4096  # free support vectors of a cluster that spans are of

@@ -3,7 +3,8 @@ that violate.
 
 A round solves the problem of the active set alone, where its rows are brought together, and then
 brings the gradient of all other variables up to date, where their rows are. What violates then
-joins the active set. The gradient of all variables is at the client.
+joins the active set. All rows are gone through once a round: this is for rows that are far, on
+other machines or in a file. The gradient of all variables is here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.certificate import reduced_gradient
 from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.work import Effort, Parts
+from dcsvm.solving.parts import Effort, Parts
 
 MOST_ROUNDS = 50
 # of the largest violation: what a round is solved to; a violation as small as the last joins

@@ -1,0 +1,43 @@
+"""Parts of a problem that are solved each for itself, and how far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcsvm.kernel.kernel_rows import Reach
+from dcsvm.problem.formulation import BoxProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Parts of a problem: part c has the variables members[start[c]:start[c + 1]], `start` int64,
+    `members` int32."""
+
+    problem: BoxProblem
+    start: np.ndarray
+    members: np.ndarray
+
+    @staticmethod
+    def of_sizes(problem: BoxProblem, members: np.ndarray, sizes: np.ndarray) -> Parts:
+        start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        return Parts(problem, start, members)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.start)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far parts are solved, and with what; see `_core.solve_clusters`. Kernel values out of
+    `reach` may be left out, and up to `neglected` was, of a gradient that is known."""
+
+    tolerance: float
+    max_iterations: int
+    memory_bytes: int
+    threads: int
+    reach: Reach
+    neglected: float = 0.0
+    attainable: float = 0.0
