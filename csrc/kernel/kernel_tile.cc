@@ -8,6 +8,19 @@
 
 namespace dcsvm {
 
+namespace {
+
+// Rows between the one that is copied and the one that is on its way from memory.
+constexpr std::size_t rows_ahead = 8;
+
+// Asks for the cache lines of a row.
+void touch(const std::uint8_t* row, std::size_t n_bytes) {
+  constexpr std::size_t cache_line = 64;
+  for (std::size_t k = 0; k < n_bytes; k += cache_line) __builtin_prefetch(row + k);
+}
+
+}  // namespace
+
 void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::size_t first_panel,
                          std::size_t n_panels) {
   setup_ = setup;
@@ -132,28 +145,42 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   const auto squared_norm = [is_rbf](double half_norm) {
     return is_rbf ? static_cast<std::int32_t>(2 * half_norm) : 0;
   };
-  const std::size_t padded = (q.size + byte_queries - 1) / byte_queries * byte_queries;
-  const std::size_t stride_of_queries = (d + byte_row_unit - 1) / byte_row_unit * byte_row_unit;
-  gathered_bytes_.resize(padded * stride_of_queries);
+  const std::size_t size = (d + byte_row_unit - 1) / byte_row_unit * byte_row_unit;
+  gathered_bytes_.resize((q.size + byte_query_group) * size);
   query_terms_.resize(q.size);
+  const auto row = [&](std::size_t j) {
+    return q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d;
+  };
   for (std::size_t j = 0; j < q.size; ++j) {
-    std::copy_n(q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d, d,
-                gathered_bytes_.data() + j * stride_of_queries);
+    if (j + rows_ahead < q.size) touch(row(j + rows_ahead), d);
+    std::uint8_t* to = gathered_bytes_.data() + j * size;
+    std::fill(std::copy_n(row(j), d, to), to + size, std::uint8_t{0});
     query_terms_[j] =
         squared_norm(q.points.half_norms[q.rows[j]]) + factor * 128 * q.points.byte_sums[q.rows[j]];
   }
-  dots_.resize(padded * panel_rows);
-  for (std::size_t p = 0; p < n_panels_; ++p) {
-    std::int32_t lane_terms[panel_rows];
-    for (std::size_t lane = 0; lane < panel_rows; ++lane)
-      lane_terms[lane] = squared_norm(lane_half_norms()[p * panel_rows + lane]);
-    byte_dots()(gathered_bytes_.data(), stride_of_queries, q.size,
-                packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
-                dots_.data());
-    const ByteTile tile{&setup_.kernel, dots_.data(), factor, query_terms_.data(),
-                        lane_terms,     q.size,       stride};
-    evaluate(tile, out + p * panel_rows);
+  lane_terms_.resize(n_panels_ * panel_rows);
+  for (std::size_t lane = 0; lane < lane_terms_.size(); ++lane)
+    lane_terms_[lane] = squared_norm(lane_half_norms()[lane]);
+  dots_.resize(byte_queries * panel_rows);
+  const ByteDots& dots = *byte_dots();
+  dots.begin();
+  for (std::size_t first = 0; first < q.size; first += byte_queries) {
+    const std::size_t n = std::min(byte_queries, q.size - first);
+    for (std::size_t p = 0; p < n_panels_; ++p) {
+      dots.multiply(gathered_bytes_.data() + first * size, size, n,
+                    packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
+                    dots_.data());
+      const ByteTile tile{&setup_.kernel,
+                          dots_.data(),
+                          factor,
+                          query_terms_.data() + first,
+                          lane_terms_.data() + p * panel_rows,
+                          n,
+                          stride};
+      evaluate(tile, out + first * stride + p * panel_rows);
+    }
   }
+  dots.end();
 }
 
 // A value is in the query's row at the lane's column, or the other way round where only the lanes'

@@ -62,7 +62,7 @@ class TileScratch {
   std::vector<float> packed_sparse_;
   std::vector<const std::uint8_t*> query_bytes_;
   AlignedVector<std::uint8_t> gathered_bytes_;  // of the queries
-  std::vector<std::int32_t> query_terms_;
+  std::vector<std::int32_t> query_terms_, lane_terms_;
   AlignedVector<std::int32_t> dots_;
 };
 

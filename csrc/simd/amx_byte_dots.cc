@@ -1,6 +1,9 @@
 // Eight registers of 16 x 64 bytes each. Sums of 16 queries with 16 lanes are in 0 and 1, those of
-// the next 16 queries in 2 and 3; 4 and 5 hold 64 features of queries and of lanes, 6 and 7 the
-// features that are left. GCC's intrinsics take nothing but literals for registers.
+// the next 16 queries in 2 and 3; 4 and 7 hold 64 features of queries, 5 and 6 of lanes. GCC's
+// intrinsics take nothing but literals for registers.
+//
+// Queries stay in the first-level cache from one panel to the next. Panels come from the second
+// level, past the first.
 #include "simd/amx_byte_dots.h"
 
 #if defined(__x86_64__) && defined(__linux__) && __has_include(<amxint8intrin.h>)
@@ -22,18 +25,14 @@ constexpr std::size_t tile_rows = 16, tile_bytes = 64;
 constexpr std::size_t tile_quads = tile_bytes / bytes_at_once;
 // of a row of a panel: four features of panel_rows rows
 constexpr std::size_t quad_stride = panel_rows * bytes_at_once;
-static_assert(byte_queries == tile_rows && panel_rows == 2 * tile_rows, "2 x 2 tiles of sums");
+static_assert(byte_query_group == tile_rows && panel_rows == 2 * tile_rows, "2 x 2 tiles of sums");
+static_assert(byte_row_unit == tile_bytes, "whole tiles of queries");
 
 // What the processor loads to shape its tile registers (palette 1).
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
   std::uint8_t rows[16] = {};
-
-  void set(int tile, std::size_t n_rows, std::size_t n_bytes) {
-    rows[tile] = static_cast<std::uint8_t>(n_rows);
-    row_bytes[tile] = static_cast<std::uint16_t>(n_bytes);
-  }
 };
 
 #if defined(__clang__)
@@ -43,52 +42,40 @@ struct alignas(64) TileShapes {
 #pragma GCC target("amx-tile,amx-int8")
 #endif
 
-void shape_tiles(std::size_t rest_quads) {
+void begin() {
   TileShapes shapes;
-  for (int tile = 0; tile < 6; ++tile) shapes.set(tile, tile_rows, tile_bytes);
-  if (rest_quads > 0) {
-    shapes.set(6, tile_rows, rest_quads * bytes_at_once);
-    shapes.set(7, rest_quads, tile_bytes);
+  for (int tile = 0; tile < 8; ++tile) {
+    shapes.rows[tile] = tile_rows;
+    shapes.row_bytes[tile] = tile_bytes;
   }
+  // GCC's intrinsic tells the compiler of the first bytes only
+  __asm__ volatile("" : : "r"(&shapes) : "memory");
   _tile_loadconfig(&shapes);
 }
 
-// Two rows of tiles of sums, or, `is_single`, only the first.
+// Up to two rows of tiles of sums, or, `is_single`, one.
 template <bool is_single>
-void two_tiles(const std::uint8_t* query, std::size_t stride, const std::int8_t* lanes,
-               std::size_t n_quads, std::int32_t* out) {
-  const std::size_t next = tile_rows * stride;
+void multiply_tiles(const std::uint8_t* queries, std::size_t stride, const std::int8_t* lanes,
+                    std::size_t n_quads, std::int32_t* out) {
   _tile_zero(0);
   _tile_zero(1);
   if (!is_single) {
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (std::size_t k = n_quads / tile_quads; k > 0;
-       --k, query += tile_bytes, lanes += tile_quads * quad_stride) {
-    _tile_loadd(4, query, stride);
-    _tile_loadd(5, lanes, quad_stride);
+  for (std::size_t k = 0; k < n_quads; k += tile_quads) {
+    _tile_loadd(4, queries, stride);
+    _tile_stream_loadd(5, lanes, quad_stride);
     _tile_dpbusd(0, 4, 5);
-    _tile_loadd(5, lanes + tile_bytes, quad_stride);
-    _tile_dpbusd(1, 4, 5);
-    if (is_single) continue;
-    _tile_loadd(4, query + next, stride);
-    _tile_dpbusd(3, 4, 5);
-    _tile_loadd(5, lanes, quad_stride);
-    _tile_dpbusd(2, 4, 5);
-  }
-  if (n_quads % tile_quads > 0) {
-    _tile_loadd(6, query, stride);
-    _tile_loadd(7, lanes, quad_stride);
-    _tile_dpbusd(0, 6, 7);
-    _tile_loadd(7, lanes + tile_bytes, quad_stride);
-    _tile_dpbusd(1, 6, 7);
+    _tile_stream_loadd(6, lanes + tile_bytes, quad_stride);
+    _tile_dpbusd(1, 4, 6);
     if (!is_single) {
-      _tile_loadd(6, query + next, stride);
-      _tile_dpbusd(3, 6, 7);
-      _tile_loadd(7, lanes, quad_stride);
-      _tile_dpbusd(2, 6, 7);
+      _tile_loadd(7, queries + tile_rows * stride, stride);
+      _tile_dpbusd(2, 7, 5);
+      _tile_dpbusd(3, 7, 6);
     }
+    queries += tile_bytes;
+    lanes += tile_quads * quad_stride;
   }
   constexpr std::size_t out_stride = panel_rows * sizeof *out;
   _tile_stored(0, out, out_stride);
@@ -99,20 +86,16 @@ void two_tiles(const std::uint8_t* query, std::size_t stride, const std::int8_t*
   _tile_stored(3, out + tile_rows, out_stride);
 }
 
-void tile_dots(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
-               const std::int8_t* panel, std::size_t n_quads, std::int32_t* out) {
-  shape_tiles(n_quads % tile_quads);
-  for (std::size_t first = 0; first < n_queries; first += 2 * tile_rows) {
-    const std::uint8_t* query = queries + first * stride;
-    std::int32_t* to = out + first * panel_rows;
-    if (n_queries - first > tile_rows) {
-      two_tiles<false>(query, stride, panel, n_quads, to);
-    } else {
-      two_tiles<true>(query, stride, panel, n_quads, to);
-    }
+void multiply(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
+              const std::int8_t* panel, std::size_t n_quads, std::int32_t* out) {
+  if (n_queries > tile_rows) {
+    multiply_tiles<false>(queries, stride, panel, n_quads, out);
+  } else {
+    multiply_tiles<true>(queries, stride, panel, n_quads, out);
   }
-  _tile_release();
 }
+
+void end() { _tile_release(); }
 
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -134,10 +117,11 @@ bool is_lent() {
 
 }  // namespace
 
-ByteDots amx_byte_dots() {
+const ByteDots* amx_byte_dots() {
   const char* name = std::getenv("DCSVM_ISA");
   const bool is_any = !name || !*name;
-  return is_any && has_amx_int8() && is_lent() ? tile_dots : nullptr;
+  static const ByteDots dots{begin, multiply, end};
+  return is_any && has_amx_int8() && is_lent() ? &dots : nullptr;
 }
 
 }  // namespace dcsvm
@@ -146,7 +130,7 @@ ByteDots amx_byte_dots() {
 
 namespace dcsvm {
 
-ByteDots amx_byte_dots() { return nullptr; }
+const ByteDots* amx_byte_dots() { return nullptr; }
 
 }  // namespace dcsvm
 

@@ -7,6 +7,6 @@ namespace dcsvm {
 
 // Null where the processor has no such registers, the system does not lend them, or DCSVM_ISA asks
 // for an instruction set by name.
-ByteDots amx_byte_dots();
+const ByteDots* amx_byte_dots();
 
 }  // namespace dcsvm

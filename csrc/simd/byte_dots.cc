@@ -55,17 +55,21 @@
 
 namespace dcsvm {
 
+static void nothing() {}
+
 static bool has_avx_vnni() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 4));
 }
 
-static ByteDots choose() {
+static const ByteDots* choose() {
+  static const ByteDots wide_dots{nothing, wide::byte_dots, nothing};
+  static const ByteDots narrow_dots{nothing, narrow::byte_dots, nothing};
   const bool is_wide = std::strcmp(isa().name, "avx512") == 0;
-  if (const ByteDots amx = is_wide ? amx_byte_dots() : nullptr) return amx;
-  if (is_wide && __builtin_cpu_supports("avx512vnni")) return wide::byte_dots;
+  if (const ByteDots* amx = is_wide ? amx_byte_dots() : nullptr) return amx;
+  if (is_wide && __builtin_cpu_supports("avx512vnni")) return &wide_dots;
   const bool is_narrow = std::strcmp(isa().name, "avx2") == 0;
-  if ((is_wide || is_narrow) && has_avx_vnni()) return narrow::byte_dots;
+  if ((is_wide || is_narrow) && has_avx_vnni()) return &narrow_dots;
   return nullptr;
 }
 
@@ -75,7 +79,7 @@ static ByteDots choose() {
 
 namespace dcsvm {
 
-static ByteDots choose() { return nullptr; }
+static const ByteDots* choose() { return nullptr; }
 
 }  // namespace dcsvm
 
@@ -83,8 +87,8 @@ static ByteDots choose() { return nullptr; }
 
 namespace dcsvm {
 
-ByteDots byte_dots() {
-  static const ByteDots chosen = choose();
+const ByteDots* byte_dots() {
+  static const ByteDots* const chosen = choose();
   return chosen;
 }
 

@@ -11,7 +11,7 @@ static void byte_dots(const std::uint8_t* queries, std::size_t stride, std::size
                       const std::int8_t* panel, std::size_t n_quads, std::int32_t* out) {
   constexpr std::size_t n_vectors = 2, width = DCSVM_VECTOR_BYTES / sizeof(std::int32_t);
   constexpr std::size_t tile = DCSVM_BYTE_QUERIES;
-  static_assert(byte_queries % tile == 0, "queries are padded to whole tiles");
+  static_assert(byte_query_group % tile == 0, "queries are padded to whole tiles");
   for (std::size_t first = 0; first < n_queries; first += tile) {
     const std::uint8_t* query = queries + first * stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += n_vectors * width) {
