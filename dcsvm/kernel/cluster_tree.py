@@ -80,7 +80,7 @@ class Tree:
     ) -> Placed:
         """Where all rows are one level further, by the sampled `rows` of a fork; a file is gone
         through from front to back. Raises Stopped."""
-        found_fork = fork.of(self.data, rows)
+        found_fork = fork.of(*self.those(rows))
         if not self.rows.is_mapped:
             return step(self.data, placed, found_fork, stop, second=second)
         found = Placed.at_root(self.rows.n_samples)
@@ -91,7 +91,10 @@ class Tree:
         return found
 
     def those(self, rows: np.ndarray) -> tuple[KernelRows, np.ndarray]:
-        """Data that has these rows int32, and their numbers in it."""
+        """Data that has these rows int32, and their numbers in it: in memory, as all others meet
+        them."""
+        if self.data.is_in_file:
+            return self.data.part(rows), np.arange(len(rows), dtype=np.int32)
         return self.data, rows
 
     def partition(self, n_levels: int, blend: float = 0.0) -> Partition:
