@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
+from dask.sizeof import sizeof
 
 from dcsvm.data.rows import Rows, better_dense, stacked
 from dcsvm.solving.checkpoint import digest_of
@@ -18,6 +19,17 @@ class Chunk:
 
     rows: Rows
     labels: np.ndarray
+
+
+@sizeof.register(Rows)
+def bytes_of_rows(rows: Rows) -> int:
+    """Dask places tasks where most of the bytes are that they need; it knows those of arrays."""
+    return rows.nbytes
+
+
+@sizeof.register(Chunk)
+def bytes_of_chunk(chunk: Chunk) -> int:
+    return chunk.rows.nbytes + chunk.labels.nbytes
 
 
 @dataclass(frozen=True, eq=False)
