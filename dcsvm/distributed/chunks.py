@@ -10,6 +10,7 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.distributed.sizes import nbytes_of
 from dcsvm.solving.checkpoint import digest_of
 
 
@@ -21,15 +22,19 @@ class Chunk:
     labels: np.ndarray
 
 
-@sizeof.register(Rows)
-def bytes_of_rows(rows: Rows) -> int:
-    """Dask places tasks where most of the bytes are that they need; it knows those of arrays."""
-    return rows.nbytes
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Values from the client for many tasks: it sends them to one, and workers to each other."""
+
+    values: tuple
+
+    @staticmethod
+    def of(*values) -> Kept:
+        return Kept(values)
 
 
-@sizeof.register(Chunk)
-def bytes_of_chunk(chunk: Chunk) -> int:
-    return chunk.rows.nbytes + chunk.labels.nbytes
+# Dask places tasks where most of the bytes are that they need, and knows those of arrays only
+sizeof.register((Rows, Chunk, Kept), nbytes_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from distributed import Future
 
 from dcsvm.data.rows import Rows, stacked
-from dcsvm.distributed.chunks import Form, put_together, taken
+from dcsvm.distributed.chunks import Form, Kept, put_together, taken
 from dcsvm.distributed.on_worker import Means, product_of_chunk
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
@@ -158,12 +158,13 @@ class RemoteKernelRows:
         if len(rows) == 0 or len(target_rows) == 0:
             return result
         assembled = self.rows.assembled(rows, "product-sources")
+        kept = tasks.submit("product-weights", Kept.of, weights)
         futures, wanted = {}, {}
         for chunk, places, own, local in self.rows.distinct_by_chunk(target_rows):
             wanted[chunk] = places, local
             futures[chunk] = tasks.submit(
                 f"product-chunk{chunk}", product_of_chunk, self.rows.chunks[chunk], own, assembled,
-                weights, replace(how, stop=None), self.means,
+                kept, replace(how, stop=None), self.means,
             )  # fmt: skip
         for chunk, found in tasks.finished(futures, how.stop):
             places, local = wanted[chunk]
