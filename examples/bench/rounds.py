@@ -12,7 +12,6 @@ Markdown table as they are done.
 import argparse
 import os
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,7 +88,7 @@ class Steps(dcsvm.Progress):
         self.next("between")
 
     def end(self, name, seconds, n_sv=None):
-        self.next({"refine": "gradient", "conquer": "check"}.get(name, "between"))
+        self.next({"refine": "gradient", "conquer": "model"}.get(name, "between"))
 
 
 def of_worker(dask_worker) -> tuple[int, float]:
@@ -132,36 +131,61 @@ def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:
         found = [one for one in report.levels if f"level {one.level}" == name]
         return {"all": sum(one.kernel_evaluations for one in found)}
     values = report.values.get(name, 0)
-    if name == "conquer":
-        return {"all": taken.summed, "one": values - taken.summed}
+    if name == "conquer":  # and the check
+        all_of_them = taken.summed + report.values["check"]
+        return {"all": all_of_them, "one": values - taken.summed}
     return {"one": values} if name == "refine" else {"all": values}
 
 
-def formula(name: str, n: int, S: int, b: int, n_workers: int, rounds: int) -> dict[str, float]:
-    """What the manual says of a step: kernel values `all` on all workers and `one` on one of them,
-    bytes `moved` to each worker, bytes at the `client`."""
-    if name.startswith("level"):
-        level = int(name.split()[1])
-        return {"all": 3.5 * S * n / 4**level, "moved": b * n / n_workers, "client": 40 * n}
-    return {
-        "refine": {"one": 2 * S**2, "moved": b * S / n_workers, "client": 60 * S},
-        "gradient": {"all": S * n, "moved": b * S, "client": 8 * n},
-        "conquer": {"all": 0.1 * S * n, "one": 1.2 * S**2, "moved": rounds * b * S,
-                    "client": 8 * rounds * n},
-        "check": {"all": 0.1 * S * n, "moved": b * S},
-    }.get(name, {})  # fmt: skip
+@dataclass(frozen=True)
+class Formula:
+    """What the manual says of the steps of a run on n rows of b bytes with S support vectors, by
+    levels up to the finest, conquered in R rounds."""
+
+    n: int
+    S: int
+    b: int
+    R: int
+    n_workers: int
+    finest: int
+    is_early: bool
+
+    def of(self, name: str) -> dict[str, float]:
+        """Kernel values `all` on all workers and `one` on one of them, bytes `moved` to each
+        worker, bytes at the `client`."""
+        if name.startswith("level"):
+            return self.of_level(int(name.split()[1]))
+        n, S, b, R = self.n, self.S, self.b, self.R
+        route = 30 if self.is_early else 20
+        return {
+            "route": {"client": (30 + route * self.finest) * n},
+            "refine": {"one": S**2, "moved": b * S / self.n_workers, "client": 30 * S},
+            "gradient": {"all": S * (n - S), "moved": b * S, "client": 8 * n + 12 * S},
+            "conquer": {"all": 0.1 * (R + 1) * S * n, "one": S**2, "moved": (R + 1) * b * S,
+                        "client": R * (8 * n + 60 * S)},
+            "model": {"client": b * S},
+        }.get(name, {})  # fmt: skip
+
+    def of_level(self, level: int) -> dict[str, float]:
+        n, moved = self.n, self.b * self.n / self.n_workers
+        values = (5 if level == self.finest else 2) * self.S * n / 4**level
+        if self.is_early:  # with rows in two clusters, and the model
+            return {"all": 1.5 * values, "moved": 1.5 * moved, "client": 60 * n + self.b * self.S}
+        return {"all": values, "moved": moved, "client": 40 * n}
 
 
 def tell(case: Case, n_workers: int, report: TrainReport, steps: dict[str, Taken]) -> None:
-    rounds = report.traffic.rounds
-    n = report.traffic_rows
+    rounds, n = report.traffic.rounds, report.traffic_rows
+    finest = max(one.level for one in report.levels)
+    is_early = case.options.early
+    formula = Formula(n, report.n_sv, case.row_bytes, rounds, n_workers, finest, is_early)
     print(f"\n{case.name}, {n_workers} workers: n = {n}, S = {report.n_sv}, R = {rounds}, "
           f"{report.n_groups} groups\n", flush=True)  # fmt: skip
     print("| step | kernel values, all | one worker | MB to each | MB at the client | tasks "
           "| processor s | busiest |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")
     for name, taken in steps.items():
-        says = formula(name, n, report.n_sv, case.row_bytes, n_workers, rounds)
+        says = formula.of(name)
         found = values_of(name, report, taken)
         total = sum(taken.seconds) or 1.0
         cells = [beside(found.get(k, 0), says.get(k, 0), 1e9, "G") for k in ("all", "one")]

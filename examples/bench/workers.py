@@ -5,7 +5,8 @@
 Both have as many threads as there are workers; seconds are those of training, without reading and
 without the start of the workers, the median of the runs. The efficiency is seconds with threads
 over seconds on workers. Bytes, tasks and rounds are what the terms of the manual's formula are made
-of (docs/more-machines.md). Lines as they are done.
+of (docs/more-machines.md); kernel values and the objective are those of threads and of workers.
+Lines of a Markdown table as they are done.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from statistics import median
 
 PROGRAM = Path(sys.executable).with_name("dcsvm-train")
 MADE_ROWS = 1_000_000
+COLUMNS = ("case", "workers", "s, threads", "s, workers", "efficiency", "sent MB", "received MB",
+           "moved MB", "tasks", "rounds", "kernel values", "objective")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,16 +77,17 @@ def measure(case: Case, data: Path, n_workers: int, runs: int) -> None:
         found.append([one["seconds"]["train"] for one in (here, there)])
     seconds = [median(column) for column in zip(*found, strict=True)]
     traffic = there["traffic"]
-    moved = ", ".join(f"{name} {traffic[name] / 1e6:.1f} MB" for name in
-                      ("sent", "received", "moved"))  # fmt: skip
-    print(
-        f"{case.name}, {n_workers} workers: {seconds[0]:.2f} s with threads, {seconds[1]:.2f} s, "
-        f"efficiency {100 * seconds[0] / seconds[1]:.0f} %; {moved}, {traffic['tasks']} tasks, "
-        f"{traffic['rounds']} rounds; kernel values {there['kernel_evaluations']:.3g} "
-        f"({here['kernel_evaluations']:.3g} with threads); objective {there['objective']} "
-        f"({here['objective']})",
-        flush=True,
-    )
+    cells = [case.name, str(n_workers), *(f"{one:.2f}" for one in seconds)]
+    cells.append(f"{100 * seconds[0] / seconds[1]:.0f} %")
+    cells += [f"{traffic[name] / 1e6:.1f}" for name in ("sent", "received", "moved")]
+    cells += [str(traffic[name]) for name in ("tasks", "rounds")]
+    cells.append(" ".join(f"{one['kernel_evaluations']:.3g}" for one in (here, there)))
+    cells.append(" ".join(objective_of(one) for one in (here, there)))
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def objective_of(report: dict) -> str:
+    return "" if report["objective"] is None else f"{report['objective']:.9g}"
 
 
 def main() -> None:
@@ -93,6 +97,7 @@ def main() -> None:
     parser.add_argument("--workers", default="2", help="numbers of them, with commas between")
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
     for case in CASES:
         if given.only and case.name not in given.only.split(","):
             continue
