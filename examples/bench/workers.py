@@ -15,9 +15,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+import numpy as np
+from datasets import write_lines
 
 PROGRAM = Path(sys.executable).with_name("dcsvm-train")
 MADE_ROWS = 1_000_000
@@ -38,25 +42,22 @@ CASES = [
     Case("covtype 32, 2", "covtype.tr", ("-c", "32", "-g", "2")),
     Case("ijcnn1 early", "ijcnn1", ("-c", "32", "-g", "2", "--early")),
     Case("ijcnn1", "ijcnn1", ("-c", "32", "-g", "2")),
-    Case("made early", "made.1000000", ("-c", "8", "-g", "8", "--early")),
-    Case("made", "made.1000000", ("-c", "8", "-g", "8")),
+    Case("spots early", "spots.1000000", ("-c", "8", "-g", "2", "--early")),
+    Case("spots", "spots.1000000", ("-c", "8", "-g", "2")),
 ]
 
 
-def make_rows(path: Path) -> None:
+def made_rows() -> Iterator[bytes]:
     """Rows of 10 features in spots of two classes, a part of them wrong, as LIBSVM text."""
-    import numpy as np
-
     rng = np.random.default_rng(0)
     spots = rng.random((200, 10))
-    with open(path, "w", encoding="ascii") as file:
-        for _ in range(MADE_ROWS // 10_000):
-            which = rng.integers(len(spots), size=10_000)
-            X = spots[which] + rng.normal(0, 0.08, (10_000, 10))
-            y = np.where((which % 2 == 0) ^ (rng.random(10_000) < 0.02), 1, -1)
-            for row, label in zip(X, y, strict=True):
-                pairs = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
-                file.write(f"{label} {pairs}\n")
+    for _ in range(MADE_ROWS // 10_000):
+        which = rng.integers(len(spots), size=10_000)
+        X = spots[which] + rng.normal(0, 0.08, (10_000, 10))
+        y = np.where((which % 2 == 0) ^ (rng.random(10_000) < 0.002), 1, -1)
+        for row, label in zip(X, y, strict=True):
+            pairs = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
+            yield f"{label} {pairs}\n".encode()
 
 
 def report_of(case: Case, data: Path, threads: int, *how: str) -> dict:
@@ -102,8 +103,8 @@ def main() -> None:
         if given.only and case.name not in given.only.split(","):
             continue
         path = given.data / case.file
-        if case.file.startswith("made") and not path.exists():
-            make_rows(path)
+        if case.file.startswith("spots") and not path.exists():
+            write_lines(path, made_rows())
         for n_workers in map(int, given.workers.split(",")):
             measure(case, given.data, n_workers, given.runs)
 
