@@ -105,10 +105,12 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
 # docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=estimators is that of
-# scikit-learn's, SUITE=selection has whole grids, SUITE=workers those of a Dask cluster.
+# scikit-learn's, SUITE=selection has whole grids; of workers of a Dask cluster, SUITE=workers has the
+# seconds, SUITE=rounds what each step takes, SUITE=kills kills them.
 .PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
-	bench-workers
-bench: bench-$(or $(filter rows early estimators selection compressed workers,$(SUITE)),cases)
+	bench-workers bench-rounds bench-kills
+bench: bench-$(or $(filter rows early estimators selection compressed workers rounds kills,\
+	$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -137,9 +139,9 @@ bench-selection: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/selection.py --data $(DATA) $(BENCH)
 
-bench-workers: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	$(BIN)/python examples/bench/workers.py --data $(DATA) $(BENCH)
+bench-workers bench-rounds bench-kills: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype ijcnn1
+	$(BIN)/python examples/bench/$(@:bench-%=%).py --data $(DATA) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[bench,plot]'

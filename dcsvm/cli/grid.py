@@ -22,6 +22,7 @@ from dcsvm.cli.training_options import (
     EARLY,
     KERNEL,
     PROBLEM,
+    WORKERS,
     cache_mb_option,
     report_file_option,
     seed_option,
@@ -145,6 +146,7 @@ class GridCommand(LibsvmCommand):
 )
 @with_options(*EARLY, *CLUSTERS, *PROBLEM, *KERNEL, tolerance_option)
 @with_options(seed_option, cache_mb_option, working_threads_option, time_limit_option)
+@with_options(*WORKERS)
 @files(
     "-out",
     "out_file",

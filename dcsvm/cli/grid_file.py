@@ -6,33 +6,31 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_writable, range_file_of, read_data, save_model
+from dcsvm.cli.files import check_writable, range_file_of, save_model
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
+from dcsvm.cli.grid_rows import GridRows
 from dcsvm.cli.guard import NOT_CONVERGED
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
-from dcsvm.data.advice import advice
-from dcsvm.data.dataset import Dataset
 from dcsvm.data.output_file import write_beside
 from dcsvm.machine import default_threads
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.svm_types import REGRESSIONS
 from dcsvm.selection.contours import check_can_draw, save_contours
 from dcsvm.selection.grid import Grid
-from dcsvm.selection.grid_search import with_test_rows
 from dcsvm.selection.score import Score, best_of
-from dcsvm.selection.search import Search, fold_of_rows
+from dcsvm.selection.search import Search
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import report_dict
-from dcsvm.training.train import train_rows
+
+if TYPE_CHECKING:
+    from dcsvm.cli.grid_remote import RemoteGridRows
 
 
 def search_file(job: GridJob, options: TrainOptions) -> int:
@@ -40,23 +38,27 @@ def search_file(job: GridJob, options: TrainOptions) -> int:
     options = replace(options, threads=options.threads or default_threads())
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
-    data = read_rows(job, options)
-    rows, labels, fold = data.rows, data.labels, None
-    if job.test_file is not None:
-        test = read_data(
-            job.test_file, lenient=job.lenient, threads=options.threads, scaling=data.scaling
-        )
-        rows, labels, fold = with_test_rows(rows, labels, test.rows, test.labels)
-    else:
-        fold = fold_of_rows(labels, options, min(job.n_folds, len(labels)))
+    with ExitStack() as at_end:
+        return search_rows(job, options, read_rows(job, options, at_end), stop, start)
+
+
+def read_rows(job: GridJob, options: TrainOptions, at_end: ExitStack) -> GridRows | RemoteGridRows:
+    if not job.is_remote:
+        return GridRows(job, options)
+    from dcsvm.cli.grid_remote import RemoteGridRows
+
+    return RemoteGridRows(job, options, at_end)
+
+
+def search_rows(
+    job: GridJob, options: TrainOptions, rows: GridRows | RemoteGridRows, stop: Stop, start: float
+) -> int:
     read = time.perf_counter()
     grid = job.grid(options)
-    lines = GridLines(names_of(job, grid), options, int(np.count_nonzero(fold >= 0)))
+    lines = GridLines(names_of(job, grid), options, rows.n_held)
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
-        search = Search(
-            rows, labels, fold, options, every=job.every, stop=stop, tell=outputs.advance
-        )
+        search = rows.search(options, every=job.every, stop=stop, tell=outputs.advance)
         is_stopped = outputs.follow(search, grid, known)
     searched = time.perf_counter()
     best = best_of(outputs.scores)
@@ -71,14 +73,15 @@ def search_file(job: GridJob, options: TrainOptions) -> int:
     say_worth(outputs.scores, best, grid, is_stopped=is_stopped)
     show(lines.last(best))
     report = {"read": read - start, "search": searched - read}
-    trained, status = None, 0
+    trained, status, traffic = None, 0, rows.traffic
     if job.model_file is not None and not is_stopped:
-        del search, rows
-        trained, status = train_best(job, best.setting.options(options), data)
+        del search
+        trained, status = train_best(job, best.setting.options(options), rows)
         report["train"] = time.perf_counter() - searched
     report["total"] = time.perf_counter() - start
     if job.report_file is not None:
-        write_report(job, outputs.scores, best, report, trained)
+        rest = {"seconds": report, "training": trained, "traffic": traffic}
+        write_report(job, outputs.scores, best, rest)
     if is_stopped:
         return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
     return status if best.converged else NOT_CONVERGED
@@ -94,20 +97,6 @@ def check_files(job: GridJob) -> None:
             check_writable(path, *inputs, *outputs[:place])
     if job.png_file is not None:
         check_can_draw()
-
-
-def read_rows(job: GridJob, options: TrainOptions) -> Dataset:
-    data = read_data(
-        job.training_set_file,
-        lenient=job.lenient,
-        scale_file=job.scale_file,
-        threads=options.threads,
-        serials="training" if options.kernel == "precomputed" else None,
-    )
-    classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes):
-        say(f"warning: {sentence}")
-    return data
 
 
 def names_of(job: GridJob, grid: Grid) -> list[str]:
@@ -181,17 +170,19 @@ def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool)
         say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
 
 
-def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict | None, int]:
+def train_best(
+    job: GridJob, options: TrainOptions, rows: GridRows | RemoteGridRows
+) -> tuple[dict | None, int]:
     """Train the best setting on all rows and write its model; returns what is reported of it, and
     the exit status."""
     control = Control(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
-            model, report = train_rows(data.rows, data.labels, options, control, consume=True)
+            model, report = rows.train(options, control)
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
-    save_model(model, job.model_file, "dcsvm", data.scaling if job.finds_scaling else None)
+    save_model(model, job.model_file, "dcsvm", rows.scaling if job.finds_scaling else None)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     if interrupts.received:
@@ -199,14 +190,11 @@ def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict
     return report_dict(report), 0 if report.converged else NOT_CONVERGED
 
 
-def write_report(
-    job: GridJob, scores: list[Score], best: Score, seconds: dict, trained: dict | None
-) -> None:
+def write_report(job: GridJob, scores: list[Score], best: Score, rest: dict) -> None:
     values = {
         "best": as_dict(best),
         "settings": [as_dict(score) for score in scores],
-        "seconds": seconds,
-        "training": trained,
+        **rest,
         "peak_rss_mb": peak_rss_mb(),
     }
     write_beside(job.report_file, [json.dumps(values, indent=1, allow_nan=False).encode(), b"\n"])

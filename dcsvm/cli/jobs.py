@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 import click
 
 from dcsvm.cli.files import AUTO, is_stream, range_file_of
+from dcsvm.cli.streams import STANDARD_INPUT
+from dcsvm.cli.workers import WithWorkers
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
 from dcsvm.problem.options import RULES, TrainOptions
 
-STANDARD_INPUT = ("-", "/dev/stdin")
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
-PROCESSES = optional(integer(1, 1024))
 NOT_WITH_FOLDS = {
     "time_limit": "--time-limit",
     "checkpoint_folder": "--checkpoint",
@@ -28,7 +28,7 @@ NOT_WITH_FOLDS = {
 
 
 @dataclass(frozen=True)
-class TrainJob:
+class TrainJob(WithWorkers):
     """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
     which writes no model: `model_file` is None."""
 
@@ -50,15 +50,6 @@ class TrainJob:
     n_workers: int | None
 
     @property
-    def is_remote(self) -> bool:
-        """Whether workers of Dask train."""
-        return any(self.workers_named)
-
-    @property
-    def workers_named(self) -> tuple[str | int | None, ...]:
-        return self.scheduler, self.scheduler_file, self.n_workers
-
-    @property
     def range_file(self) -> str | None:
         """What is written beside the model."""
         if self.scale_file != AUTO or self.model_file is None:
@@ -69,7 +60,6 @@ class TrainJob:
         """Raise UsageError, or OptionError, for what does not go together."""
         FOLDS.check("n_folds", self.n_folds)
         SECONDS.check("time_limit", self.time_limit)
-        PROCESSES.check("n_workers", self.n_workers)
         for name, option in NOT_WITH_FOLDS.items():
             if self.n_folds is not None and getattr(self, name) is not None:
                 raise click.UsageError(f"{option} is not for cross validation (-v)")
@@ -87,20 +77,10 @@ class TrainJob:
             raise click.UsageError(
                 "--scale auto writes a file beside the model: MODEL_FILE has to be a plain file"
             )
-        self._check_remote(options)
+        self.check_workers(options)
         folders = {self.checkpoint_folder, self.resume_folder} - {None}
         if len(folders) > 1:
             raise click.UsageError("--checkpoint and --resume name different folders")
-
-    def _check_remote(self, options: TrainOptions) -> None:
-        if sum(one is not None for one in self.workers_named) > 1:
-            raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
-        if not self.is_remote:
-            return
-        if self.training_set_file in STANDARD_INPUT:
-            raise click.UsageError("workers cannot read standard input: the training set is a file")
-        if options.kernel == "precomputed":
-            raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
 
 
 def model_file_of(training_set_file: str, model_file: str | None, n_folds: int | None):

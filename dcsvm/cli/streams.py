@@ -11,6 +11,7 @@ from collections.abc import Callable
 import click
 
 OUTPUT = "standard output"
+STANDARD_INPUT = ("-", "/dev/stdin")
 
 
 def show(line: str) -> None:

@@ -1,5 +1,5 @@
-"""dcsvm-train with --scheduler, --scheduler-file or --workers: the training set is read by workers
-of a Dask cluster, and trained on there."""
+"""A training set that is read by the workers of a Dask cluster, and trained on there: --scheduler,
+--scheduler-file and --workers of a command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from dcsvm.cli.files import AUTO
+from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.range_file import load_scaling
@@ -31,11 +32,13 @@ except ImportError as error:
         f"there is no {error.name}, which workers need: pip install 'dcsvm[dask]'"
     ) from None
 
+RemoteJob = TrainJob | GridJob
+
 
 class RemoteSet:
     """A training set that workers read; `scaling` is that of its values, or None."""
 
-    def __init__(self, tasks: Tasks, job: TrainJob, ranges: list[ByteRange]):
+    def __init__(self, tasks: Tasks, job: RemoteJob, ranges: list[ByteRange]):
         self.tasks, self.scaling = tasks, None
         if job.scale_file == AUTO:
             extremes = self.read("ranges", extremes_of_range, ranges, lenient=job.lenient)
@@ -43,8 +46,8 @@ class RemoteSet:
             self.scaling = found.scaling(job.training_set_file)
         elif job.scale_file is not None:
             self.scaling = load_scaling(job.scale_file)
-        how = {"lenient": job.lenient, "scaling": self.scaling}
-        self.chunks = self.read("read", read_range, ranges, **how)
+        self.is_lenient = job.lenient
+        self.chunks = self.read_more("read", ranges)
 
     def read(self, name: str, function: Callable, ranges: list[ByteRange], **how) -> list[Future]:
         return [
@@ -52,8 +55,13 @@ class RemoteSet:
             for number, part in enumerate(ranges)
         ]
 
+    def read_more(self, name: str, ranges: list[ByteRange]) -> list[Future]:
+        """Chunks of a file, scaled as the training set is."""
+        how = {"lenient": self.is_lenient, "scaling": self.scaling}
+        return self.read(name, read_range, ranges, **how)
+
     @staticmethod
-    def opened(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
+    def opened(job: RemoteJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
         """That of a job, with workers until the end. Raises ValueError for what cannot be."""
         ranges = byte_ranges(job.training_set_file)  # before there are workers
         _silence()

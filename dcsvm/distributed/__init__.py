@@ -78,6 +78,7 @@ def __getattr__(name):
     """The estimators are imported when they are asked for: they need scikit-learn, too."""
     if name not in ("DaskSVC", "DaskSVR"):
         raise AttributeError(f"module 'dcsvm.distributed' has no attribute {name!r}")
+    import dcsvm.sklearn  # noqa: F401 (which says what to install)
     from dcsvm.distributed import estimators
 
     return getattr(estimators, name)

@@ -6,6 +6,7 @@ see, or a URL. How it is cut depends on its size alone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +37,8 @@ class ByteRange:
 
 
 def byte_ranges(name: str) -> list[ByteRange]:
-    """The ranges of a file. Raises DataError for one that cannot be cut."""
+    """The ranges of a file; a path is made absolute, since workers may be in other folders. Raises
+    DataError for one that cannot be cut."""
     with _opened(name) as file:
         head = file.read(8)
         size = file.seek(0, 2)
@@ -44,6 +46,7 @@ def byte_ranges(name: str) -> list[ByteRange]:
         raise DataError(f"{name}: no rows")
     if any(head.startswith(magic) for magic in COMPRESSED):
         raise DataError(f"{name}: workers read parts of the file: unpack it first")
+    name = os.path.abspath(name) if os.path.exists(name) else name
     step = min(max(size // FEWEST_RANGES, SMALLEST), max(LARGEST, size // MOST_RANGES)) + 1
     return [ByteRange(name, begin, min(begin + step, size)) for begin in range(0, size, step)]
 

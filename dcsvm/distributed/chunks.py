@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
+from dask.sizeof import sizeof
 
 from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.distributed.sizes import nbytes_of
 from dcsvm.solving.checkpoint import digest_of
 
 
@@ -18,6 +20,21 @@ class Chunk:
 
     rows: Rows
     labels: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Values from the client for many tasks: it sends them to one, and workers to each other."""
+
+    values: tuple
+
+    @staticmethod
+    def of(*values) -> Kept:
+        return Kept(values)
+
+
+# Dask places tasks where most of the bytes are that they need, and knows those of arrays only
+sizeof.register((Rows, Chunk, Kept), nbytes_of)
 
 
 @dataclass(frozen=True, eq=False)

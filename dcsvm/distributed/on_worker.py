@@ -10,7 +10,7 @@ from distributed import get_worker
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
-from dcsvm.distributed.chunks import put_together, taken
+from dcsvm.distributed.chunks import Kept, put_together, taken
 from dcsvm.distributed.packed import (
     packed_iterate,
     packed_places,
@@ -117,14 +117,15 @@ def sums_of_chunk(
     chunk: Rows,
     own: np.ndarray | None,
     sources: Rows,
-    terms: tuple[Terms, Terms],
-    alpha: np.ndarray,
+    terms: Terms,
+    kept: Kept,
     how: Evaluation,
     means: Means,
 ) -> tuple[np.ndarray, int]:
-    """Sums over the sources of variables of some rows of a chunk, as `sums_of_units`; rows of the
-    `terms`, packed ones of targets and of sources, are numbered among these rows and among the
-    sources."""
+    """Sums over the sources of variables of some rows of a chunk, as `sums_of_units`; `kept` are
+    the terms of the sources and their alpha. Rows of the terms, which are packed, are numbered
+    among these rows and among the sources."""
+    others, alpha = kept.values
     near = Near(stacked(taken(chunk, own), sources), how.reach or Reach(), means.threads)
     data = KernelRows(
         near.rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES
@@ -132,7 +133,7 @@ def sums_of_chunk(
     n_own = near.rows.n_samples - sources.n_samples
     targets, others = (
         replace(one, row=near.place_of(one.row + first))
-        for one, first in zip(map(unpacked_terms, terms), (0, n_own), strict=True)
+        for one, first in ((unpacked_terms(terms), 0), (unpacked_terms(others), n_own))
     )
     return sums_of_units(data, targets, others, alpha, replace(how, reach=near.reach))
 
@@ -141,16 +142,16 @@ def product_of_chunk(
     chunk: Rows,
     own: np.ndarray | None,
     sources: Rows,
-    weights,
+    kept: Kept,
     how: Evaluation,
     means: Means,
 ) -> np.ndarray:
-    """K(rows of a chunk, sources) W, see `KernelRows.product`."""
+    """K(rows of a chunk, sources) W, see `KernelRows.product`; `kept` is W."""
     rows = stacked(taken(chunk, own), sources)
     data = KernelRows(rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES)
     n_own = rows.n_samples - sources.n_samples
     every = np.arange(rows.n_samples, dtype=np.int32)
-    return data.product(weights, every[n_own:], target_rows=every[:n_own], how=how)
+    return data.product(*kept.values, every[n_own:], target_rows=every[:n_own], how=how)
 
 
 def placed_chunk(

@@ -12,7 +12,7 @@ import numpy as np
 from distributed import Future
 
 from dcsvm.data.rows import Rows, stacked
-from dcsvm.distributed.chunks import Form, put_together, taken
+from dcsvm.distributed.chunks import Form, Kept, put_together, taken
 from dcsvm.distributed.on_worker import Means, product_of_chunk
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
@@ -57,6 +57,12 @@ class RemoteRows:
         """Some of the rows, in this order; nothing moves."""
         other = copy(self)
         other.given = self.given[numbers]
+        return other
+
+    def by(self, tasks: Tasks) -> RemoteRows:
+        """The rows, for tasks of another run."""
+        other = copy(self)
+        other.tasks = tasks
         return other
 
     def by_chunk(self, numbers: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
@@ -152,12 +158,13 @@ class RemoteKernelRows:
         if len(rows) == 0 or len(target_rows) == 0:
             return result
         assembled = self.rows.assembled(rows, "product-sources")
+        kept = tasks.submit("product-weights", Kept.of, weights)
         futures, wanted = {}, {}
         for chunk, places, own, local in self.rows.distinct_by_chunk(target_rows):
             wanted[chunk] = places, local
             futures[chunk] = tasks.submit(
                 f"product-chunk{chunk}", product_of_chunk, self.rows.chunks[chunk], own, assembled,
-                weights, replace(how, stop=None), self.means,
+                kept, replace(how, stop=None), self.means,
             )  # fmt: skip
         for chunk, found in tasks.finished(futures, how.stop):
             places, local = wanted[chunk]

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.distributed.chunks import Kept
 from dcsvm.distributed.on_worker import solved_parts, spans_of_parts, sums_of_chunk
 from dcsvm.distributed.packed import (
     packed_iterate,
@@ -57,14 +58,15 @@ class RemoteWork(Work):
         rows, place = np.unique(sources.row, return_inverse=True)
         others = packed_terms(replace(sources, row=place.reshape(-1)))
         assembled = self.data.rows.assembled(rows, f"{self.phase}-sources")
+        kept = self.tasks.submit(f"{self.phase}-terms", Kept.of, others, alpha)
         stop, how = how.stop, replace(how, stop=None)
         futures, places = {}, {}
         for chunk, own_places, own, local in self.data.rows.distinct_by_chunk(targets.row):
-            terms = packed_terms(replace(targets.take(own_places), row=local)), others
+            terms = packed_terms(replace(targets.take(own_places), row=local))
             places[chunk] = own_places
             futures[chunk] = self.tasks.submit(
                 f"{self.phase}-sums-chunk{chunk}", sums_of_chunk, self.data.rows.chunks[chunk],
-                own, assembled, terms, alpha, how, self.means,
+                own, assembled, terms, kept, how, self.means,
             )  # fmt: skip
         for chunk, (found, n) in self.tasks.finished(futures, stop):
             sums[places[chunk]] = found

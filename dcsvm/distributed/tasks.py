@@ -16,10 +16,10 @@ from itertools import count
 from typing import Any, TypeVar
 
 import dask
-import numpy as np
 from distributed import Client, Future, KilledWorker, wait
 
 from dcsvm._core import Stop, Stopped
+from dcsvm.distributed.sizes import nbytes_of
 from dcsvm.solving.report import Traffic, WorkerTraffic
 
 Name = TypeVar("Name", bound=Hashable)
@@ -144,14 +144,3 @@ class Watch:
 
 def _error_of(future: Future) -> BaseException | None:
     return future.exception() if future.status == "error" else None
-
-
-def nbytes_of(value) -> int:
-    """Bytes of the arrays in a value."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    if isinstance(value, (list, tuple)):
-        return sum(nbytes_of(one) for one in value)
-    if hasattr(value, "__dataclass_fields__"):
-        return sum(nbytes_of(getattr(value, name)) for name in value.__dataclass_fields__)
-    return 0

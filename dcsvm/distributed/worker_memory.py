@@ -8,7 +8,7 @@ from distributed import Client
 
 from dcsvm.distributed.connection import workers_of
 from dcsvm.problem.options import OptionError
-from dcsvm.solving.memory import MB, PROGRAM
+from dcsvm.solving.memory import MB, PROGRAM, VARIABLE
 
 DEFAULT_CACHE = 1000  # MB of a task, whatever the workers have: bits follow from it
 COPIES = 3  # of its share of the rows that a worker holds: as read, brought together, in tasks
@@ -33,9 +33,22 @@ class WorkerMemory:
         """Bytes of a worker."""
         return COPIES * self.rows + self.tasks_at_once * self.megabytes * MB + PROGRAM
 
+    @property
+    def budget(self) -> int:
+        """Bytes of a task, and what the client may keep beside the arrays of one problem."""
+        return self.megabytes * MB
+
     def solver(self, _n_variables: int) -> int:
         """Bytes for the solvers of a task."""
-        return self.megabytes * MB
+        return self.budget
+
+    def spare(self, _n_variables: int) -> int:
+        """As `MemoryPlan.spare`, of the client."""
+        return self.budget
+
+    def most_variables(self, _n_variables: int) -> int:
+        """As `MemoryPlan.most_variables`, of the client."""
+        return self.budget // 2 // VARIABLE
 
     def describe(self) -> str:
         name = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"

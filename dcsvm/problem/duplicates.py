@@ -143,7 +143,8 @@ def opposite_twins(
     """Pairs of variables of equal dense rows, one of sign +1 and one of -1, in the same part:
     (the former, the latter). `row`, `part` and `sign` (m,) are those of each variable, which is in
     one pair at most."""
-    if not rows.is_dense or rows.columns is not None or len(row) == 0:
+    is_here = isinstance(rows, Rows)  # rows somewhere else cannot be compared: there are no pairs
+    if not is_here or not rows.is_dense or rows.columns is not None or len(row) == 0:
         nothing = np.empty(0, np.int64)
         return nothing, nothing
     kind = np.unique(_hash(rows, np.zeros(rows.n_samples)), return_inverse=True)[1]

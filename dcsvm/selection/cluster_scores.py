@@ -7,6 +7,8 @@ settings cannot win any more. Where all rows are one cluster the solutions are e
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +17,7 @@ from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
 from dcsvm.model.coupling import most_voted
+from dcsvm.problem.formulation import BoxProblem
 from dcsvm.selection.grid import Setting
 from dcsvm.selection.layout import Held, Layout
 from dcsvm.selection.score import Score
@@ -22,6 +25,31 @@ from dcsvm.solving.preparation import Prepared
 
 SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
 KERNEL_SHARE = 2  # of the memory: for kernel values, the rest for values of rows
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How clusters are solved, see `_core.held_out_values`."""
+
+    tolerance: float
+    is_classification: bool
+    decides: bool
+    memory_bytes: int
+
+    def values(
+        self,
+        data: KernelRows,
+        problem: BoxProblem,
+        held: Held,
+        Cs: Sequence[float],
+        stop: _core.Stop | None,
+    ) -> tuple[np.ndarray, list[dict]]:
+        """Decision values float64 (n_C, n_entries, n_pairs) of what is held out, and a report for
+        each C. Raises Stopped."""
+        return _core.held_out_values(
+            data.setup, data.points, problem, held, Cs, self.tolerance, self.is_classification,
+            self.decides, self.memory_bytes, data.threads, stop,
+        )  # fmt: skip
 
 
 class Problem:
@@ -55,6 +83,20 @@ class Problem:
         """For how many C there is room for the values of all rows."""
         n_values = len(self.truth) + len(self.layout.blended)
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
+
+    @property
+    def scoring(self) -> Scoring:
+        decides = not self.is_exact
+        return Scoring(self.tolerance, self.is_classification, decides, self.memory_bytes)
+
+    def solved(
+        self, data: KernelRows, clusters: np.ndarray, Cs: Sequence[float], stop: _core.Stop
+    ) -> Iterator[tuple[Held, np.ndarray, list[dict]]]:
+        """Solve some clusters: what of them is held out with its values and a report for each C,
+        for some of the clusters at a time. Raises Stopped."""
+        held = self.layout.held(clusters)
+        problem = self.layout.formulation.problem
+        yield held, *self.scoring.values(data, problem, held, Cs, stop)
 
     def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The loss of each entry, with the weight of its rows, by its decision values (m,
@@ -94,27 +136,15 @@ class ClusterScores:
         """Solve some clusters for the C that are alive. Raises Stopped."""
         start = time.perf_counter()
         problem, alive = self.problem, np.flatnonzero(self.alive)
-        held = problem.layout.held(clusters)
-        values, reports = _core.held_out_values(
-            data.setup,
-            data.points,
-            problem.layout.formulation.problem,
-            held,
-            [self.settings[k].C for k in alive],
-            problem.tolerance,
-            problem.is_classification,
-            not problem.is_exact,
-            problem.memory_bytes,
-            data.threads,
-            stop,
-        )
-        for k, own, report in zip(alive, values, reports, strict=True):
-            self._keep(k, held, own)
-            self.converged[k] &= report["missed"] == 0
-            self.n_sv[k] += report["support"]
+        Cs, work = [self.settings[k].C for k in alive], np.ones(len(alive))
+        for held, values, reports in problem.solved(data, clusters, Cs, stop):
+            for k, own, report in zip(alive, values, reports, strict=True):
+                self._keep(k, held, own)
+                self.converged[k] &= report["missed"] == 0
+                self.n_sv[k] += report["support"]
+            work += [report["iterations"] for report in reports]
         self.is_done[clusters] = True
         self._judge(alive)
-        work = np.array([1 + report["iterations"] for report in reports], float)
         self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
 
     def _keep(self, k: int, held: Held, values: np.ndarray) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
@@ -22,7 +21,7 @@ from dcsvm.problem.task import Task
 from dcsvm.selection.grid import Setting
 from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.extraction import NoMargin
-from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import HeldOut
 from dcsvm.training.held_out import as_folds
@@ -31,14 +30,12 @@ from dcsvm.training.smaller_C import SmallerC
 
 @dataclass(eq=False)
 class ExactSearch:
-    """A search by exact models. `weights` and `fold` are those of each row, -1 for rows that none
-    of `n_folds` holds out; `estimates` tell what to begin with, and how many folds may be enough
-    to leave a setting. `scores` that are known take part; `tell` is told how many settings are
-    done."""
+    """A search by exact models of rows that are `prepared` for some options; `fold` is that of each
+    row, -1 for rows that none of `n_folds` holds out; `estimates` tell what to begin with, and how
+    many folds may be enough to leave a setting. `scores` that are known take part; `tell` is told
+    how many settings are done."""
 
-    rows: Rows
-    labels: np.ndarray
-    weights: np.ndarray
+    prepared: Callable[[TrainOptions], Prepared]
     fold: np.ndarray
     n_folds: int
     options: TrainOptions
@@ -153,7 +150,7 @@ class ExactSearch:
             self.of_gamma = self.tree = None  # whose memory goes before there is more
             self.smaller = SmallerC()
             options = widest.options(self.options)
-            prepared = prepare(self.rows, self.labels, options, self.weights)
+            prepared = self.prepared(options)
             prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
             folds = as_folds(prepared, self.n_folds, self.fold)
             self.of_gamma = widest, prepared, folds

@@ -20,7 +20,7 @@ from dcsvm.selection.cluster_scores import Problem
 from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Setting
-from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
+from dcsvm.selection.layout import Layout, divided, in_clusters, unit_formulation, whole
 from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
@@ -74,11 +74,31 @@ class Search:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)
         self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
-        self.options = _beside_rows(options, rows)
+        options = replace(options, threads=options.threads or default_threads())
+        self.options = self.beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda n_done: None)
         self.problem_of: Callable[[float | None], Problem] | None = None
         self.estimates: list[Score] = []
+
+    def beside_rows(self, options: TrainOptions) -> TrainOptions:
+        """The options with what a second copy of the rows, in another order, leaves of the memory.
+        Raises OptionError."""
+        if options.cache_mb is None:
+            return options
+        copy_mb = -(-self.rows.nbytes // MB)
+        if copy_mb >= options.cache_mb:
+            reason = f"must be more than {copy_mb}, not {options.cache_mb}: the rows are kept twice"
+            raise OptionError("cache_mb", reason)
+        return replace(options, cache_mb=options.cache_mb - copy_mb)
+
+    def prepared(self, options: TrainOptions) -> Prepared:
+        """The rows, prepared for some options."""
+        return prepare(self.rows, self.labels, options, self.weights)
+
+    def problem(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> Problem:
+        """What is solved by clusters."""
+        return Problem(prepared, layout, is_exact=is_exact)
 
     def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
         """The scores of the settings that are not among the known ones, as they are found. Raises
@@ -127,9 +147,7 @@ class Search:
             estimates = {one.setting: one.loss for one in clusters.tried(TRIED_SHARE)}
             self.problem_of = None  # whose memory the solver has
         search = ExactSearch(
-            self.rows,
-            self.labels,
-            self.weights,
+            self.prepared,
             self.fold,
             self.n_folds,
             options,
@@ -150,7 +168,7 @@ class Search:
         overlap = PLAIN if self.options.overlap is None else self.options.overlap
         options = replace(widest.options(self.options), levels=None, early_level=None)
         exact = replace(options, early=False, overlap=None)
-        prepared = prepare(self.rows, self.labels, exact, self.weights)
+        prepared = self.prepared(exact)
         prepared = replace(prepared, options=replace(options, early=True, overlap=overlap))
         folds = as_folds(prepared, self.n_folds, self.fold)
         weights_mb = -(-8 * folds.n_folds * len(prepared.targets) // MB)
@@ -164,8 +182,9 @@ class Search:
         def problem_of(epsilon: float | None) -> Problem:
             formulation = unit_formulation(prepared, epsilon)
             if division is None:
-                return Problem(prepared, whole(formulation, folds, n_rows), is_exact=True)
-            return Problem(prepared, in_clusters(formulation, folds, division), is_exact=False)
+                return self.problem(prepared, whole(formulation, folds, n_rows), is_exact=True)
+            layout = in_clusters(formulation, folds, division)
+            return self.problem(prepared, layout, is_exact=False)
 
         return problem_of
 
@@ -184,19 +203,6 @@ class Search:
         if self.options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
             raise ValueError(f"early models need a level, and {n_rows} rows are too few for one")
         return level
-
-
-def _beside_rows(options: TrainOptions, rows: Rows) -> TrainOptions:
-    """The options with what a second copy of the rows, in another order, leaves of the memory.
-    Raises OptionError."""
-    options = replace(options, threads=options.threads or default_threads())
-    if options.cache_mb is None:
-        return options
-    copy_mb = -(-rows.nbytes // MB)
-    if copy_mb >= options.cache_mb:
-        reason = f"must be more than {copy_mb}, not {options.cache_mb}: the rows are kept twice"
-        raise OptionError("cache_mb", reason)
-    return replace(options, cache_mb=options.cache_mb - copy_mb)
 
 
 def fold_of_rows(labels: np.ndarray, options: TrainOptions, n_folds: int) -> np.ndarray:

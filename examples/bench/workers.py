@@ -5,7 +5,8 @@
 Both have as many threads as there are workers; seconds are those of training, without reading and
 without the start of the workers, the median of the runs. The efficiency is seconds with threads
 over seconds on workers. Bytes, tasks and rounds are what the terms of the manual's formula are made
-of (docs/more-machines.md). Lines as they are done.
+of (docs/more-machines.md); kernel values and the objective are those of threads and of workers.
+Lines of a Markdown table as they are done.
 """
 
 import argparse
@@ -14,12 +15,18 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+from datasets import write_lines
+
 PROGRAM = Path(sys.executable).with_name("dcsvm-train")
 MADE_ROWS = 1_000_000
+COLUMNS = ("case", "workers", "s, threads", "s, workers", "efficiency", "sent MB", "received MB",
+           "moved MB", "tasks", "rounds", "kernel values", "objective")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,25 +42,22 @@ CASES = [
     Case("covtype 32, 2", "covtype.tr", ("-c", "32", "-g", "2")),
     Case("ijcnn1 early", "ijcnn1", ("-c", "32", "-g", "2", "--early")),
     Case("ijcnn1", "ijcnn1", ("-c", "32", "-g", "2")),
-    Case("made early", "made.1000000", ("-c", "8", "-g", "8", "--early")),
-    Case("made", "made.1000000", ("-c", "8", "-g", "8")),
+    Case("spots early", "spots.1000000", ("-c", "8", "-g", "2", "--early")),
+    Case("spots", "spots.1000000", ("-c", "8", "-g", "2")),
 ]
 
 
-def make_rows(path: Path) -> None:
+def made_rows() -> Iterator[bytes]:
     """Rows of 10 features in spots of two classes, a part of them wrong, as LIBSVM text."""
-    import numpy as np
-
     rng = np.random.default_rng(0)
     spots = rng.random((200, 10))
-    with open(path, "w", encoding="ascii") as file:
-        for _ in range(MADE_ROWS // 10_000):
-            which = rng.integers(len(spots), size=10_000)
-            X = spots[which] + rng.normal(0, 0.08, (10_000, 10))
-            y = np.where((which % 2 == 0) ^ (rng.random(10_000) < 0.02), 1, -1)
-            for row, label in zip(X, y, strict=True):
-                pairs = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
-                file.write(f"{label} {pairs}\n")
+    for _ in range(MADE_ROWS // 10_000):
+        which = rng.integers(len(spots), size=10_000)
+        X = spots[which] + rng.normal(0, 0.08, (10_000, 10))
+        y = np.where((which % 2 == 0) ^ (rng.random(10_000) < 0.002), 1, -1)
+        for row, label in zip(X, y, strict=True):
+            pairs = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
+            yield f"{label} {pairs}\n".encode()
 
 
 def report_of(case: Case, data: Path, threads: int, *how: str) -> dict:
@@ -74,16 +78,17 @@ def measure(case: Case, data: Path, n_workers: int, runs: int) -> None:
         found.append([one["seconds"]["train"] for one in (here, there)])
     seconds = [median(column) for column in zip(*found, strict=True)]
     traffic = there["traffic"]
-    moved = ", ".join(f"{name} {traffic[name] / 1e6:.1f} MB" for name in
-                      ("sent", "received", "moved"))  # fmt: skip
-    print(
-        f"{case.name}, {n_workers} workers: {seconds[0]:.2f} s with threads, {seconds[1]:.2f} s, "
-        f"efficiency {100 * seconds[0] / seconds[1]:.0f} %; {moved}, {traffic['tasks']} tasks, "
-        f"{traffic['rounds']} rounds; kernel values {there['kernel_evaluations']:.3g} "
-        f"({here['kernel_evaluations']:.3g} with threads); objective {there['objective']} "
-        f"({here['objective']})",
-        flush=True,
-    )
+    cells = [case.name, str(n_workers), *(f"{one:.2f}" for one in seconds)]
+    cells.append(f"{100 * seconds[0] / seconds[1]:.0f} %")
+    cells += [f"{traffic[name] / 1e6:.1f}" for name in ("sent", "received", "moved")]
+    cells += [str(traffic[name]) for name in ("tasks", "rounds")]
+    cells.append(" ".join(f"{one['kernel_evaluations']:.3g}" for one in (here, there)))
+    cells.append(" ".join(objective_of(one) for one in (here, there)))
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def objective_of(report: dict) -> str:
+    return "" if report["objective"] is None else f"{report['objective']:.9g}"
 
 
 def main() -> None:
@@ -93,12 +98,13 @@ def main() -> None:
     parser.add_argument("--workers", default="2", help="numbers of them, with commas between")
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
     for case in CASES:
         if given.only and case.name not in given.only.split(","):
             continue
         path = given.data / case.file
-        if case.file.startswith("made") and not path.exists():
-            make_rows(path)
+        if case.file.startswith("spots") and not path.exists():
+            write_lines(path, made_rows())
         for n_workers in map(int, given.workers.split(",")):
             measure(case, given.data, n_workers, given.runs)
 

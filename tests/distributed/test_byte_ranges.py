@@ -83,3 +83,11 @@ def test_a_worker_that_does_not_see_the_file_is_named(client):
     task = client.submit(read_range, ByteRange("/nowhere/rows", 0, 10))
     with pytest.raises(DataError, match=r"/nowhere/rows: no such file on the worker tcp://"):
         task.result()
+
+
+def test_a_path_is_that_of_the_client_wherever_workers_are(tmp_path, monkeypatch):
+    (tmp_path / "rows").write_bytes(TEXT)
+    monkeypatch.chdir(tmp_path)
+    (part,) = byte_ranges("rows")
+    monkeypatch.chdir("/")
+    assert len(read_range(part).labels) == 5

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -76,3 +77,15 @@ def test_a_regression(client, rows_in_spots):
 def test_rows_that_are_not_dasks_are_an_error(client, rows_in_spots):
     with pytest.raises(TypeError, match="dask collection"):
         DaskSVC(client=client).fit(*rows_in_spots)
+
+
+def test_without_scikit_learn_a_sentence_says_what_to_install(monkeypatch):
+    import dcsvm.distributed
+
+    monkeypatch.setitem(sys.modules, "sklearn.utils.validation", None)
+    for name in [one for one in sys.modules if one.startswith("dcsvm.")]:
+        if name.startswith("dcsvm.sklearn") or name == "dcsvm.distributed.estimators":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(dcsvm.distributed, "estimators", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'dcsvm\[sklearn\]'"):
+        _ = dcsvm.distributed.DaskSVC

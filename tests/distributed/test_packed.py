@@ -12,7 +12,7 @@ from dcsvm.distributed.packed import (  # noqa: E402
     unpacked,
     unpacked_iterate,
 )
-from dcsvm.distributed.tasks import nbytes_of  # noqa: E402
+from dcsvm.distributed.sizes import nbytes_of  # noqa: E402
 from dcsvm.solving.iterate import Iterate  # noqa: E402
 
 
