@@ -109,7 +109,7 @@ def _plain(value, arrays: list[np.ndarray]):
 
 
 def _made(value, data: mmap.mmap):
-    """The value again. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
+    """The value again. Raises ValueError, KeyError, TypeError or AttributeError for no value."""
     if not isinstance(value, dict):
         return value
     if "tuple" in value:

@@ -20,9 +20,9 @@ from dcsvm.kernel.sources import COPY_BYTES, Sources
 from dcsvm.model.pair_weights import PairWeights
 from dcsvm.model.parts import EarlyModel, ExactModel
 
-# Rows that are taken one by one. All rows of an exact model meet the same vectors: 8 of them take as
-# long either way with 2487 vectors of ijcnn1, twice as many twice as long here. Those of an early
-# model go to clusters of their own: 64 take a fifth with 1024 clusters of covtype, as long with 16.
+# Rows that are taken one by one. All rows of an exact model meet the same vectors: with the 2487 of
+# ijcnn1 8 rows take as long either way, 16 twice as long here. Rows of an early model have clusters
+# of their own: with 1024 of covtype 64 rows take a fifth, with 16 clusters as long.
 FEW = {ExactModel: 8, EarlyModel: 64}
 
 _kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()

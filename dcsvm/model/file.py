@@ -17,9 +17,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.reader import ModelReader
 
 
-def load_model(
-    path: str | os.PathLike[str], *, threads: int = 1, cache: bool = False
-) -> Model:
+def load_model(path: str | os.PathLike[str], *, threads: int = 1, cache: bool = False) -> Model:
     """Read a model file written by `Model.save` or by LIBSVM's svm-train.
 
     With `cache` the model is kept as arrays in a file beside it, of its name with .cache appended,

@@ -91,7 +91,14 @@ def test_a_damaged_cache_is_none(tmp_path):
     expected = load_model(path, cache=True)
     cache = tmp_path / ("m" + SUFFIX)
     data = cache.read_bytes()
-    for part in (b"", data[:100], data[:-1], data[1:], data + b"1", data.replace(b"place", b"plaec")):
+    for part in (
+        b"",
+        data[:100],
+        data[:-1],
+        data[1:],
+        data + b"1",
+        data.replace(b"place", b"plaec"),
+    ):
         cache.write_bytes(part)
         assert same(load_model(path, cache=True), expected)
         assert cache.read_bytes() == data
@@ -159,4 +166,6 @@ def test_rows_of_bytes_keep_what_is_behind_their_features(tmp_path):
     model = dcsvm.train(X, np.arange(300) % 2, gamma=1e-6, levels=0)
     model.save(tmp_path / "m")
     rows = cached(tmp_path / "m")[1].exact.rows
-    assert isinstance(rows, Rows) and same(rows.stored, load_model(tmp_path / "m").exact.rows.stored)
+    assert isinstance(rows, Rows) and same(
+        rows.stored, load_model(tmp_path / "m").exact.rows.stored
+    )
