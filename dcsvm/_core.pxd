@@ -2,6 +2,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.functional cimport function
+from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
 
@@ -179,6 +180,30 @@ cdef extern from "kernel/routing.h" namespace "dcsvm" nogil:
     cbool c_route "dcsvm::route"(
         const KernelSetup&, const RowList&, const int32_t*, const Fork&, int, const Places&,
         const CStop*) except +
+
+
+cdef extern from "kernel/row_panels.h" namespace "dcsvm" nogil:
+    size_t packed_row_bytes(const KernelSetup&, const CPoints&)
+
+
+cdef extern from "kernel/few_rows.h" namespace "dcsvm" nogil:
+    cdef cppclass PackedSources:
+        PackedSources(const KernelSetup&, const CPoints&, const CodedColumns*,
+                      const SourceWeights&) except +
+
+    cdef cppclass ClusterModels:
+        size_t n_columns
+        const int64_t* start
+        const double* offsets
+        double blend
+
+    cdef cppclass ServedTree:
+        ServedTree(const KernelSetup&, const CPoints&, const CodedColumns*,
+                   vector[Fork]) except +
+
+    cbool c_decision_values "dcsvm::decision_values"(
+        const float*, size_t, const PackedSources&, const ClusterModels&, const ServedTree*,
+        double*) except +
 
 
 cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:

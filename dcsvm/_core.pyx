@@ -6,6 +6,7 @@ NumPy arrays. Nothing is decided here and there are no defaults.
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cbool
+from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -109,6 +110,7 @@ def check_indptr(indptr, n_values, what):
 
 include "_points.pxi"
 include "_kernel.pxi"
+include "_serving.pxi"
 include "_solver.pxi"
 
 

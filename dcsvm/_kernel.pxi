@@ -1,5 +1,34 @@
 # Part of _core.pyx. Sums of kernel values, clusters of rows, and their order.
 
+cdef class Weights:
+    """Weights of all sources in CSR form, or one of each. Keeps the arrays alive."""
+
+    cdef SourceWeights weights
+    cdef object arrays
+
+    def __init__(self, weights, size_t n_sources):
+        cdef const int64_t[::1] indptr
+        cdef const int32_t[::1] columns
+        cdef const double[::1] values
+        self.weights.n_columns = 1
+        self.weights.indptr = NULL
+        self.weights.columns = NULL
+        if isinstance(weights, tuple):
+            indptr, columns, values, self.weights.n_columns = weights
+            if <size_t>indptr.shape[0] != n_sources + 1 or columns.shape[0] != values.shape[0]:
+                raise ValueError("weights do not have one row per source")
+            check_indptr(weights[0], values.shape[0], "weights")
+            check_range(weights[1], weights[3], "column")
+            self.weights.indptr = &indptr[0]
+            self.weights.columns = &columns[0] if columns.shape[0] else NULL
+        else:
+            values = weights
+            if <size_t>values.shape[0] != n_sources:
+                raise ValueError("weights do not have one entry per source")
+        self.weights.values = &values[0] if values.shape[0] else NULL
+        self.arrays = weights
+
+
 def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
                    cbool double_tiles, int threads, reach=None, Stop stop=None):
     """K(targets, sources) W in float64, (n_targets, n_columns).
@@ -11,27 +40,8 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     """
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
-    cdef SourceWeights w
-    cdef const int64_t[::1] indptr
-    cdef const int32_t[::1] columns
-    cdef const double[::1] values
-    w.n_columns = 1
-    w.indptr = NULL
-    w.columns = NULL
-    if isinstance(weights, tuple):
-        indptr, columns, values, w.n_columns = weights
-        if indptr.shape[0] != <Py_ssize_t>b.size + 1 or columns.shape[0] != values.shape[0]:
-            raise ValueError("weights do not have one row per source")
-        check_indptr(weights[0], values.shape[0], "weights")
-        check_range(weights[1], weights[3], "column")
-        w.indptr = &indptr[0]
-        w.columns = &columns[0] if columns.shape[0] else NULL
-    else:
-        values = weights
-        if values.shape[0] != <Py_ssize_t>b.size:
-            raise ValueError("weights do not have one entry per source")
-    w.values = &values[0] if values.shape[0] else NULL
-    result = np.zeros((a.size, w.n_columns))
+    cdef Weights w = Weights(weights, b.size)
+    result = np.zeros((a.size, w.weights.n_columns))
     cdef double[:, ::1] out = result
     if a.size == 0 or b.size == 0:
         return result
@@ -42,7 +52,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
         c_stop = &stop.stop
     cdef ProductCount count
     with nogil:
-        count = c_kernel_product(setup.setup, a, b, w, precision, limit, threads, &out[0, 0],
+        count = c_kernel_product(setup.setup, a, b, w.weights, precision, limit, threads, &out[0, 0],
                                  c_stop)
     if not count.complete:
         raise Stopped

@@ -76,8 +76,9 @@ void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fo
                  scratch.means.data());
 }
 
-void choose(const Fork& fork, std::size_t node, const double* means, std::size_t i,
-            const Places& out) {
+}  // namespace
+
+Place nearest_part(const Fork& fork, std::size_t node, const double* means) {
   const std::size_t n = fork.n_parts(node);
   const double* products = fork.products + fork.block_start[node];
   const auto squared = [&](std::size_t c) { return products[c * n + c] - 2 * means[c]; };
@@ -97,12 +98,9 @@ void choose(const Fork& fork, std::size_t node, const double* means, std::size_t
     if (distance < least || second == best) least = distance, second = c;
   }
   const auto first = static_cast<std::size_t>(fork.first_child[node]);
-  out.nearest[i] = static_cast<std::int32_t>(first + best);
-  out.second[i] = static_cast<std::int32_t>(first + second);
-  out.distance[i] = least;
+  return {static_cast<std::int32_t>(first + best), static_cast<std::int32_t>(first + second),
+          least};
 }
-
-}  // namespace
 
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
            const Fork& fork, int n_threads, const Places& out, const Stop* stop) {
@@ -127,8 +125,12 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
                            block.end - block.begin};
         find_means(setup, rows, fork, block.node, scratch);
         for (std::size_t t = 0; t < rows.size; ++t) {
-          choose(fork, block.node, scratch.means.data() + t * fork.n_parts(block.node),
-                 by_node.place[block.begin + t], out);
+          const Place found =
+              nearest_part(fork, block.node, scratch.means.data() + t * fork.n_parts(block.node));
+          const std::size_t i = by_node.place[block.begin + t];
+          out.nearest[i] = found.nearest;
+          out.second[i] = found.second;
+          out.distance[i] = found.distance;
         }
       });
   return complete;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "kernel/kernel_kmeans.h"
 #include "kernel/stop.h"
@@ -23,8 +24,18 @@ struct Fork {
   }
 };
 
-// Where each target goes: its nearest child; the one across the nearest border, -1 where its node
-// has one part; and the distance to that border in kernel space, infinite where there is none.
+// Where a row goes: its nearest child; the one across the nearest border, -1 where its node has one
+// part; and the distance to that border in kernel space, infinite where there is none.
+struct Place {
+  std::int32_t nearest;
+  std::int32_t second = -1;
+  double distance = std::numeric_limits<double>::infinity();
+};
+
+// That of a row of a node, by its mean kernel values with the node's parts.
+Place nearest_part(const Fork& fork, std::size_t node, const double* means);
+
+// The same of many rows.
 struct Places {
   std::int32_t* nearest;
   std::int32_t* second;

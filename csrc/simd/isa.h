@@ -89,6 +89,10 @@ struct Isa {
                            std::size_t lanes, double* sum);
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
+  // the same for one lane, and any number of weights of each value in CSR form (a null indptr: one
+  // each): sum[columns[at]] += weight[at] * values[j], the same bits as weighted_sum_f32
+  void (*add_in_order)(const float* values, const double* weight, const std::int64_t* indptr,
+                       const std::int32_t* columns, std::size_t n, double* sum);
   // gradient += the steps times the rows; returns the place of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
                          const float* second_row, double second_step, double* largest);

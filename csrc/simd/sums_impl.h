@@ -43,6 +43,22 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
+// One lane of it, with weights in CSR form, or one for each value where there is no indptr.
+static void add_in_order(const float* values, const double* weight, const std::int64_t* indptr,
+                         const std::int32_t* columns, std::size_t n, double* sum) {
+  if (!indptr) {
+    double total = sum[0];
+    for (std::size_t j = 0; j < n; ++j) total += weight[j] * static_cast<double>(values[j]);
+    sum[0] = total;
+    return;
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const double value = static_cast<double>(values[j]);
+    for (std::int64_t at = indptr[j]; at < indptr[j + 1]; ++at)
+      sum[columns[at]] += weight[at] * value;
+  }
+}
+
 // <x, w>; four sums hide the latency of additions.
 static double dot(const float* x, const double* w, std::size_t n) {
   constexpr std::size_t step = 4 * width<double>;

@@ -1,4 +1,4 @@
-"""dcsvm-compress: a smaller model that predicts nearly the same."""
+"""dcsvm-compress: a smaller model, fitted to the decision values of another."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ FILES = (
 @version_option
 @help_option
 def main(**given) -> None:
-    """Write a model with fewer vectors that predicts nearly the same.
+    """Write a model with fewer vectors, fitted to the predictions of a larger one.
 
     The support vectors of MODEL_FILE are replaced by landmarks, which are moved until their
     decision values are close to those of the model. OUTPUT_FILE is by default the model's name with

@@ -131,6 +131,7 @@ class PredictJob:
     quiet: bool
     lenient: bool
     scale_file: str | None
+    cache: bool
     threads: int | None
 
     def check(self) -> None:

@@ -25,7 +25,7 @@ def predict_file(job: PredictJob) -> int:
     threads = job.threads or default_threads()
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_writable(job.output_file, *inputs)
-    whole = load_model(job.model_file, threads=threads)
+    whole = load_model(job.model_file, threads=threads, cache=job.cache)
     check_parts(job, whole)
     how = job.method or ("exact" if whole.exact else "early")
     model = replace(whole, **{"early" if how == "exact" else "exact": None})

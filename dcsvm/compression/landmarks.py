@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm.compression.slopes import Slopes
+from dcsvm.compression.moving import ROWS_A_STEP, Moving, Target, descend, refine
 from dcsvm.data.rows import AT_ONCE, Rows
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
@@ -23,13 +23,10 @@ from dcsvm.kernel.kernels import Kernel
 MOST_STARTED = 20_000  # rows of the least squares, or 4 for each landmark
 RIDGE = 1e-4  # of the mean diagonal of the normal equations
 LARGEST_START = 1.5  # decision values beyond it are on their side, no matter how far
-SHARPNESS = 2.0  # of the sigmoid of a decision value; 4 is as good
-# 60 epochs: of covtype with a tenth of its vectors 0.4 % fewer test rows are right; 600: 0.2 % more
 EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400
-ROWS_A_STEP = 256
-RATE, LENGTH = 0.06, 0.2  # of coefficients, of their size; of a move, of the kernel's width
-DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's moments
-SHARD_WORK, SHARDS = 2**25, 4  # products in a step from which threads share it
+REFINED = 2  # times the rows of the steps before
+FAR_KEPT = 0.25  # of the rows beyond the border that are refined on; all are as good, and slower
+MOST_REFINED, ROWS_A_LANDMARK = 2**13, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +76,7 @@ def fitted(
     if steps is None:
         epoch = max(len(wanted.values) // ROWS_A_STEP, 1)
         steps = min(max(EPOCHS * epoch, LEAST_STEPS), MOST_STEPS)
-    return _Moving(kernel, wanted, start, rng, each).run(steps, tell)
+    return _moved(kernel, wanted, start, steps, rng, each, tell or (lambda _done, _of: None))
 
 
 def started(
@@ -119,91 +116,62 @@ def _solved(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndar
     return solved
 
 
-class _Moving:
-    """Landmarks on their way."""
-
-    def __init__(
-        self, kernel: Kernel, wanted: Wanted, start: Landmarks, rng: np.random.Generator, each
-    ):
-        self.start, self.rng, self.each = start, rng, each
-        self.slopes, self.by_sign = Slopes(kernel), wanted.by_sign
-        self.rows, self.weights = wanted.rows.as_floats().dense, wanted.weights
-        self.used = None if start.used.all() else start.used.astype(np.float32)
-        self.values = _sigmoid(wanted.values) if wanted.by_sign else wanted.values
-        vectors = start.rows.as_floats().dense.copy()
-        self.parts = [vectors, start.coefficients.astype(np.float32),
-                      start.offset.astype(np.float32)]  # fmt: skip
-        self.rates = _rates(kernel, wanted.rows, start.coefficients)
-        self.n_shards = 1
-        if ROWS_A_STEP * vectors.size > SHARD_WORK:
-            self.n_shards = SHARDS
-
-    def run(self, n_steps: int, tell: Callable[[int, int], None] | None) -> Landmarks:
-        n, place = len(self.rows), len(self.rows)
-        size = min(ROWS_A_STEP, n)
-        moments = [(np.zeros_like(part), np.zeros_like(part)) for part in self.parts]
-        for step in range(1, n_steps + 1):
-            if place + size > n:
-                order, place = self.rng.permutation(n), 0
-            gradients = self.gradients(order[place : place + size])
-            place += size
-            fall = 0.5 * (1 + np.cos(np.pi * step / n_steps))
-            for part, rate, gradient, moment in zip(
-                self.parts, self.rates, gradients, moments, strict=True
-            ):
-                _step(part, np.float32(rate * fall), gradient, moment, step)
-            if tell is not None:
-                tell(step, n_steps)
-        if not all(np.isfinite(part).all() for part in self.parts):  # of a steep polynomial
-            return self.start
-        vectors, coefficients, offset = self.parts
-        rows = Rows(*vectors.shape, dense=vectors)
-        return replace(self.start, rows=rows, coefficients=coefficients.astype(np.float64),
-                       offset=offset.astype(np.float64))  # fmt: skip
-
-    def gradients(self, chosen: np.ndarray) -> list[np.ndarray]:
-        """Of the mean loss of some rows."""
-        shards = np.array_split(chosen, self.n_shards)
-        total, *others = self.each(self.gradients_of, shards)
-        for other in others:
-            for gradient, more in zip(total, other, strict=True):
-                gradient += more
-        for gradient in total:
-            gradient /= np.float32(len(chosen))
-        if self.used is not None:
-            total[1] *= self.used
-        return total
-
-    def gradients_of(self, chosen: np.ndarray) -> list[np.ndarray]:
-        vectors, coefficients, offset = self.parts
-        rows = self.rows[chosen]
-        values, slopes = self.slopes.values(rows, vectors)
-        outputs = values @ coefficients + offset
-        if self.by_sign:
-            outputs = _sigmoid(outputs)
-        errors = (outputs - self.values[chosen]) * self.weights[chosen]
-        pulls = (errors @ coefficients.T) * slopes
-        moves = self.slopes.gradient(pulls, rows, vectors)
-        return [moves, values.T @ errors, errors.sum(axis=0)]
+def _moved(
+    kernel: Kernel,
+    wanted: Wanted,
+    start: Landmarks,
+    steps: int,
+    rng: np.random.Generator,
+    each: Callable,
+    tell: Callable[[int, int], None],
+) -> Landmarks:
+    """The landmarks where they are best. Features that are 0 in all rows stay 0."""
+    rows, vectors = wanted.rows.as_floats().dense, start.rows.as_floats().dense.copy()
+    moves = rows.any(axis=0) | vectors.any(axis=0)
+    target = Target.of(rows[:, moves], wanted.values, wanted.weights, wanted.by_sign)
+    used = None if start.used.all() else start.used.astype(np.float32)
+    coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
+    moving = Moving(
+        kernel, vectors[:, moves], coefficients, offset, used, _width(kernel, wanted.rows)
+    )
+    some, shares = _refined_rows(wanted, vectors.shape[0], rng)
+    kept = Target(target.rows[some], target.values[some],
+                  target.weights[some] * shares[:, None], target.by_sign)  # fmt: skip
+    # as much work as the steps before, in rows
+    more = min(max(steps * ROWS_A_STEP * REFINED // max(len(some), 1), 1), steps)
+    descend(moving, target, steps, rng, each, lambda done: tell(done, steps + more))
+    if moving.is_finite:
+        before = moving.parts
+        refine(moving, kept, more, each, lambda done: tell(steps + done, steps + more))
+        if not moving.is_finite:
+            moving.set(before)
+    if not moving.is_finite:  # of a steep polynomial
+        return start
+    vectors[:, moves] = moving.vectors
+    return replace(start, rows=Rows(*vectors.shape, dense=vectors),
+                   coefficients=moving.coefficients.astype(np.float64),
+                   offset=moving.offset.astype(np.float64))  # fmt: skip
 
 
-def _sigmoid(values: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-SHARPNESS f)), float32."""
-    return (0.5 * (1 + np.tanh(np.float32(SHARPNESS / 2) * values))).astype(np.float32)
+def _refined_rows(
+    wanted: Wanted, n_landmarks: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to refine on, ascending, and how many rows each stands for, float32: where signs count
+    those near the border and a part of the others."""
+    kept = np.ones(len(wanted.values))
+    if wanted.by_sign:
+        counted = wanted.weights >= wanted.weights.max(initial=0.0)
+        near = ((np.abs(wanted.values) <= LARGEST_START) & counted).any(axis=1)
+        kept[~near] = FAR_KEPT
+    most = max(MOST_REFINED, ROWS_A_LANDMARK * n_landmarks)
+    kept *= min(most / max(kept.sum(), 1.0), 1.0)
+    some = np.flatnonzero(rng.random(len(kept)) < kept)
+    if len(some) == 0:
+        some = np.arange(len(kept))
+    return some, (1 / kept[some]).astype(np.float32)
 
 
-def _rates(kernel: Kernel, rows: Rows, coefficients: np.ndarray) -> tuple[float, float, float]:
-    """How far vectors, coefficients and offsets may go in a step."""
-    width = np.sqrt(rows.mean_squared_distance())
-    if kernel.name == "rbf" and kernel.gamma * width**2 > 1:
-        width = kernel.gamma**-0.5
-    size = max(float(np.sqrt(np.mean(coefficients**2))), 0.1)
-    return LENGTH * width / np.sqrt(max(rows.n_features, 1)), RATE * size, RATE
-
-
-def _step(part, rate: np.float32, gradient, moment, step: int) -> None:
-    """One of Adam."""
-    for mean, decay, power in zip(moment, DECAYS, (1, 2), strict=True):
-        mean += (1 - decay) * (gradient**power - mean)
-    first, second = (mean / (1 - decay**step) for mean, decay in zip(moment, DECAYS, strict=True))
-    part -= rate * first / (np.sqrt(second) + np.float32(1e-9))
+def _width(kernel: Kernel, rows: Rows) -> float:
+    """How far a landmark may be moved."""
+    width = float(np.sqrt(rows.mean_squared_distance()))
+    return kernel.gamma**-0.5 if kernel.name == "rbf" and kernel.gamma * width**2 > 1 else width

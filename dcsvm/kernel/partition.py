@@ -138,12 +138,12 @@ class Partition:
         for some in slices(rows.n_samples, ROUTED_AT_ONCE // row_size):
             for meeting in sources.meetings(rows.part(some), threads):
                 part = placed.take(some).take(meeting.place)
-                for fork in self._found(meeting.sources):
+                for fork in self.found(meeting.sources):
                     part = step(meeting.targets, part, fork, stop, meeting.numbers, second=second)
                 placed.put(np.arange(some.start, some.stop)[meeting.place], part)
         return placed
 
-    def _found(self, sources: KernelRows) -> list[_core.FoundFork]:
+    def found(self, sources: KernelRows) -> list[_core.FoundFork]:
         """The forks with their sampled rows in the form of these, which are kept."""
         kept = _kept.setdefault(self, {})
         found = kept.get(sources.points)

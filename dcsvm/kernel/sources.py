@@ -106,7 +106,7 @@ class Sources:
 
     def row_size(self, threads: int) -> int:
         """Values of 4 bytes that a target takes in the forms of these."""
-        has_bytes = not self.rows.is_dense and self._form(True, threads).points.has_bytes
+        has_bytes = not self.rows.is_dense and self.form(threads).points.has_bytes
         return self.rows.n_features // 4 if has_bytes else self.rows.row_size
 
     def meetings(self, block: Rows, threads: int) -> list[Meeting]:
@@ -115,12 +115,12 @@ class Sources:
         if not is_narrow or self.kernel.is_precomputed:
             return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
-        sources, points = self._form(True, threads), _core.Points(block, few)
+        sources, points = self.form(threads), _core.Points(block, few)
         fits = sources.encode(points, block, few)
         targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
         if fits is None or fits.all():
             return [Meeting(None, targets, sources)]
-        plain = self._form(False, threads)
+        plain = self.form(threads, coded=False)
         others = KernelRows(block, self.kernel, few, setup=plain.setup)
         fitting, other = (np.flatnonzero(own).astype(np.int32) for own in (fits, ~fits))
         return [Meeting(fitting, targets, sources), Meeting(other, others, plain)]
@@ -131,7 +131,7 @@ class Sources:
         n_rows = self.rows.n_samples
         if self.kernel.name != "rbf" or not self.rows.is_dense or n_rows < FEWEST_ROWS:
             return None
-        sources = self._form(True, threads)
+        sources = self.form(threads)
         some = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
         if sources.setup.form != "difference" or not is_worth_ordering(some, reach):
             return None
@@ -142,7 +142,8 @@ class Sources:
         worth = is_worth_skipping(sources.points, self._order, whole, reach, threads)
         return self._order if worth else None
 
-    def _form(self, coded: bool, threads: int) -> KernelRows:
+    def form(self, threads: int = 1, *, coded: bool = True) -> KernelRows:
+        """All sources, `coded` where that pays or as they are."""
         with _lock:
             if coded not in self._forms:
                 most = self.rows.nbytes + COPY_BYTES

@@ -20,6 +20,8 @@ def most_voted(values: np.ndarray, n_classes: int) -> np.ndarray:
     `values` (n, n_pairs) are decision values of the pairs (0, 1), (0, 2), ...: positive is a vote
     for the first class, nan is none, all else is one for the second.
     """
+    if n_classes == 2:
+        return (values[:, 0] <= 0).astype(np.int64)
     votes = np.zeros((len(values), n_classes), np.int64)
     for i, pairs in enumerate(_pairs_of_first(values, n_classes)):
         votes[:, i] += np.count_nonzero(pairs > 0, axis=1)

@@ -11,8 +11,15 @@ import numpy as np
 from dcsvm.data.output_file import write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.machine import default_threads
+from dcsvm.model.few_rows import few_values
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
-from dcsvm.model.predict import class_probabilities, decision_values, predictions
+from dcsvm.model.predict import (
+    class_probabilities,
+    decision_values,
+    predicted_from,
+    predictions,
+    probabilities_from,
+)
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import RULES
 
@@ -60,7 +67,9 @@ class Model(ModelParts):
 
         nan where early prediction has neither class of the pair in the cluster of the row.
         """
-        values = decision_values(self, *self._arguments(X, method, threads))
+        values = self._few_values(X, method, threads)
+        if values is None:
+            values = decision_values(self, *self._arguments(X, method, threads))
         return values[:, 0] if self.n_pairs == 1 else values
 
     def predict(
@@ -69,17 +78,32 @@ class Model(ModelParts):
         """Predictions (n,): labels, float64 or strings as they were trained with, by the votes of
         the pairs, of equal votes the first label; float64 +1 or -1 (outlier) for one-class; float64
         values for regression."""
+        values = self._few_values(X, method, threads)
+        if values is not None:
+            return predicted_from(self, values)
         return predictions(self, *self._arguments(X, method, threads))
 
     def predict_probability(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
         """Probabilities of the classes float64 (n, k), in the order of `labels`."""
+        if self.is_classifier and self.probability is not None:
+            values = self._few_values(X, method, threads)
+            if values is not None:
+                return probabilities_from(self, values)
         return class_probabilities(self, *self._arguments(X, method, threads))
 
     @property
     def _part(self) -> ExactModel | EarlyModel:
         return self.exact or self.early
+
+    def _few_values(self, X, method, threads) -> np.ndarray | None:
+        """Decision values (n, n_pairs) of a few rows; None for what takes `_arguments`."""
+        if method in (None, "exact", "early"):
+            part = self._part if method is None else getattr(self, method)
+            if part is not None and (threads is None or RULES["threads"].check("threads", threads)):
+                return few_values(part, self.kernel, self.n_pairs, X)
+        return None
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")

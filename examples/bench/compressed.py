@@ -7,8 +7,9 @@ DIR is what datasets.py filled. Of each data set an exact and an early model are
 compressed to a tenth, a hundredth and a ten thousandth of the kernel values of a row. All predict
 the test rows with one thread, in this process: the median of three rounds, the first of which, that
 prepares the model, does not count. LLSVM, FastFood and SpSVM (two classes only, with scikit-learn)
-have as many features as a compressed exact model has vectors. The table is rewritten after each
-model; --redraw makes the picture again from it.
+have as many features as a compressed exact model has vectors. A row "alone" is the median of 200
+calls from Python. The table is rewritten after each model, and keeps the lines of data sets that
+--only leaves out; --redraw makes the picture again from it.
 """
 
 import argparse
@@ -29,7 +30,10 @@ TIMES = (10, 100, 10_000)
 PEERS = {"LLSVM": "llsvm", "FastFood": "fastfood", "SpSVM": "spsvm"}
 MOST_FEATURES = 2000  # of a peer; SpSVM takes minutes for as many
 ROUNDS = 3
-COLUMNS = ("data", "model", "vectors", "bytes", "kernel values", "accuracy", "microseconds")
+ALONE = 200  # rows, one after the other
+COLUMNS = (
+    "data", "model", "vectors", "bytes", "kernel values", "accuracy", "microseconds", "alone",
+)  # fmt: skip
 STYLES = {  # color (Okabe and Ito), marker
     "exact": ("#000000", "s"),
     "early": ("#0072B2", "o"),
@@ -42,7 +46,7 @@ INCHES, DOTS = (11.0, 6.2), 150
 
 @dataclass(frozen=True)
 class Data:
-    """A training and a test file, C and gamma, and the early level to train."""
+    """A training and a test file, C and gamma, what is trained, and the early level."""
 
     name: str
     train: str
@@ -50,6 +54,7 @@ class Data:
     C: float
     gamma: float
     level: str = "auto"
+    kinds: tuple[str, ...] = ("exact", "early")
 
     @property
     def options(self) -> list[str]:
@@ -58,7 +63,7 @@ class Data:
 
 DATA = (
     Data("covtype", "covtype.tr", "covtype.te", 32, 32),
-    Data("covtype, 4096 clusters", "covtype.tr", "covtype.te", 32, 32, "6"),
+    Data("covtype, 4096 clusters", "covtype.tr", "covtype.te", 32, 32, "6", ("early",)),
     Data("MNIST, ten classes", "digits.tr", "digits.te", 10, 0.02 / 255**2),
     Data("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2),
     Data("a9a", "a9a", "a9a.t", 32, 2**-7),
@@ -76,10 +81,11 @@ def main() -> None:
 
 def measure(options: argparse.Namespace, table: Path) -> None:
     about = machine.describe(options.dcsvm_train) | {"threads of prediction": 1}
-    lines: list[tuple] = []
-    for data in DATA:
-        if options.only not in data.name or not (options.data / data.train).exists():
-            continue
+    chosen = [one for one in DATA if options.only in one.name]
+    chosen = [one for one in chosen if (options.data / one.train).exists()]
+    old = csv_table.read(table) if table.exists() else []
+    lines = [tuple(one.values()) for one in old if one["data"] not in {d.name for d in chosen}]
+    for data in chosen:
         with tempfile.TemporaryDirectory(prefix="dcsvm-compressed-") as work:
             for line in lines_of(data, Path(work), options):
                 lines.append((data.name, *line))
@@ -92,9 +98,9 @@ def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[
     from dcsvm.data.dataset import read_dataset
 
     test = read_dataset(options.data / data.test)
-    kinds = {"exact": [], "early": ["--early", "--early-level", data.level]}
-    for kind, extra in kinds.items():
+    for kind in data.kinds:
         path = folder / kind
+        extra = ["--early", "--early-level", data.level] if kind == "early" else []
         train = [options.dcsvm_train, "-q", "--threads", options.threads, *data.options, *extra]
         subprocess.run([*map(str, train), options.data / data.train, path], check=True)
         yield kind, *predicted(path, test)
@@ -118,7 +124,7 @@ def compressed(path: Path, small: Path, times: int, data: Data, options) -> bool
 
 
 def predicted(path: Path, test) -> tuple:
-    """(vectors, bytes, kernel values, accuracy, microseconds) of a model."""
+    """(vectors, bytes, kernel values, accuracy, microseconds, of a row alone) of a model."""
     from dcsvm import load_model
     from dcsvm.model.cost import values_of_row
 
@@ -129,8 +135,23 @@ def predicted(path: Path, test) -> tuple:
     values = values_of_row(model, test.rows, 1)
     return (
         part.rows.n_samples, path.stat().st_size, f"{values:.0f}", f"{accuracy:.2f}",
-        f"{1e6 * seconds / len(labels):.3f}",
+        f"{1e6 * seconds / len(labels):.3f}", f"{1e6 * alone(model, test.rows):.1f}",
     )  # fmt: skip
+
+
+def alone(model, rows) -> float:
+    """Seconds of one row, the median."""
+    from dcsvm.data.rows import Rows
+
+    width, seconds = (model.exact or model.early).rows.n_features, []
+    X = rows.take(np.arange(min(ALONE, rows.n_samples))).with_features(width)
+    X = X.in_form_of(Rows(0, 0, dense=np.empty((0, 0))), 1).as_floats().dense
+    model.predict(X[:1], threads=1)
+    for row in X:
+        begin = time.perf_counter()
+        model.predict(row[None], threads=1)
+        seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds))
 
 
 def timed(predict) -> tuple[float, np.ndarray]:
@@ -168,7 +189,8 @@ def peers(data: Data, test, n_features: int, options: argparse.Namespace) -> Ite
         )
         seconds, values = timed(lambda fitted=fitted: fitted.decision_function(T))
         accuracy = 100 * np.mean((values > 0) == (expected > 0))
-        yield title, n_features, "", n_features, f"{accuracy:.2f}", f"{1e6 * seconds / len(T):.3f}"
+        cost = f"{1e6 * seconds / len(T):.3f}"
+        yield title, n_features, "", n_features, f"{accuracy:.2f}", cost, ""
 
 
 def draw(lines: list[dict], path: Path) -> None:

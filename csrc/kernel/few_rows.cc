@@ -1,0 +1,170 @@
+#include "kernel/few_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "simd/isa.h"
+
+namespace dcsvm {
+
+namespace {
+
+// Of the sums of sources whose kernel values have 1 taken off.
+void add_weights(const SourceWeights& w, std::size_t begin, std::size_t end, double* sums) {
+  for (std::size_t j = begin; j < end; ++j) {
+    if (!w.indptr) {
+      sums[0] += w.values[j];
+      continue;
+    }
+    for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
+      sums[w.columns[at]] += w.values[at];
+  }
+}
+
+// The values of one cluster.
+void cluster_values(const LoneRow& row, const PackedSources& sources, const ClusterModels& models,
+                    std::int32_t cluster, double* out) {
+  const auto c = static_cast<std::size_t>(cluster);
+  sources.sum(row, static_cast<std::size_t>(models.start[c]),
+              static_cast<std::size_t>(models.start[c + 1]), models.n_columns, out);
+  for (std::size_t k = 0; k < models.n_columns; ++k)
+    out[k] += models.offsets[c * models.n_columns + k];
+}
+
+// The mean with the values of the cluster across the border; where one has none the other counts.
+void blend_with(const std::vector<double>& second, double share, double* out) {
+  for (std::size_t k = 0; k < second.size(); ++k) {
+    const double mean = share * out[k] + (1.0 - share) * second[k];
+    out[k] = !std::isnan(mean) ? mean : std::isnan(out[k]) ? second[k] : out[k];
+  }
+}
+
+}  // namespace
+
+bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumns* coded,
+                     Form form) {
+  points_ = Points();
+  points_.n_samples = 1;
+  points_.n_features = n_features;
+  points_.dense = row;
+  if (coded) {
+    std::uint8_t fits = 0;
+    find_fitting(points_, *coded, 1, &fits, &other_squares_);
+    if (!fits) return false;
+    numeric_.resize(std::max<std::size_t>(coded->numeric.size(), 1));
+    codes_.resize(coded->codes.size());
+    dcsvm::encode(points_, *coded, 1, numeric_.data(), codes_.data());
+    points_.dense = numeric_.data();
+    points_.n_features = coded->numeric.size();
+    points_.n_codes = codes_.size();
+    points_.codes = codes_.data();
+    points_.other_squares = &other_squares_;
+  }
+  points_.half_norms = &half_norm_;
+  compute_half_norms(points_, form, 1, &half_norm_);
+  return true;
+}
+
+PackedSources::PackedSources(const KernelSetup& setup, const Points& points,
+                             const CodedColumns* coded, const SourceWeights& weights)
+    : setup_(setup.is_flat ? setup.less_one() : setup),
+      coded_(coded),
+      weights_(weights),
+      lanes_(setup, {&points, nullptr, points.n_samples}) {}
+
+void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
+                        std::size_t n_columns, double* sums) const {
+  std::fill_n(sums, n_columns, 0.0);
+  if (begin == end) return;
+  if (setup_.kernel.less_one) add_weights(weights_, begin, end, sums);
+  const std::size_t first = begin / panel_rows, n = (end - 1) / panel_rows + 1 - first;
+  TileScratch tile;
+  std::vector<float> values(n * panel_rows);
+  const std::int32_t query = 0;
+  tile.select(setup_, lanes_, first, n);
+  tile.rows(row.points(), &query, 1, values.data(), values.size());
+  const std::int64_t* indptr = weights_.indptr ? weights_.indptr + begin : nullptr;
+  isa().add_in_order(values.data() + (begin - first * panel_rows),
+                     indptr ? weights_.values : weights_.values + begin, indptr, weights_.columns,
+                     end - begin, sums);
+}
+
+MeanWeights::MeanWeights(const std::vector<Fork>& forks) : indptr{0} {
+  for (const Fork& fork : forks) {
+    const NodeSamples& samples = fork.samples;
+    for (std::size_t node = 0; node < samples.n_nodes; ++node) {
+      const auto begin = static_cast<std::size_t>(samples.start[node]);
+      const std::size_t end = begin + samples.size(node);
+      std::vector<double> sizes(fork.n_parts(node), 0.0);
+      for (std::size_t s = begin; s < end; ++s) sizes[static_cast<std::size_t>(fork.part[s])] += 1;
+      for (std::size_t s = begin; s < end; ++s) {
+        part.push_back(fork.part[s]);
+        values.push_back(1.0 / sizes[static_cast<std::size_t>(fork.part[s])]);
+        indptr.push_back(static_cast<std::int64_t>(part.size()));
+      }
+    }
+  }
+}
+
+ServedTree::ServedTree(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
+                       std::vector<Fork> forks)
+    : forks_(std::move(forks)),
+      weights_(forks_),
+      sample_(setup, points, coded,
+              {1, weights_.indptr.data(), weights_.part.data(), weights_.values.data()}) {
+  std::size_t first = 0;
+  for (const Fork& fork : forks_) {
+    first_.push_back(first);
+    first += fork.samples.rows.size;
+  }
+}
+
+Place ServedTree::step(const LoneRow& row, std::size_t k, std::int32_t at) const {
+  const Fork& fork = forks_[k];
+  const auto node = static_cast<std::size_t>(at);
+  const std::size_t n_parts = fork.n_parts(node);
+  if (n_parts == 1) return {static_cast<std::int32_t>(fork.first_child[node])};
+  std::vector<double> means(n_parts);
+  const auto begin = first_[k] + static_cast<std::size_t>(fork.samples.start[node]);
+  sample_.sum(row, begin, begin + fork.samples.size(node), n_parts, means.data());
+  return nearest_part(fork, node, means.data());
+}
+
+Place ServedTree::place(const LoneRow& row, bool second) const {
+  Place at{0};
+  for (std::size_t k = 0; k < forks_.size(); ++k) {
+    const Place next = step(row, k, at.nearest);
+    if (!second || next.distance < at.distance) {
+      at = next;
+      continue;
+    }
+    at.nearest = next.nearest;
+    // the nearest border is above: on its other side the way goes down as well
+    if (at.second >= 0) at.second = step(row, k, at.second).nearest;
+  }
+  return at;
+}
+
+bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
+                     const ClusterModels& models, const ServedTree* tree, double* out) {
+  for (std::size_t k = 0; k < n_features; ++k)
+    if (!std::isfinite(row[k])) return false;
+  LoneRow own;
+  Place at{0};
+  if (tree) {
+    if (!tree->encode(row, n_features, own)) return false;
+    at = tree->place(own, models.blend > 0);
+  }
+  if (!sources.encode(row, n_features, own)) return false;
+  cluster_values(own, sources, models, at.nearest, out);
+  if (!(models.blend > 0) || at.second < 0) return true;
+  const double share = 0.5 * (1.0 + at.distance / models.blend);
+  if (share >= 1) return true;
+  std::vector<double> second(models.n_columns);
+  cluster_values(own, sources, models, at.second, second.data());
+  blend_with(second, share, out);
+  return true;
+}
+
+}  // namespace dcsvm

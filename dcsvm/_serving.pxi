@@ -1,0 +1,81 @@
+# Part of _core.pyx. Decision values of a few rows (csrc/kernel/few_rows.h).
+
+cdef const CodedColumns* codes_of(Points points) noexcept:
+    if points.coding is None:
+        return NULL
+    return &points.coded_columns
+
+
+def packed_bytes(Setup setup, Points points):
+    """What all points take as lanes."""
+    return packed_row_bytes(setup.setup, points.points) * points.points.n_samples
+
+
+def check_packed(Setup setup, Points points):
+    if setup.setup.form not in (Form.difference, Form.product):
+        raise ValueError("rows are served in the forms difference and product")
+    check_sides(setup, points, points, 1)
+
+
+cdef class FewRows:
+    """Local models of clusters, whose sources `points` are packed for one row at a time, with the
+    tree that finds the cluster of a row; or one model, without a tree. Keeps all of it alive."""
+
+    cdef unique_ptr[PackedSources] sources
+    cdef unique_ptr[ServedTree] tree
+    cdef ClusterModels models
+    cdef object arrays
+
+    def __init__(self, Setup setup, Points points, weights, const int64_t[::1] start,
+                 const double[:, ::1] offsets):
+        """`weights` are as kernel_product() takes them. Those of cluster c are from start[c] on to
+        before start[c + 1]; offsets[c] float64 (n_columns,) is added to its sums."""
+        check_packed(setup, points)
+        check_indptr(np.asarray(start), points.points.n_samples, "clusters")
+        cdef Weights w = Weights(weights, points.points.n_samples)
+        if (offsets.shape[0] != start.shape[0] - 1
+                or <size_t>offsets.shape[1] != w.weights.n_columns):
+            raise ValueError("there is not one offset for each cluster and column")
+        self.models.n_columns = w.weights.n_columns
+        self.models.start = &start[0]
+        self.models.offsets = &offsets[0, 0] if offsets.size else NULL
+        self.models.blend = 0
+        self.sources.reset(
+            new PackedSources(setup.setup, points.points, codes_of(points), w.weights))
+        self.arrays = [points, w, np.asarray(start), np.asarray(offsets)]
+
+    def set_tree(self, Setup setup, forks, double blend):
+        """The tree: a FoundFork for each level, of all of one Points, in order; `blend` is the
+        distance to a border below which both sides count. For one thread, before all rows."""
+        cdef Points points = forks[0].nodes.points
+        cdef vector[Fork] found
+        cdef size_t first = 0
+        check_packed(setup, points)
+        for fork in forks:
+            rows = fork.nodes.rows
+            if fork.nodes.points is not points or np.any(rows != first + np.arange(len(rows))):
+                raise ValueError("the sampled rows of the forks are not all points, in order")
+            first += len(rows)
+            found.push_back((<FoundFork>fork).fork)
+        if first != points.points.n_samples:
+            raise ValueError("the sampled rows of the forks are not all points, in order")
+        self.tree.reset(new ServedTree(setup.setup, points.points, codes_of(points), found))
+        self.models.blend = blend
+        self.arrays.append((points, list(forks)))
+
+    def values(self, const float[:, ::1] rows):
+        """Decision values float64 (n, n_columns), the same bits as those of route() and
+        kernel_product(); None where a row is not finite, or does not fit the codes."""
+        cdef size_t n = rows.shape[0], d = rows.shape[1], n_columns = self.models.n_columns
+        cdef size_t i = 0
+        cdef cbool are_done = True
+        result = np.empty((n, n_columns))
+        cdef double[:, ::1] out = result
+        if n == 0 or d == 0 or n_columns == 0:
+            return None
+        with nogil:
+            while are_done and i < n:
+                are_done = c_decision_values(&rows[i, 0], d, self.sources.get()[0], self.models,
+                                             self.tree.get(), &out[i, 0])
+                i += 1
+        return result if are_done else None
