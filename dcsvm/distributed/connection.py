@@ -3,6 +3,7 @@ they can do the work."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import json
 import logging
@@ -17,6 +18,7 @@ from distributed import Client, LocalCluster
 from dcsvm import __version__
 
 SECONDS_TO_ANSWER = 30
+NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last is another before Python 3.11
 ALLOWED_DEATHS = 10  # workers that may die at one task of a cluster of our own; Dask's default is 3
 
 
@@ -32,8 +34,8 @@ def workers_of_scheduler(
     where = address or _address_in(scheduler_file)
     try:
         client = Client(where, timeout=SECONDS_TO_ANSWER, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        reason = "" if isinstance(error, (OSError, TimeoutError)) else f": {error}"
+    except (*NO_ANSWER, ValueError) as error:
+        reason = "" if isinstance(error, NO_ANSWER) else f": {error}"
         raise NoWorkers(f"there is no Dask scheduler at {where}{reason}") from None
     with client:
         check_workers(client)

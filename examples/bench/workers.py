@@ -38,8 +38,8 @@ class Case:
 
 CASES = [
     Case("covtype early", "covtype.tr", ("-c", "32", "-g", "32", "--early")),
-    Case("covtype 32, 32", "covtype.tr", ("-c", "32", "-g", "32")),
-    Case("covtype 32, 2", "covtype.tr", ("-c", "32", "-g", "2")),
+    Case("covtype gamma 32", "covtype.tr", ("-c", "32", "-g", "32")),
+    Case("covtype gamma 2", "covtype.tr", ("-c", "32", "-g", "2")),
     Case("ijcnn1 early", "ijcnn1", ("-c", "32", "-g", "2", "--early")),
     Case("ijcnn1", "ijcnn1", ("-c", "32", "-g", "2")),
     Case("spots early", "spots.1000000", ("-c", "8", "-g", "2", "--early")),
