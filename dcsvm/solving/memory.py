@@ -49,6 +49,10 @@ class MemoryPlan:
         beyond = max(0, VARIABLE * n_variables + self.solver_arrays - self.free)
         return max(self.budget - self.scratch - beyond + self.solver_arrays, 0)
 
+    def unplanned(self, largest: int) -> int:
+        """Bytes that solving so many variables together takes beyond the plan."""
+        return max(_core.array_bytes(largest) - self.solver_arrays, 0)
+
     def spare(self, n_variables: int) -> int:
         """What is left for caches and for copies of rows."""
         return max(self.solver(n_variables) - self.solver_arrays - self.matrices, 0)
@@ -74,15 +78,18 @@ def plan_memory(
     n_places: int,
     threads: int,
     megabytes: int | None,
+    solved_share: float = 1.0,
 ) -> MemoryPlan:
     """The plan for training on rows as they were read: `start` is where the variables of each
     problem begin, and their end; after it `n_folds` are solved together, levels at work have
-    `n_members` times as many variables, and `n_places` levels know their second clusters.
+    `n_members` times as many variables, and `n_places` levels know their second clusters. At most
+    a `solved_share` of the variables of a problem is solved together.
 
     `megabytes` None: half of the memory this process may use, at most 8000 MB, and no more than the
     rows leave. Raises ValueError for a budget that is too small, or more than there is.
     """
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
+    largest = int(largest * solved_share)
     solver_arrays, matrices = _core.array_bytes(largest), _core.matrix_bytes(largest)
     free, scratch = ROW * n_rows + ARRAYS - PLACE * n_rows * n_places, _scratch(rows)
     n_variables = int(n_variables * n_members) * max(n_folds, 1)

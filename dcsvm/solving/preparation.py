@@ -26,7 +26,7 @@ from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.clusters import grow, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
-from dcsvm.solving.work import Work
+from dcsvm.solving.work import MOST_COPIED, Work
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
@@ -189,7 +189,7 @@ def _memory_of(
 ) -> MemoryPlan:
     """The plan for rows as they were read, of which `n_rows` are left when equal ones are
     merged."""
-    n_members, n_places = 1.0, 0
+    is_in_file, n_members, n_places = rows.is_mapped and rows.is_dense, 1.0, 0
     if options.early_overlap > 1 or options.chooses_early_level:
         plan = plan_of(options, formulation, n_rows)
         deepest = max((plan.early_level or 0, *plan.choices))
@@ -204,6 +204,7 @@ def _memory_of(
         n_places=n_places,
         threads=threads,
         megabytes=options.cache_mb,
+        solved_share=MOST_COPIED if is_in_file and _levels_asked(options) != 0 else 1.0,
     )
 
 

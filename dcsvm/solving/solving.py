@@ -272,10 +272,11 @@ class Solving:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
         state = self.state
+        unplanned = self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
             tolerance,
             state.iterations_left,
-            self.solver_bytes,
+            max(self.solver_bytes - unplanned, 0),
             self.threads,
             self.reach,
             state.neglected,

@@ -22,6 +22,7 @@ from dcsvm.solving.active_set import ActiveSet
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 
+MOST_COPIED = 0.5  # of the rows of a file: more are solved where they are
 LARGE = 4000  # variables of a part that may be solved by its active set
 FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped file it reads
 
@@ -60,7 +61,7 @@ class Work:
     ) -> list[dict]:
         """The same, each part where all of its rows are at hand."""
         rows = self.data.rows
-        if self.data.is_in_file and 2 * len(parts.members) <= rows.n_samples:
+        if self.data.is_in_file and len(parts.members) <= MOST_COPIED * rows.n_samples:
             return self._solve_apart(parts, iterate, effort, progress, stop)
         is_divided = parts.sizes.max(initial=0) * FEWEST_PARTS < rows.n_samples
         with page_by_page(rows.dense if is_divided else None):

@@ -58,6 +58,14 @@ def test_arrays_of_variables_beyond_the_free_part_come_out_of_the_budget():
     assert many.solver(2 * 10**6) - many.solver_arrays == 500 * MB - many.scratch - beyond
 
 
+def test_rows_of_a_file_are_solved_in_parts():
+    n = 10**6
+    whole, half = (planned(n, [0, n], solved_share=share) for share in (1.0, 0.5))
+    assert whole.spare(n) < half.spare(n)
+    assert half.unplanned(n // 2) == whole.unplanned(n) == 0
+    assert half.unplanned(n) == _core.array_bytes(n) - _core.array_bytes(n // 2)
+
+
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
