@@ -11,6 +11,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import Evaluation, Reach
+from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
@@ -34,7 +35,7 @@ from dcsvm.solving.units import Units
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
 LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
-VALUES_AT_ONCE = 3 * 10**8  # kernel values of a gradient between two chances of a checkpoint
+VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 SMALLEST_MARGIN = 2.0**-24  # of the sum of |alpha|: float32 kernel values hide a smaller one
 NANOSECONDS_WHEN_STOPPED = 1e9  # a thread, of kernel values, by the core's cost model
@@ -141,10 +142,14 @@ class Solving:
     def gradient_of(self, variables: np.ndarray, how: Evaluation) -> tuple[np.ndarray, int]:
         """Gradient of some variables, kernel values between groups left out; and the number of
         kernel values. Raises Stopped."""
-        support, terms = np.flatnonzero(self.alpha), self.units.terms
-        sums, n_values = self.work.sums(
-            terms.take(variables), terms.take(support), self.alpha[support], how
-        )
+        support = np.flatnonzero(self.alpha)
+        return self._gradient_by(support, self.units.terms(support), variables, how)
+
+    def _gradient_by(
+        self, support: np.ndarray, sources: Terms, variables: np.ndarray, how: Evaluation
+    ) -> tuple[np.ndarray, int]:
+        targets = self.units.terms(variables)
+        sums, n_values = self.work.sums(targets, sources, self.alpha[support], how)
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
@@ -152,17 +157,18 @@ class Solving:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """(some of the variables, their gradient, the number of kernel values) until all have one;
         in between checkpoints are stored, where they are kept. Raises Stopped."""
-        n_blocks = 1
+        n_blocks, support = 1, np.flatnonzero(self.alpha)
+        sources = self.units.terms(support)
         if self.control.checkpoint is not None:
-            unit = self.units.terms.unit
-            n_sources = np.bincount(unit[self.alpha != 0], minlength=unit.max() + 1)
-            n_blocks += int(n_sources[unit[variables]].sum() / VALUES_AT_ONCE)
+            unit = self.units.terms(variables).unit
+            n_sources = np.bincount(sources.unit, minlength=unit.max(initial=0) + 1)
+            n_blocks += int(n_sources[unit].sum() / VALUES_AT_ONCE)
         # in the order of rows, whose kernel values problems share
         by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
         how = Evaluation(float64, reach, self.control.stop)
         for block in np.array_split(by_row, n_blocks):
             some = np.sort(block)
-            yield some, *self.gradient_of(some, how)
+            yield some, *self._gradient_by(support, sources, some, how)
             if self.control.is_checkpoint_due:
                 self.save()
 

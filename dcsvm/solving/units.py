@@ -51,9 +51,8 @@ class Units:
         """How many of these variables, ascending, are in each unit."""
         return np.diff(np.searchsorted(variables, self.start))
 
-    @property
-    def terms(self) -> Terms:
-        """The variables as kernel sums see them: groups apart, coupled by a sum or not."""
-        n_groups, rows = self.locality.n_groups, self.formulation.problem.rows
-        unit = self.formulation.number * n_groups + self.locality.group[rows]
+    def terms(self, variables: np.ndarray) -> Terms:
+        """Some variables as kernel sums see them: groups apart, coupled by a sum or not."""
+        n_groups, rows = self.locality.n_groups, self.formulation.problem.rows[variables]
+        unit = self.formulation.number[variables] * n_groups + self.locality.group[rows]
         return Terms(rows, unit, unit % (self.formulation.n_problems_of_fold * n_groups))
