@@ -139,17 +139,21 @@ class Solving:
         state.neglected = max(state.neglected, left_out)
         self.report.phases["rebuild"] += time.perf_counter() - start
 
-    def gradient_of(self, variables: np.ndarray, how: Evaluation) -> tuple[np.ndarray, int]:
+    def sources(self) -> tuple[Terms, np.ndarray]:
+        """The support vectors as kernel sums see them, and their alpha."""
+        support = np.flatnonzero(self.alpha)
+        return self.units.terms(support), self.alpha[support]
+
+    def gradient_of(
+        self,
+        variables: np.ndarray,
+        how: Evaluation,
+        sources: tuple[Terms, np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, int]:
         """Gradient of some variables, kernel values between groups left out; and the number of
         kernel values. Raises Stopped."""
-        support = np.flatnonzero(self.alpha)
-        return self._gradient_by(support, self.units.terms(support), variables, how)
-
-    def _gradient_by(
-        self, support: np.ndarray, sources: Terms, variables: np.ndarray, how: Evaluation
-    ) -> tuple[np.ndarray, int]:
-        targets = self.units.terms(variables)
-        sums, n_values = self.work.sums(targets, sources, self.alpha[support], how)
+        terms, alpha = sources or self.sources()
+        sums, n_values = self.work.sums(self.units.terms(variables), terms, alpha, how)
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
@@ -157,18 +161,17 @@ class Solving:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """(some of the variables, their gradient, the number of kernel values) until all have one;
         in between checkpoints are stored, where they are kept. Raises Stopped."""
-        n_blocks, support = 1, np.flatnonzero(self.alpha)
-        sources = self.units.terms(support)
+        n_blocks, sources = 1, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).unit
-            n_sources = np.bincount(sources.unit, minlength=unit.max(initial=0) + 1)
+            n_sources = np.bincount(sources[0].unit, minlength=unit.max(initial=0) + 1)
             n_blocks += int(n_sources[unit].sum() / VALUES_AT_ONCE)
         # in the order of rows, whose kernel values problems share
         by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
         how = Evaluation(float64, reach, self.control.stop)
         for block in np.array_split(by_row, n_blocks):
             some = np.sort(block)
-            yield some, *self._gradient_by(support, sources, some, how)
+            yield some, *self.gradient_of(some, how, sources)
             if self.control.is_checkpoint_due:
                 self.save()
 

@@ -125,12 +125,12 @@ def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypat
     monkeypatch.setattr(solving, "VALUES_AT_ONCE", 100_000)
     gradient_of, sizes = Solving.gradient_of, []
 
-    def counted(self, variables, how):
+    def counted(self, variables, how, *sources):
         if how.float64:
             sizes.append(len(variables))
             if len(sizes) == n_before_kill:
                 raise KeyboardInterrupt
-        return gradient_of(self, variables, how)
+        return gradient_of(self, variables, how, *sources)
 
     monkeypatch.setattr(Solving, "gradient_of", counted)
     n_before_kill = None
