@@ -281,16 +281,11 @@ class Solving:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
         state = self.state
-        unplanned = self.prepared.memory.unplanned(int(sizes.max(initial=0)))
+        budget = self.solver_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
-            tolerance,
-            state.iterations_left,
-            max(self.solver_bytes - unplanned, 0),
-            self.threads,
-            self.reach,
-            state.neglected,
-            attainable,
-        )
+            tolerance, state.iterations_left, max(budget, 0), self.threads, self.reach,
+            state.neglected, attainable,
+        )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
         solved = self.work.solve(
             parts, state.iterate, effort, CoreProgress(self), self.control.stop
