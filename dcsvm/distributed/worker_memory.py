@@ -42,6 +42,10 @@ class WorkerMemory:
         """Bytes for the solvers of a task."""
         return self.budget
 
+    def unplanned(self, _largest: int) -> int:
+        """None: a task plans the arrays of its own solvers."""
+        return 0
+
     def spare(self, _n_variables: int) -> int:
         """As `MemoryPlan.spare`, of the client."""
         return self.budget
