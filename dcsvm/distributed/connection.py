@@ -72,6 +72,14 @@ def workers_of(client: Client) -> dict[str, dict]:
     return found
 
 
+def threads_of_hosts(client: Client) -> dict[str, int]:
+    """Threads of all workers of each host that has some just now."""
+    threads: dict[str, int] = {}
+    for worker in client.scheduler_info(n_workers=-1)["workers"].values():
+        threads[worker["host"]] = threads.get(worker["host"], 0) + worker["nthreads"]
+    return threads
+
+
 def check_workers(client: Client) -> None:
     """Raise NoWorkers where a scheduler has none, or one that has another dcsvm."""
     workers_of(client)

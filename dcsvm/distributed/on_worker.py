@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from distributed import get_worker
+from distributed.comm import get_address_host
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
@@ -36,17 +37,22 @@ BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a su
 @dataclass(frozen=True)
 class Means:
     """The `kernel`, and what a task may use: `megabytes` for caches and copies, and of the threads
-    of its worker one, or all of them where it is `alone`."""
+    of its worker one. A task that is alone has those of all workers on its machine, which have
+    nothing to do: `threads_of_hosts`."""
 
     kernel: Kernel
     megabytes: int
-    alone: bool = False
+    threads_of_hosts: dict[str, int] | None = None
 
     @property
     def threads(self) -> int:
         """Those of this task. A worker of one thread is one process with all that OpenMP has."""
-        n_tasks = get_worker().state.nthreads
-        return max(n_tasks, default_threads()) if self.alone or n_tasks == 1 else 1
+        worker = get_worker()
+        n_tasks = worker.state.nthreads
+        if self.threads_of_hosts is None:
+            return default_threads() if n_tasks == 1 else 1
+        on_host = self.threads_of_hosts.get(get_address_host(worker.address), 0)
+        return max(n_tasks, default_threads(), on_host)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.distributed.chunks import Kept
+from dcsvm.distributed.connection import threads_of_hosts
 from dcsvm.distributed.on_worker import solved_parts, spans_of_parts, sums_of_chunk
 from dcsvm.distributed.packed import (
     packed_iterate,
@@ -91,8 +92,11 @@ class RemoteWork(Work):
         """Solve parts in parcels, each a task that has all of its rows."""
         parcels = list(parcels_of(parts, self.most_parcels))
         members = [parts.members[parts.start[own.start] : parts.start[own.stop]] for own in parcels]
+        means = self.means
+        if len(parcels) == 1:
+            means = replace(means, threads_of_hosts=threads_of_hosts(self.tasks.client))
         futures = {
-            number: self._solving(parts, own, some, iterate, effort, alone=len(parcels) == 1)
+            number: self._solving(parts, own, some, iterate, effort, means)
             for number, (own, some) in enumerate(zip(parcels, members, strict=True))
         }
         reports: dict[int, list[dict]] = {}
@@ -105,7 +109,7 @@ class RemoteWork(Work):
                 progress(len(reports), done, None, 0, 0)
         return [one for number in sorted(reports) for one in reports[number]]
 
-    def _solving(self, parts, own: slice, members, iterate, effort, *, alone: bool):
+    def _solving(self, parts, own: slice, members, iterate, effort, means):
         """The task that solves some of the parts."""
         problem, rows = numbered(parts.problem, members)
         pieces, order = self.data.rows.pieces(rows, self.phase)
@@ -114,9 +118,8 @@ class RemoteWork(Work):
         values = packed_iterate(Iterate(*(one[members] for one in vars(iterate).values())))
         name = f"{self.phase}-part{own.start}" + f"to{own.stop - 1}" * (own.stop > own.start + 1)
         return self.tasks.submit(
-            name, solved_parts, pieces, order, local, values, effort,
-            replace(self.means, alone=alone), priority=len(members),
-        )  # fmt: skip
+            name, solved_parts, pieces, order, local, values, effort, means, priority=len(members)
+        )
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int

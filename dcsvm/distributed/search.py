@@ -5,13 +5,14 @@ settings times folds for exact ones. What comes next is decided as in one proces
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from distributed import Future
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.distributed.connection import threads_of_hosts
 from dcsvm.distributed.on_worker import Means
 from dcsvm.distributed.packed import packed, packed_problem, unpacked, unpacked_problem
 from dcsvm.distributed.preparation import RemoteData, prepare_remote
@@ -100,7 +101,9 @@ class RemoteProblem(Problem):
             is_second=np.zeros(0, bool),
         )
         own = np.searchsorted(block.numbers, rows).astype(np.int32)
-        means = Means(data.kernel, self.work.means.megabytes, alone=self.layout.n_clusters == 1)
+        means = Means(data.kernel, self.work.means.megabytes)
+        if self.layout.n_clusters == 1:
+            means = replace(means, threads_of_hosts=threads_of_hosts(self.work.tasks.client))
         return self.work.tasks.submit(
             f"gamma{data.kernel.gamma:g}-clusters{number}", values_of_clusters, block.rows,
             own, packed_problem(problem), local, tuple(Cs), self.scoring, means,

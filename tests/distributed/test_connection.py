@@ -1,6 +1,7 @@
 """Who does the work, and one sentence where nobody does."""
 
 import importlib.metadata
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +15,12 @@ from dcsvm.distributed import connection, train  # noqa: E402
 from dcsvm.distributed.connection import (  # noqa: E402
     NoWorkers,
     check_workers,
+    threads_of_hosts,
     workers_of_scheduler,
 )
+from dcsvm.distributed.on_worker import Means  # noqa: E402
 from dcsvm.distributed.worker_memory import plan_worker_memory  # noqa: E402
+from dcsvm.kernel.kernels import Kernel  # noqa: E402
 from dcsvm.problem.options import OptionError  # noqa: E402
 
 
@@ -88,3 +92,10 @@ def test_chunks_that_do_not_belong_together_are_errors(in_process):
         train(in_process, da.from_array(X, (3, 2)), da.from_array(np.ones(6), 3))
     with pytest.raises(OptionError, match="precomputed"):
         train(in_process, da.from_array(X, (3, 2)), da.from_array(y, 3), kernel="precomputed")
+
+
+def test_a_task_alone_has_the_threads_of_all_workers_of_its_machine(client):
+    means = Means(Kernel("rbf", 1.0), 100)
+    alone = replace(means, threads_of_hosts=threads_of_hosts(client))
+    threads = client.submit(lambda: (means.threads, alone.threads)).result()
+    assert threads == (1, 2)
