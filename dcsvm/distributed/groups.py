@@ -14,6 +14,7 @@ from distributed import get_worker
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.distributed.chunks import taken
 from dcsvm.distributed.remote_rows import RemoteRows
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.kernel.kernels import Kernel
@@ -56,23 +57,17 @@ def find_remote_locality(
     if len(start) == 2:
         is_worth = is_worth_ordering(some, within)
         return replace(whole, between=between, within=within) if is_worth else whole
-    group = _joined(_boxes_of_chunks(rows, between), between)[_places_in_chunks(rows)]
+    group = np.empty(n_rows, np.int64)
+    places = np.concatenate([places for _, places, _ in rows.in_chunks])
+    group[places] = _joined(_boxes_of_chunks(rows, between), between)
     group, sizes = _large_enough(group)
     order = np.argsort(group, kind="stable").astype(np.int32)
     return Locality(order, np.concatenate(([0], np.cumsum(sizes))), between, within)
 
 
-def _places_in_chunks(rows: RemoteRows) -> np.ndarray:
-    """Where each row is among the rows of all chunks that have one, chunk by chunk."""
-    order = np.argsort(rows.given, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def boxes_of(chunk: Rows, own: np.ndarray, between: Reach) -> Boxes:
+def boxes_of(chunk: Rows, own: np.ndarray | None, between: Reach) -> Boxes:
     """The groups of some rows of a chunk."""
-    rows, threads = chunk.take(own), max(get_worker().state.nthreads, 1)
+    rows, threads = taken(chunk, own), max(get_worker().state.nthreads, 1)
     points = _core.Points(rows, threads)
     order, start = _core.find_groups(points, between.squared_distance, 1, threads)
     if len(start) - 1 > MOST_BOXES:
@@ -88,10 +83,8 @@ def _boxes_of_chunks(rows: RemoteRows, between: Reach) -> list[Boxes]:
     tasks = rows.tasks
     return tasks.results(
         [
-            tasks.submit(
-                f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], np.sort(own), between
-            )
-            for chunk, _, own in rows.by_chunk(np.arange(rows.n_samples))
+            tasks.submit(f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], own, between)
+            for chunk, _, own in rows.in_chunks
         ]
     )
 

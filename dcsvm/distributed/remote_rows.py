@@ -78,6 +78,18 @@ class RemoteRows:
             parts.append((number, places, (given[places] - self.start[number]).astype(np.int32)))
         return parts
 
+    @property
+    def in_chunks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+        """(chunk, which rows are in it, rows int32 of the chunk, None for all of it), in the order
+        of the chunks."""
+        place = np.full(self.start[-1], -1, np.int32)
+        place[self.given] = np.arange(self.n_samples, dtype=np.int32)
+        for chunk, (begin, end) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
+            own = np.flatnonzero(place[begin:end] >= 0).astype(np.int32)
+            if len(own):
+                is_whole = len(own) == end - begin
+                yield chunk, place[begin:end][own], None if is_whole else own
+
     def distinct_by_chunk(self, numbers: np.ndarray) -> Iterator[tuple]:
         """(chunk, places among the numbers, the rows of the chunk that are among them, None for all
         of it, and which of these each is)."""

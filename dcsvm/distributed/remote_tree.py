@@ -32,9 +32,9 @@ class RemoteTree(Tree):
         tasks, level = self.rows.tasks, len(self.forks)
         means = Means(self.data.kernel, 0)
         sample = self.rows.assembled(rows, f"level{level}-centers") if len(rows) else None
-        found = Placed.at_root(self.rows.n_samples)
+        found = Placed.at_root(self.rows.n_samples, second=second)
         futures, places = {}, {}
-        for chunk, own_places, own in self.rows.by_chunk(np.arange(self.rows.n_samples)):
+        for chunk, own_places, own in self.rows.in_chunks:
             places[chunk] = own_places
             futures[chunk] = tasks.submit(
                 f"level{level}-route-chunk{chunk}", placed_chunk, self.rows.chunks[chunk],

@@ -8,6 +8,7 @@ kernel.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 
@@ -54,7 +55,7 @@ class Tree:
         self.data = data.with_kernel(kernel)
         self.forks: list[Fork] = []
         self.sampled: list[np.ndarray] = []  # rows of each
-        self.placed = [Placed.at_root(n_rows)]
+        self.placed: list[Placed | None] = [Placed.at_root(n_rows)]
         self.seconds = [0.0]  # that each level took
 
     def grow(self, n_clusters: int, stop: _core.Stop | None = None, *, second: bool) -> None:
@@ -83,7 +84,7 @@ class Tree:
         found_fork = fork.of(*self.those(rows))
         if not self.rows.is_mapped:
             return step(self.data, placed, found_fork, stop, second=second)
-        found = Placed.at_root(self.rows.n_samples)
+        found = Placed.at_root(self.rows.n_samples, second=second)
         for some in self.rows.slices(MAPPED_AT_ONCE):
             numbers = np.arange(some.start, some.stop, dtype=np.int32)
             part = step(self.data, placed.take(some), found_fork, stop, numbers, second=second)
@@ -110,14 +111,19 @@ class Tree:
         """The rows by their clusters of all levels, int32 (n,)."""
         return np.argsort(self.placed[-1].nearest, kind="stable").astype(np.int32)
 
-    def of_rows_in(self, order: np.ndarray, data: KernelRows) -> Tree:
-        """The same tree where row order[i] has become row i of `data`; without groups."""
+    def of_rows_in(self, order: np.ndarray, data: KernelRows, levels: Collection[int]) -> Tree:
+        """The same tree where row order[i] has become row i of `data`, without groups. It knows
+        where rows are in some levels, to which no finer one is added; this tree is used up."""
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         tree = copy(self)
         tree.rows, tree.data = data.rows, data.with_kernel(self.data.kernel)
         tree.sampled = [place[rows] for rows in self.sampled]
-        tree.placed = [placed.take(order) for placed in self.placed]
+        tree.placed = []
+        while self.placed:
+            placed = self.placed.pop(0)
+            is_wanted = len(tree.placed) in levels
+            tree.placed.append(placed.take(order) if is_wanted else None)
         return tree
 
     def _divided(

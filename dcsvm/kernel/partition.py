@@ -33,31 +33,37 @@ _kept: weakref.WeakKeyDictionary[Partition, dict] = weakref.WeakKeyDictionary()
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Where rows are in a level: the `nearest` cluster int32 (n,), the `second` one across the
-    nearest border, -1 where there is none, and the `distance` float64 to that border in kernel
-    space."""
+    """Where rows are in a level: the `nearest` cluster int32 (n,), and where that is wanted the
+    `second` one across the nearest border, -1 where there is none, and the `distance` float64 to
+    that border in kernel space."""
 
     nearest: np.ndarray
-    second: np.ndarray
-    distance: np.ndarray
+    second: np.ndarray | None = None
+    distance: np.ndarray | None = None
 
     @staticmethod
-    def at_root(n: int) -> Placed:
-        return Placed(np.zeros(n, np.int32), np.full(n, -1, np.int32), np.full(n, np.inf))
+    def at_root(n: int, *, second: bool = False) -> Placed:
+        borders = (np.full(n, -1, np.int32), np.full(n, np.inf)) if second else ()
+        return Placed(np.zeros(n, np.int32), *borders)
 
     def take(self, some) -> Placed:
-        return Placed(self.nearest[some], self.second[some], self.distance[some])
+        return Placed(*(None if one is None else one[some] for one in vars(self).values()))
+
+    def across(self, rows: np.ndarray) -> np.ndarray:
+        """The second clusters of rows, -1 where there is none."""
+        return np.full(len(rows), -1, np.int32) if self.second is None else self.second[rows]
 
     def put(self, some, placed: Placed) -> None:
-        """Make these the places of some rows."""
-        self.nearest[some], self.second[some] = placed.nearest, placed.second
-        self.distance[some] = placed.distance
+        """Make these the places of some rows, with second clusters in both or in none."""
+        self.nearest[some] = placed.nearest
+        if self.second is not None:
+            self.second[some], self.distance[some] = placed.second, placed.distance
 
     def shares(self, blend: float) -> np.ndarray:
         """What the nearest cluster counts in predictions, float64 (n,): 1/2 at a border, 1 from the
         distance `blend` on."""
         if blend == 0:
-            return np.ones(len(self.distance))
+            return np.ones(len(self.nearest))
         return np.minimum(0.5 * (1.0 + self.distance / blend), 1.0)
 
 
@@ -132,12 +138,13 @@ class Partition:
         """Where rows are in the finest level, with what is across the border where `second` is
         wanted. They `begin` at the root, or where they are in the level that the first fork
         divides. Ties go to the lowest number. Raises Stopped."""
-        placed = begin or Placed.at_root(rows.n_samples)
+        begin = begin or Placed.at_root(rows.n_samples)
+        placed = Placed.at_root(rows.n_samples, second=second)
         sources = Sources.kept(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
         for some in slices(rows.n_samples, ROUTED_AT_ONCE // row_size):
             for meeting in sources.meetings(rows.part(some), threads):
-                part = placed.take(some).take(meeting.place)
+                part = begin.take(some).take(meeting.place)
                 for fork in self.found(meeting.sources):
                     part = step(meeting.targets, part, fork, stop, meeting.numbers, second=second)
                 placed.put(np.arange(some.start, some.stop)[meeting.place], part)
@@ -173,6 +180,8 @@ def blended(
     that has none; then the other cluster alone counts.
     """
     values = values_by(slice(None), placed.nearest)
+    if blend == 0:
+        return values
     share = placed.shares(blend)
     near = np.flatnonzero((share < 1.0) & (placed.second >= 0))
     if len(near) == 0:
@@ -263,7 +272,9 @@ def step(
 
     nearest, across, distance = routed(placed.nearest)
     if not second:
-        return Placed(nearest, placed.second, placed.distance)
+        return Placed(nearest)
+    if placed.second is None:
+        return Placed(nearest, across, distance)
     is_nearer = distance < placed.distance
     # those whose nearest border is above go down on the other side of it
     other = routed(np.where(is_nearer, -1, placed.second).astype(np.int32))[0]

@@ -33,6 +33,7 @@ def early_values_of_row(
     routing = values_on_the_way(part.partition)[placed.nearest].mean()
     sizes = np.bincount(part.cluster, minlength=part.partition.n_clusters)
     own = sizes[placed.nearest].astype(np.float64)
-    across = (placed.shares(blend) < 1) & (placed.second >= 0)
-    own[across] += sizes[placed.second[across]]
+    second = placed.across(np.arange(rows.n_samples))
+    is_blended = (placed.shares(blend) < 1) & (second >= 0)
+    own[is_blended] += sizes[second[is_blended]]
     return float(routing * (2 if blend > 0 else 1)), float(own.mean())

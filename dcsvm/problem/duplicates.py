@@ -62,12 +62,14 @@ class Duplicates:
     def _members(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(place in `variables`, place in `rows`, weight of the rows before it of the variable) of
         all rows of the variables."""
-        counts = np.diff(self.start)[variables]
+        first = self.start[variables]
+        counts = self.start[np.asarray(variables) + 1] - first
+        begin = np.repeat(np.cumsum(counts) - counts, counts)
         place = np.repeat(np.arange(len(variables)), counts)
-        number = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
-        first = self.start[variables][place]
-        before = np.concatenate(([0], np.cumsum(self.weights, dtype=np.longdouble)))
-        return place, first + number, (before[first + number] - before[first]).astype(np.float64)
+        own = first[place] + np.arange(len(place)) - begin
+        weights = np.cumsum(self.weights[own], dtype=np.longdouble)
+        before = np.concatenate(([0], weights))
+        return place, own, (before[: len(own)] - before[begin]).astype(np.float64)
 
 
 def all_different(sample_weight: np.ndarray) -> Duplicates:

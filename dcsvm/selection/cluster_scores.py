@@ -158,7 +158,7 @@ class ClusterScores:
         row = problem.folds.row
         ready = ~self.is_judged & self.is_done[layout.placed.nearest[row]]
         two = layout.blended
-        ready[two] &= self.is_done[layout.placed.second[row[two]]]
+        ready[two] &= self.is_done[layout.placed.across(row[two])]
         entries = np.flatnonzero(ready)
         self.is_judged[entries] = True
         fold = problem.folds.fold[entries]

@@ -58,7 +58,7 @@ class Layout:
         """Entries that two clusters predict, ascending."""
         row = self.folds.row
         is_near = self.placed.shares(self.blend)[row] < 1.0
-        return np.flatnonzero(is_near & (self.placed.second[row] >= 0) & (self.folds.fold >= 0))
+        return np.flatnonzero(is_near & (self.placed.across(row) >= 0) & (self.folds.fold >= 0))
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
@@ -74,7 +74,7 @@ class Layout:
         where each cluster and fold begins."""
         held, row, two = self.folds.held, self.folds.row, self.blended
         entries = np.concatenate([np.arange(held.start, held.stop), two])
-        cluster = np.concatenate([self.placed.nearest[row[held]], self.placed.second[row[two]]])
+        cluster = np.concatenate([self.placed.nearest[row[held]], self.placed.across(row[two])])
         n_folds = self.folds.n_folds
         key = cluster.astype(np.int64) * n_folds + self.folds.fold[entries]
         order = np.argsort(key, kind="stable")

@@ -28,8 +28,7 @@ class Division:
     def overlapping(partition: Partition, placed: Placed, overlap: float) -> Division:
         """That with about `overlap` times as many members of clusters as there are rows. A row to
         predict is near a border where half of the rows would be, or the rows in two clusters."""
-        has_border = placed.second >= 0
-        if overlap == 1 or not has_border.any():
+        if overlap == 1 or not np.any(has_border := placed.second >= 0):
             return Division(partition, placed)
         wanted = min(round((overlap - 1.0) * len(has_border)), np.count_nonzero(has_border))
         distances = np.sort(placed.distance[has_border])
@@ -48,6 +47,8 @@ class Division:
 
     @cached_property
     def is_in_two(self) -> np.ndarray:
+        if self.border == 0:
+            return np.zeros(len(self.cluster), bool)
         return self.placed.distance < self.border
 
     def clustered(self, formulation: Formulation) -> Clustered:

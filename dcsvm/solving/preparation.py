@@ -62,9 +62,10 @@ class Prepared:
         return self.memory.solver(n_variables) - self.data.copy_bytes
 
     def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
-        """Rows for a model, which shares them where nobody else uses them."""
+        """Rows for a model, which shares them where nobody else uses them; those of a file are
+        copied when training ends."""
         rows = self.data.rows
-        if self.owns_rows and rows.columns is None:
+        if (self.owns_rows or self.data.is_in_file) and rows.columns is None:
             return ChosenRows(rows, numbers)
         return rows.take_for_model(numbers)
 
@@ -134,7 +135,7 @@ def prepare(
         data=data,
         work=Work(data),
         plan=plan_of(options, formulation, rows.n_samples, expensive_rows=data.has_expensive_rows),
-        tree=tree and tree.of_rows_in(locality.order, data),
+        tree=tree and tree.of_rows_in(locality.order, data, {*plan.levels, *plan.choices}),
     )
 
 

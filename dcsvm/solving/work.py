@@ -73,7 +73,7 @@ class Work:
         problem, rows = numbered(parts.problem, members)
         apart = Work(self.data.part(rows))
         own = Parts(problem, parts.start, np.arange(len(members), dtype=np.int32))
-        left = max(effort.memory_bytes - apart.data.rows.memory_bytes, 0)
+        left = max(effort.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
         effort = replace(effort, memory_bytes=left)
         some = Iterate(*(one[members] for one in vars(iterate).values()))
         reports = apart._solve_here(own, some, effort, progress, stop)

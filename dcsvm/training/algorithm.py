@@ -239,8 +239,10 @@ class Run(Relaxation):
             state.has_begun, state.is_global = True, False
             self.iterate.forget(open_)
         part, n_places = self.parts_of_level(level, division)
+        largest = int(np.unique(part, return_counts=True)[1].max())
         members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
         parts, sizes = np.unique(part[open_], return_counts=True)
+        del part, open_  # 16 bytes a row while the level is solved
         self.division = level, division
         self.control.progress.begin(f"level {level}", self.problem.size)
         counts = dict(self.report.counts)
@@ -253,7 +255,7 @@ class Run(Relaxation):
             LevelReport(
                 level=level,
                 n_clusters=division.n_clusters,
-                largest_cluster=int(np.unique(part, return_counts=True)[1].max()),
+                largest_cluster=largest,
                 seconds_clustering=self.seconds_of_clusters(level),
                 seconds_training=time.perf_counter() - clustered,
                 n_sv=0,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.model.model import Model
-from dcsvm.model.parts import ExactModel
+from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
@@ -107,15 +108,23 @@ def finished(run: Run) -> Model:
             _or_missing(run, "level measurements", measure_levels)
         if run.options.probability:
             probability = _or_missing(run, "probabilities", fitted_probability)
+    exact, early = (_with_own_rows(run, part) for part in (exact, run.state.early))
     return Model(
         run.data.kernel,
         run.task.labels,
         exact,
-        run.state.early,
+        early,
         svm_type=run.options.svm_type,
         probability=probability,
         report=run.report,
     )
+
+
+def _with_own_rows(run: Run, part: ExactModel | EarlyModel | None):
+    """A part of the model with rows that are in memory, unless it may share those of the run."""
+    if part is None or run.prepared.owns_rows or not isinstance(part.rows, ChosenRows):
+        return part
+    return replace(part, rows=part.rows.part(slice(None)))
 
 
 def _exact(run: Run) -> ExactModel:

@@ -15,6 +15,7 @@ from dcsvm.data.dataset import parse_dataset
 from dcsvm.data.input_file import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving import work
 from dcsvm.solving.preparation import prepare
 from dcsvm.training.train import train_rows
 
@@ -85,6 +86,20 @@ def test_copies_of_sparse_rows_are_mapped_too(little_memory):
     assert taken.is_mapped and not rows.take(np.arange(10)).is_mapped
     every = replace(taken, indices=np.array(taken.indices), values=np.array(taken.values))
     assert np.array_equal(every.in_form_of(Rows.from_array(X[:, :9]), 1).dense, X[order])
+
+
+def test_support_vectors_of_rows_in_a_file_are_solved_apart(tmp_path, little_memory, monkeypatch):
+    monkeypatch.setattr(work, "LARGE", 100)
+    X = np.random.default_rng(0).integers(0, 9, (2000, 20)).astype(np.uint8)
+    y = np.where(X[:, 0] > X[:, 1] + 0.5, 1.0, -1.0)
+    mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, X.shape)
+    mapped[:] = X
+    options = TrainOptions(C=4, gamma=0.001, levels=1, threads=1)
+    here, there = (train_rows(Rows.from_array(one), y, options)[0] for one in (X, mapped))
+    assert there.report.n_sv < work.MOST_COPIED * len(X)
+    assert there.report.converged
+    assert there.report.objective == pytest.approx(here.report.objective, rel=options.tolerance)
+    assert isinstance(there.exact.rows, Rows) and isinstance(there.early.rows, Rows)
 
 
 def test_mapped_rows_take_no_memory_in_the_plan(tmp_path):
