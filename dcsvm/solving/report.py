@@ -148,6 +148,11 @@ class TrainReport:
                 self.phases[name] += one[f"seconds_{name}"]
         self.kernel_evaluations = self.counts["kernel_evaluations"]
 
+    def count_values_of(self, step: str) -> None:
+        """Count the kernel values that are of no step yet."""
+        known = sum(n for name, n in self.values.items() if name != "check")
+        self.values[step] += self.counts["kernel_evaluations"] - known
+
     def include(self, other: TrainReport) -> None:
         """Count the work of another run as work of this one."""
         for name in EVALUATION_COUNTS:

@@ -18,7 +18,7 @@ from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.report import EarlyChoice, LevelReport, TrainReport
 
 REPORTED = ("refine_seconds", "conquer_seconds", "seconds_train", "seconds_verify", "counts",
-            "phases")  # fmt: skip
+            "values", "phases")  # fmt: skip
 MEASURED = ("cluster", "support", "alpha", "linear")
 
 
@@ -126,6 +126,7 @@ class RunState:
             _check_numbers(self.begun_with, problem.size)
         if self.level_alpha is not None:
             _check_floats(self.level_alpha, len(self.level_alpha))
+        values["report"].setdefault("values", self.report.values)
         for name in REPORTED:
             setattr(self.report, name, _as(getattr(self.report, name), values["report"][name]))
         self.seconds_before = self.report.seconds_train

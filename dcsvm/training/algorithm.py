@@ -84,10 +84,8 @@ class Run(Relaxation):
         for name, step in steps[self.state.steps_done :]:
             if self.control.stop.is_requested:
                 raise _core.Stopped
-            before = self.report.counts["kernel_evaluations"]
             step()
-            kind = "levels" if "level" in name else name
-            self.report.values[kind] += self.report.counts["kernel_evaluations"] - before
+            self.report.count_values_of("levels" if "level" in name else name)
             self.state.steps_done += name != steps[-1][0]
             self.save()
 

@@ -56,6 +56,18 @@ def test_a_stop_while_probabilities_are_fitted_leaves_the_solution_as_it_is(
     assert np.allclose(again.probability.A, whole.probability.A, rtol=1e-2)
 
 
+def test_the_report_of_a_resumed_run_counts_all_steps(wavy, tmp_path):
+    rows, y = Rows.from_array(wavy[0]), wavy[1]
+    options = TrainOptions(**OPTIONS, levels=2, branching=3)
+    progress = StopWhen("conquer")
+    train_rows(rows, y, options, Control(progress, progress.stop, Checkpoint(tmp_path / "kept")))
+    resumed = Control(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
+    _, report = train_rows(rows, y, options, resumed)
+    assert report.values["levels"] > 0 and report.values["gradient"] > 0
+    steps = sum(n for step, n in report.values.items() if step != "check")
+    assert steps == report.kernel_evaluations
+
+
 def test_a_stop_while_levels_are_measured_leaves_the_solution_as_it_is(wavy):
     rows, y = Rows.from_array(wavy[0]), wavy[1]
     options = TrainOptions(**OPTIONS, measure_levels=True, levels=2, branching=3)
