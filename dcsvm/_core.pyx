@@ -57,6 +57,10 @@ cdef extern from "threads/simulated_cores.h" namespace "dcsvm" nogil:
     SimulatedCores& simulated_cores()
 
 
+cdef extern from "rows/unused_memory.h" namespace "dcsvm" nogil:
+    void c_give_back_memory "dcsvm::give_back_memory"()
+
+
 cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
     int c_allowed_threads "dcsvm::allowed_threads"()
 
@@ -148,6 +152,12 @@ def seconds_saved():
 def usable_threads(int threads):
     """The number of threads a call with this many uses: 1 without OpenMP."""
     return threads if has_openmp else 1
+
+
+def give_back_memory():
+    """Give memory that was freed back to the system, where the C library keeps it."""
+    with nogil:
+        c_give_back_memory()
 
 
 def instruction_set():

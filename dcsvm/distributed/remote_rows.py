@@ -138,7 +138,7 @@ class RemoteKernelRows:
     """Remote rows with a kernel on them; `setup` and `points` are those of a `sample` of them,
     which tells what kernel values cost. Tasks have `megabytes` for caches and copies."""
 
-    copy_bytes = 0
+    copy_bytes, is_in_file = 0, False
 
     def __init__(
         self,

@@ -40,6 +40,8 @@ PART_COST = 3e4  # of the least part, in kernel values, beside the square of its
 class RemoteWork(Work):
     """The work on remote rows; `phase` names the tasks."""
 
+    targets_at_once = 2**62  # every part would have a task for each chunk
+
     def __init__(self, data: RemoteKernelRows):
         super().__init__(data)
         self.tasks: Tasks = data.rows.tasks

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.certificate import reduced_gradient
@@ -32,8 +33,9 @@ class ActiveSet:
 
     def __init__(self, work, parts: Parts, iterate: Iterate, effort: Effort, progress):
         self.work, self.iterate, self.effort, self.progress = work, iterate, effort, progress
-        self.members = parts.members
-        self.whole, self.problem = parts.problem, parts.problem.part(parts.members)
+        self.whole, self.problem, self.members = parts.problem, parts.problem, slice(None)
+        if len(parts.members) < parts.problem.size:
+            self.problem, self.members = parts.problem.part(parts.members), parts.members
         self.is_active = iterate.alpha[self.members] != 0
         self.report: dict = {}
         self.n_rounds = 0
@@ -41,49 +43,57 @@ class ActiveSet:
     def solve(self, stop: _core.Stop) -> dict:
         """Solve to the tolerance; returns a report as of one part. Raises Stopped."""
         for _ in range(MOST_ROUNDS):
-            violations, worst = self._violations()
+            worst = self._violation()
             if worst <= self.effort.tolerance and self.report:
                 return self.report | {"converged": True}
             self.n_rounds += 1
-            self._join(violations)
-            tolerance = max(self.effort.tolerance, ROUND_SHARE * worst)
-            before = self.iterate.alpha[self.members]
-            active = self.members[self.is_active]
+            self._join()
+            _core.give_back_memory()
+            active = self._numbers(self.is_active)
+            before = self.iterate.alpha[active]
             one = Parts.of_sizes(self.whole, active, np.array([len(active)]))
-            effort = replace(self.effort, tolerance=tolerance)
+            effort = replace(self.effort, tolerance=max(self.effort.tolerance, ROUND_SHARE * worst))
             self._add(*self.work.solve_together(one, self.iterate, effort, self.progress, stop))
-            self._bring_up_to_date(before, stop)
+            self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
             if self._has_no_iterations_left:
                 break
         return self.report | {"converged": False}
 
-    def _violations(self) -> tuple[np.ndarray, float]:
-        """How far every variable violates its condition, and the violation, in the unit."""
+    def _numbers(self, is_chosen: np.ndarray) -> np.ndarray:
+        """The numbers int32 of some variables of the part."""
+        chosen = np.flatnonzero(is_chosen).astype(np.int32)
+        return chosen if isinstance(self.members, slice) else self.members[chosen]
+
+    def _violation(self) -> float:
+        """The largest, in the unit."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
-        _, violation, _, _, _ = _core.optimality(self.problem, alpha, gradient)
+        return _core.optimality(self.problem, alpha, gradient)[1]
+
+    def _join(self) -> None:
+        """Make variables active that violate their conditions most."""
+        alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
         size = reduced_gradient(self.problem, alpha, gradient)
-        may_rise, may_fall = alpha < self.problem.upper, alpha > self.problem.lower
-        own = np.maximum(np.where(may_rise, -size, 0.0), np.where(may_fall, size, 0.0))
-        return own, violation
-
-    def _join(self, violations: np.ndarray) -> None:
         least = 0.5 * self.effort.tolerance * self.problem.unit
-        most = max(int(GROWTH * np.count_nonzero(self.is_active)), FEWEST)
-        new = np.flatnonzero(~self.is_active & (violations > least))
-        self.is_active[new[np.argsort(-violations[new], kind="stable")[:most]]] = True
-
-    def _bring_up_to_date(self, before: np.ndarray, stop: _core.Stop) -> None:
-        """The gradient of the variables that are not active, from what changed."""
-        step = self.iterate.alpha[self.members] - before
-        changed, others = np.flatnonzero(step), np.flatnonzero(~self.is_active)
-        rows = self.whole.rows[self.members]
-        how = Evaluation(reach=self.effort.reach, stop=stop)
-        sums, n_values = self.work.sums(
-            _together(rows[others]), _together(rows[changed]), step[changed], how
+        new = ~self.is_active
+        new &= ((size < -least) & (alpha < self.problem.upper)) | (
+            (size > least) & (alpha > self.problem.lower)
         )
-        self.iterate.gradient[self.members[others]] += sums
-        self.iterate.base[self.members[others]] = self.iterate.alpha[self.members[others]]
-        self.report["kernel_evaluations"] += n_values
+        new = np.flatnonzero(new)
+        most = max(int(GROWTH * np.count_nonzero(self.is_active)), FEWEST)
+        self.is_active[new[np.argsort(-np.abs(size[new]), kind="stable")[:most]]] = True
+
+    def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
+        """The gradient of the variables that are not active, from the step of those that are."""
+        iterate, rows = self.iterate, self.whole.rows
+        changed, others = step != 0, self._numbers(~self.is_active)
+        sources, step = _together(rows[active[changed]]), step[changed]
+        how = Evaluation(reach=self.effort.reach, stop=stop)
+        for some in slices(len(others), self.work.targets_at_once):
+            own = others[some]
+            sums, n_values = self.work.sums(_together(rows[own]), sources, step, how)
+            iterate.gradient[own] += sums
+            iterate.base[own] = iterate.alpha[own]
+            self.report["kernel_evaluations"] += n_values
         self.report["neglected"] += self.effort.reach.value * float(np.abs(step).sum())
 
     def _add(self, one: dict) -> None:

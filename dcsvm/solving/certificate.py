@@ -133,7 +133,7 @@ def check(
     on the random rows holds for the others.
     """
     # rows that come first are drawn in all problems, so that they are computed once for all
-    draw = np.random.default_rng(scope.seed).permutation(scope.n_rows)
+    draw = np.random.default_rng(scope.seed).permutation(scope.n_rows).astype(np.int32)
     alpha, gradient = iterate.alpha, iterate.gradient
     checks = [
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)

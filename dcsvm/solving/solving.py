@@ -161,13 +161,15 @@ class Solving:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """(some of the variables, their gradient, the number of kernel values) until all have one;
         in between checkpoints are stored, where they are kept. Raises Stopped."""
-        n_blocks, sources = 1, self.sources()
+        n_blocks, sources = 1 + len(variables) // self.work.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).unit
             n_sources = np.bincount(sources[0].unit, minlength=unit.max(initial=0) + 1)
             n_blocks += int(n_sources[unit].sum() / VALUES_AT_ONCE)
         # in the order of rows, whose kernel values problems share
-        by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
+        by_row = variables
+        if self.formulation.n_problems > 1:
+            by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
         how = Evaluation(float64, reach, self.control.stop)
         for block in np.array_split(by_row, n_blocks):
             some = np.sort(block)

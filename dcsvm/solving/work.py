@@ -28,7 +28,10 @@ FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped f
 
 
 class Work:
-    """The work on the rows of `data`, in this process."""
+    """The work on the rows of `data`, in this process. Sums of more than `targets_at_once` had
+    better be taken a part after the other."""
+
+    targets_at_once = 2**19
 
     def __init__(self, data: KernelRows):
         self.data = data

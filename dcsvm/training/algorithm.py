@@ -84,6 +84,8 @@ class Run(Relaxation):
         for name, step in steps[self.state.steps_done :]:
             if self.control.stop.is_requested:
                 raise _core.Stopped
+            if self.work.has_far_rows:
+                _core.give_back_memory()  # the system keeps more of the rows instead
             step()
             self.report.count_values_of("levels" if "level" in name else name)
             self.state.steps_done += name != steps[-1][0]
