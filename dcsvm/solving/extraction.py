@@ -222,7 +222,8 @@ def _problem_report(
     size, bound = np.abs(solution.alpha[part]), task.bound_of(prepared.targets[problem.rows])
     scale = margin if task.divides_by_margin else 1.0
     n_rows = prepared.sample_weight[problem.rows].sum() / (2 if task.is_regression else 1)
-    n_sv, n_bsv = prepared.row_map.count_filled(problem.rows, size / bound)
+    some = np.flatnonzero(size)
+    n_sv, n_bsv = prepared.row_map.count_filled(problem.rows[some], size[some] / bound[some])
     return ProblemReport(
         objective=None if objective is None else float(objective / scale**2),
         rho=float(rho / scale),

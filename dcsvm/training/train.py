@@ -100,6 +100,8 @@ def finished(run: Run) -> Model:
         exact = _exact_of_stopped(run)
     else:
         run.set_seconds()
+        if run.work.has_far_rows:
+            _core.give_back_memory()
         exact = None if run.options.early else _exact(run)
         if run.report.early_choice is not None:
             _or_missing(run, "worth of the early level", Run.tell_early_level)
