@@ -101,14 +101,18 @@ class RemoteRows:
     def pieces(self, numbers: np.ndarray, name: str) -> tuple[list[Future], np.ndarray | None]:
         """Tasks whose results have these rows, a piece from each chunk, and the order in which they
         have to be put together, None where they are."""
-        parts, pieces = self.by_chunk(numbers), []
-        for number, _, own in parts:
-            size = self.start[number + 1] - self.start[number]
-            is_whole = len(own) == size and np.array_equal(own, np.arange(size))
-            chunk = self.chunks[number]
-            pieces.append(
-                chunk if is_whole else self.tasks.submit(f"{name}-rows", taken, chunk, own)
-            )
+        parts = self.by_chunk(numbers)
+        pieces, some = [self.chunks[chunk] for chunk, _, _ in parts], []
+        for place, (chunk, _, own) in enumerate(parts):
+            size = self.start[chunk + 1] - self.start[chunk]
+            if len(own) < size or not np.array_equal(own, np.arange(size)):
+                some.append(place)
+        owns = [parts[place][2] for place in some]
+        taken_rows = self.tasks.submit_each(
+            f"{name}-rows", taken, [pieces[place] for place in some], owns
+        )
+        for place, future in zip(some, taken_rows, strict=True):
+            pieces[place] = future
         self.tasks.traffic.moved += len(numbers) * self.row_bytes
         places = [places for _, places, _ in parts]
         order = np.concatenate(places) if places else np.zeros(0, np.int64)
