@@ -63,7 +63,7 @@ class _Prepared:
         core = _core.FewRows(
             sources.setup,
             sources.points,
-            PairWeights(part, n_pairs).all(),
+            PairWeights.kept(part, n_pairs).all(),
             np.asarray(start, np.int64),
             np.ascontiguousarray(0.0 - rho, np.float64),
         )

@@ -5,9 +5,13 @@ A support vector of class i counts in the k - 1 pairs of i, where its coefficien
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from dcsvm.model.parts import EarlyModel, ExactModel
+
+_kept: weakref.WeakKeyDictionary[ExactModel | EarlyModel, PairWeights] = weakref.WeakKeyDictionary()
 
 
 class PairWeights:
@@ -23,6 +27,15 @@ class PairWeights:
         used = coef != 0
         self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
         self.pair, self.coefficients = pair[used], coef[used]
+
+    @staticmethod
+    def kept(part: ExactModel | EarlyModel, n_pairs: int) -> PairWeights:
+        """Those of an earlier call with this very part, which are kept for as long as it is, or new
+        ones. Of two threads that come first one may make them in vain."""
+        weights = _kept.get(part)
+        if weights is None:
+            weights = _kept[part] = PairWeights(part, n_pairs)
+        return weights
 
     def all(self):
         if self.n_pairs == 1:

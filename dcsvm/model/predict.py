@@ -98,7 +98,8 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
 def _blocks(
     model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, method: str, threads: int
 ):
-    weights, sources = PairWeights(part, model.n_pairs), Sources.kept(part.rows, model.kernel)
+    weights = PairWeights.kept(part, model.n_pairs)
+    sources = Sources.kept(part.rows, model.kernel)
     if method in ("exact", "naive"):
         offset = -part.rho if method == "exact" else local_offsets(part, weights).sum(axis=0)
         by_sign = model.is_classifier or model.svm_type == "one_class"
