@@ -12,8 +12,8 @@ def packed_bytes(Setup setup, Points points):
 
 
 def check_packed(Setup setup, Points points):
-    if setup.setup.form not in (Form.difference, Form.product):
-        raise ValueError("rows are served in the forms difference and product")
+    if setup.setup.form not in (Form.difference, Form.product, Form.bytes):
+        raise ValueError("rows are served in the forms difference, product and bytes")
     check_sides(setup, points, points, 1)
 
 
@@ -65,7 +65,7 @@ cdef class FewRows:
 
     def values(self, const float[:, ::1] rows):
         """Decision values float64 (n, n_columns), the same bits as those of route() and
-        kernel_product(); None where a row is not finite, or does not fit the codes."""
+        kernel_product(); None where a row is not finite, or does not fit the codes or bytes."""
         cdef size_t n = rows.shape[0], d = rows.shape[1], n_columns = self.models.n_columns
         cdef size_t i = 0
         cdef cbool are_done = True

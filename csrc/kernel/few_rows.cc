@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rows/bytes.h"
 #include "simd/isa.h"
 
 namespace dcsvm {
@@ -48,6 +49,15 @@ bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumn
   points_.n_samples = 1;
   points_.n_features = n_features;
   points_.dense = row;
+  if (form == Form::bytes) {
+    std::uint8_t fits = 0;
+    find_bytes(points_, 1, &fits);
+    if (!fits) return false;
+    bytes_.resize(points_.byte_row_size());
+    encode_bytes(points_, 1, bytes_.data(), &byte_sum_);
+    points_.bytes = bytes_.data();
+    points_.byte_sums = &byte_sum_;
+  }
   if (coded) {
     std::uint8_t fits = 0;
     find_fitting(points_, *coded, 1, &fits, &other_squares_);

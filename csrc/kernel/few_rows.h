@@ -5,8 +5,8 @@
 // K(x, z) is the same bits as K(z, x) and sums are taken in the same order, so decision values are
 // the same bits as those of route() and kernel_product().
 //
-// For dense rows of floats with codes or without; not for products with a linear kernel that are
-// taken feature by feature.
+// For dense rows, with codes or without, or as bytes; not for products with a linear kernel that
+// are taken feature by feature.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ namespace dcsvm {
 // One row of floats as some sources see it. It stays where it is.
 class LoneRow {
  public:
-  // False where the row has other values in the columns of a code than rows of codes have. There
-  // are no codes where `coded` is null.
+  // False where the row has other values in the columns of a code than rows of codes have, or is
+  // not one of bytes where these are wanted. There are no codes where `coded` is null.
   bool encode(const float* row, std::size_t n_features, const CodedColumns* coded, Form form);
 
   const Points& points() const { return points_; }
@@ -36,7 +36,8 @@ class LoneRow {
  private:
   Points points_;
   std::vector<float> numeric_;
-  std::vector<std::uint8_t> codes_;
+  std::vector<std::uint8_t> codes_, bytes_;
+  std::int32_t byte_sum_ = 0;
   double other_squares_ = 0, half_norm_ = 0;
 };
 
@@ -102,7 +103,7 @@ class ServedTree {
 };
 
 // Decision values of one row, n_columns of them. False where it takes kernel_product(): a value is
-// not finite, or the row does not fit the codes. `tree` is null for an exact model.
+// not finite, or the row does not fit the codes or bytes. `tree` is null for an exact model.
 bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
                      const ClusterModels& models, const ServedTree* tree, double* out);
 

@@ -78,8 +78,8 @@ def _suits(sources: Sources) -> bool:
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
     form = sources.form()
-    is_plain = form.lattice is None and form.setup.form in ("difference", "product")
-    return is_plain and _core.packed_bytes(form.setup, form.points) <= COPY_BYTES
+    is_known = form.lattice is None and form.setup.form in ("difference", "product", "bytes")
+    return is_known and _core.packed_bytes(form.setup, form.points) <= COPY_BYTES
 
 
 def _suits_tree(tree: Partition) -> bool:

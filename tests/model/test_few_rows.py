@@ -49,6 +49,23 @@ def test_a_row_alone_has_the_values_it_has_among_others(wavy, wavy_test, method,
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("gamma", [1e-7, 1e-5])  # flat, and not
+def test_bytes_and_several_classes(method, gamma):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (1500, 33)).astype(np.float32)
+    y = np.digitize(X[:, 0] + X[:, 1] - X[:, 2], [60, 200])
+    model = dcsvm.train(X, y, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
+    assert part_of(model, method).rows.is_bytes
+    T = rng.integers(0, 256, (200, 33)).astype(np.float32)
+    expected = decision_values(model, Rows.from_array(T), method, 1)
+    assert np.array_equal(alone(model, T, method), expected, equal_nan=True)
+    T[::2, 5] += 0.5  # is not as bytes
+    expected = decision_values(model, Rows.from_array(T), method, 1)
+    one_by_one = [model.decision_function(row[None], method=method) for row in T]
+    assert np.array_equal(np.concatenate(one_by_one), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_codes_and_several_classes(method):
     X, y = coded(2000, 0)
     model = dcsvm.train(X, y, C=4, gamma=1, levels=1, branching=4, overlap=1.5, probability=True)
