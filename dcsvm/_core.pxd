@@ -28,13 +28,26 @@ cdef extern from "simd/kernel.h" namespace "dcsvm" nogil:
         int degree
 
 
+cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
+    cdef cppclass CodedColumns:
+        vector[int32_t] numeric
+        vector[vector[int32_t]] codes
+        double cost() const
+        size_t row_size() const
+        void find_places() except +
+        cbool operator==(const CodedColumns&) const
+
+
 cdef extern from "rows/points.h" namespace "dcsvm" nogil:
     cdef cppclass CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
         cbool is_mapped
         const float* dense
+        size_t dense_stride
         const uint8_t* dense_bytes
+        const uint8_t* coded_rows
+        const CodedColumns* coding
         size_t n_codes
         const uint8_t* codes
         const double* other_squares
@@ -77,15 +90,20 @@ cdef extern from "kernel/kernel_cost.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
-    cdef cppclass CodedColumns:
-        vector[int32_t] numeric
-        vector[vector[int32_t]] codes
-        double cost() const
+    cdef cppclass CodeSearch:
+        CodeSearch(size_t) except +
+        void see(const CPoints&, int) except +
+        CodedColumns found() except +
 
     CodedColumns find_codes(const CPoints&, int) except +
     void c_find_fitting "dcsvm::find_fitting"(
         const CPoints&, const CodedColumns&, int, uint8_t*, double*) except +
-    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, float*, uint8_t*) except +
+    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, uint8_t*) except +
+    void take_coded(const CodedColumns&, const uint8_t*, CPoints&)
+
+
+cdef extern from "rows/features.h" namespace "dcsvm" nogil:
+    void copy_features(const CPoints&, int, float*) except +
 
 
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:

@@ -112,6 +112,7 @@ def check_indptr(indptr, n_values, what):
         raise ValueError(f"{what} do not start at 0, ascend and end at {n_values}")
 
 
+include "_coding.pxi"
 include "_points.pxi"
 include "_kernel.pxi"
 include "_serving.pxi"

@@ -1,16 +1,16 @@
 # Part of _core.pyx. Rows, a kernel on them, and which of them may meet.
 
 cdef class Points:
-    """Rows of a data set for the core: dense float32 (n, d), CSR, or of a precomputed kernel.
-    Keeps the arrays alive."""
+    """Rows of a data set for the core: dense (n, d), CSR, or of a precomputed kernel. Keeps the
+    arrays alive."""
 
     cdef CPoints points
-    cdef CodedColumns coded_columns
     cdef size_t n_columns  # features, codes included
     cdef object arrays, half_norms, byte_arrays, columns, other_squares
-    cdef object coding  # the same object where rows have the same codes
+    cdef Coding coding  # the same object where rows meet as the same codes
+    cdef Coding coding_of_rows  # of coded rows
 
-    def __init__(self, rows, int threads):
+    def __init__(self, rows, int threads, cbool with_norms=True):
         check_threads(threads)
         cdef const float[:, ::1] dense
         cdef const uint8_t[:, ::1] dense_bytes
@@ -29,11 +29,21 @@ cdef class Points:
                 raise ValueError("rows of bytes do not have the stated shape")
             self.points.dense_bytes = &dense_bytes[0, 0] if rows.n_samples else <const uint8_t*>&half_norms[0]
             self.arrays = rows.stored
+        elif rows.coding is not None:
+            self.coding_of_rows = rows.coding
+            dense_bytes = rows.dense
+            if (dense_bytes.shape[0] != rows.n_samples
+                    or <size_t>dense_bytes.shape[1] != self.coding_of_rows.row_size):
+                raise ValueError("coded rows do not have the stated shape")
+            self.points.coded_rows = &dense_bytes[0, 0] if rows.n_samples else <const uint8_t*>&half_norms[0]
+            self.points.coding = &self.coding_of_rows.columns
+            self.arrays = rows.dense
         elif rows.dense is not None:
             dense = rows.dense
             if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
                 raise ValueError("dense rows do not have the stated shape")
             self.points.dense = &dense[0, 0] if dense.shape[0] and dense.shape[1] else <const float*>&half_norms[0]
+            self.points.dense_stride = rows.n_features
             self.arrays = rows.dense
         elif rows.indptr is not None:
             indptr = rows.indptr
@@ -58,7 +68,8 @@ cdef class Points:
         self.half_norms = half_norms
         self.points.half_norms = &half_norms[0]
         cdef Form form = Form.product if rows.columns is None else Form.precomputed
-        compute_half_norms(self.points, form, threads, &half_norms[0])
+        if with_norms:
+            compute_half_norms(self.points, form, threads, &half_norms[0])
 
     @property
     def n_samples(self):
@@ -82,22 +93,24 @@ cdef class Points:
             return 0
         with nogil:
             columns = find_codes(self.points, threads)
-        cdef size_t size = self.points.n_samples * (sizeof(float) * columns.numeric.size()
-                                                    + columns.codes.size())
+        cdef cbool is_there = self.coding_of_rows is not None and self.coding_of_rows.columns == columns
+        cdef size_t size = 0 if is_there else self.points.n_samples * columns.row_size()
         cdef double cost = 2.0 * self.points.n_features
         cdef cbool has_codes = (columns.codes.size() > 0 and columns.cost() * worth <= cost
                                 and size <= memory_bytes)
         if has_codes:
             cost = columns.cost()
-        if (self.points.dense_bytes != NULL and may_be_bytes(self.points)
-                and bytes_cost(self.points) < cost):
+        if self.may_meet_as_bytes() and bytes_cost(self.points) < cost:
             self.encode_bytes(threads)
             return self.points.n_samples * sizeof(int32_t)
         if not has_codes:
             return 0
-        self.coded_columns, self.coding = columns, object()
-        self.encode_columns(threads)
+        self.encode_columns(self.coding_of_rows if is_there else Coding(columns.numeric, columns.codes),
+                            threads)
         return size
+
+    cdef cbool may_meet_as_bytes(self):
+        return self.points.dense_bytes != NULL and may_be_bytes(self.points)
 
     def encode_as(self, Points other, int threads):
         """Encode dense rows as `other` was, by its codes or as bytes, in place. Returns bool (n,):
@@ -115,34 +128,30 @@ cdef class Points:
             with nogil:
                 c_find_bytes(self.points, threads, &fits[0])
             self.encode_bytes(threads)
+        elif self.coding_of_rows == other.coding:
+            fitting[:] = 1
+            self.encode_columns(other.coding, threads)
         else:
             squares = np.empty(self.points.n_samples)
             with nogil:
-                c_find_fitting(self.points, other.coded_columns, threads, &fits[0], &squares[0])
-            self.coded_columns, self.coding = other.coded_columns, other.coding
-            self.encode_columns(threads)
+                c_find_fitting(self.points, other.coding.columns, threads, &fits[0], &squares[0])
+            self.encode_columns(other.coding, threads)
             self.points.other_squares = &squares[0]
             self.other_squares = squares
         return fitting.view(bool)
 
-    cdef encode_columns(self, int threads):
-        """Replace the rows by their numeric columns and codes."""
-        cdef float[:, ::1] numeric
-        cdef uint8_t[:, ::1] codes
-        cdef size_t n_numeric = self.coded_columns.numeric.size()
-        # a column even where there is none, for an address
-        rows = np.zeros((self.points.n_samples, max(n_numeric, 1)), dtype=np.float32)
-        row_codes = np.empty((self.points.n_samples, self.coded_columns.codes.size()), dtype=np.uint8)
-        numeric, codes = rows, row_codes
-        with nogil:
-            c_encode(self.points, self.coded_columns, threads, &numeric[0, 0], &codes[0, 0])
-        self.points.dense = &numeric[0, 0]
-        self.points.dense_bytes = NULL
-        self.points.is_mapped = False
-        self.points.n_features = n_numeric
-        self.points.n_codes = self.coded_columns.codes.size()
-        self.points.codes = &codes[0, 0]
-        self.arrays = rows, row_codes
+    cdef encode_columns(self, Coding coding, int threads):
+        """Let the rows meet others as codes: those that they are, or a copy."""
+        cdef const uint8_t[:, ::1] coded
+        if self.coding_of_rows == coding:
+            coded = self.arrays
+        else:
+            rows = np.empty((self.points.n_samples, coding.row_size), dtype=np.uint8)
+            coding.encode(self, rows, threads)
+            self.points.is_mapped = False
+            self.arrays = coded = rows
+        take_coded(coding.columns, &coded[0, 0], self.points)
+        self.coding = coding
 
     @property
     def has_bytes(self):
@@ -154,6 +163,17 @@ cdef class Points:
         where these are such."""
         return may_be_bytes(self.points) and (
             self.points.indptr == NULL or bytes_beat_sparse(self.points))
+
+    def features(self, int threads):
+        """Dense rows that are not encoded, as float32 (n, d)."""
+        rows = np.empty((self.points.n_samples, self.points.n_features), dtype=np.float32)
+        cdef float[:, ::1] out = rows
+        if not self.points.is_dense() or self.points.n_codes > 0:
+            raise ValueError("only dense rows as they are have features")
+        if rows.size:
+            with nogil:
+                copy_features(self.points, threads, &out[0, 0])
+        return rows
 
     def are_bytes(self, int threads):
         """Whether the rows are 8-bit integers and this machine has tiles for them."""

@@ -3,7 +3,7 @@
 cdef const CodedColumns* codes_of(Points points) noexcept:
     if points.coding is None:
         return NULL
-    return &points.coded_columns
+    return &points.coding.columns
 
 
 def packed_bytes(Setup setup, Points points):

@@ -49,6 +49,7 @@ bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumn
   points_.n_samples = 1;
   points_.n_features = n_features;
   points_.dense = row;
+  points_.dense_stride = n_features;
   if (form == Form::bytes) {
     std::uint8_t fits = 0;
     find_bytes(points_, 1, &fits);
@@ -62,13 +63,10 @@ bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumn
     std::uint8_t fits = 0;
     find_fitting(points_, *coded, 1, &fits, &other_squares_);
     if (!fits) return false;
-    numeric_.resize(std::max<std::size_t>(coded->numeric.size(), 1));
-    codes_.resize(coded->codes.size());
-    dcsvm::encode(points_, *coded, 1, numeric_.data(), codes_.data());
-    points_.dense = numeric_.data();
-    points_.n_features = coded->numeric.size();
-    points_.n_codes = codes_.size();
-    points_.codes = codes_.data();
+    coded_.resize(coded->row_size() / sizeof(float));
+    auto* const rows = reinterpret_cast<std::uint8_t*>(coded_.data());
+    dcsvm::encode(points_, *coded, 1, rows);
+    take_coded(*coded, rows, points_);
     points_.other_squares = &other_squares_;
   }
   points_.half_norms = &half_norm_;

@@ -35,8 +35,8 @@ class LoneRow {
 
  private:
   Points points_;
-  std::vector<float> numeric_;
-  std::vector<std::uint8_t> codes_, bytes_;
+  std::vector<float> coded_;  // aligned for them
+  std::vector<std::uint8_t> bytes_;
   std::int32_t byte_sum_ = 0;
   double other_squares_ = 0, half_norm_ = 0;
 };

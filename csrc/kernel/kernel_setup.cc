@@ -77,8 +77,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
                          : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);
       for (std::size_t k = 0; k < n; ++k) sum += static_cast<double>(x[k]) * x[k];
     }
-    for (std::size_t k = 0; k < points.n_codes; ++k)
-      sum += points.codes[row * points.n_codes + k] != no_code;
+    for (std::size_t k = 0; k < points.n_codes; ++k) sum += points.codes_of(row)[k] != no_code;
     if (points.other_squares) sum += points.other_squares[row];
     half_norms[row] = 0.5 * sum;
   });

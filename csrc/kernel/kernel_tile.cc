@@ -93,12 +93,12 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
   for (std::size_t j = 0; j < q.size; ++j) {
     const auto row = static_cast<std::size_t>(q.rows[j]);
     if (q.points.dense) {
-      query_rows_[j] = q.points.dense + row * d;
+      query_rows_[j] = q.points.dense_row(row);
     } else {
       widen_row(q.points, row, widened_queries_.data() + j * d);
       query_rows_[j] = widened_queries_.data() + j * d;
     }
-    query_bytes_[j] = q.points.codes + row * n_codes;
+    query_bytes_[j] = q.points.codes_of(row);
   }
   for (std::size_t p = 0; p < n_panels_; ++p) {
     const std::size_t at = first_packed_ + p * panel_rows;
@@ -188,18 +188,18 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
 template <class Real>
 void TileScratch::precomputed_rows(const Queries& q, Real* out, std::size_t stride) const {
   const Points& lane_points = *lanes_->points_;
-  const std::size_t d = lane_points.n_features, n_lanes = n_panels_ * panel_rows;
+  const std::size_t n_lanes = n_panels_ * panel_rows;
   const std::int32_t* lane_rows = lanes_->rows_.data() + first_panel_ * panel_rows;
   if (q.points.is_dense() && lane_points.columns) {
     for (std::size_t j = 0; j < q.size; ++j) {
-      const float* row = q.points.dense + static_cast<std::size_t>(q.rows[j]) * d;
+      const float* row = q.points.dense_row(static_cast<std::size_t>(q.rows[j]));
       for (std::size_t lane = 0; lane < n_lanes; ++lane)
         out[j * stride + lane] = row[lane_points.columns[lane_rows[lane]]];
     }
     return;
   }
   for (std::size_t lane = 0; lane < n_lanes; ++lane) {
-    const float* row = lane_points.dense + static_cast<std::size_t>(lane_rows[lane]) * d;
+    const float* row = lane_points.dense_row(static_cast<std::size_t>(lane_rows[lane]));
     for (std::size_t j = 0; j < q.size; ++j)
       out[j * stride + lane] = row[q.points.columns[q.rows[j]]];
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/kernel_cost.h"
+#include "rows/codes.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -41,7 +42,7 @@ LinearRows::LinearRows(const Points& points) : points_(points), dimension_(point
   std::vector<std::size_t> n_values(points.n_codes);
   for (std::size_t i = 0; i < points.n_samples; ++i) {
     for (std::size_t k = 0; k < points.n_codes; ++k) {
-      const std::size_t code = points.codes[i * points.n_codes + k];
+      const std::size_t code = points.codes_of(i)[k];
       if (code != no_code) n_values[k] = std::max(n_values[k], code + 1);
     }
   }
@@ -67,9 +68,11 @@ void LinearRows::prefetch(std::size_t row) const {
       __builtin_prefetch(at + k * line);
   };
   if (points_.dense) {
-    fetch(points_.dense + row * points_.n_features, points_.n_features * sizeof(float));
+    fetch(points_.dense_row(row), points_.dense_stride * sizeof(float));
   } else if (points_.dense_bytes) {
     fetch(points_.dense_bytes + row * points_.byte_row_size(), points_.n_features);
+  } else if (points_.coded_rows) {
+    fetch(points_.coding->row(points_.coded_rows, row).numeric, points_.coding->row_size());
   } else {
     fetch(points_.indices + points_.indptr[row], stored(row) * sizeof(std::int32_t));
     fetch(points_.values + points_.indptr[row], stored(row) * sizeof(float));

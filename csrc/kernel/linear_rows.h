@@ -75,7 +75,7 @@ class LinearRows {
   template <class Visit>
   void for_each_code(std::size_t row, const Visit& visit) const {
     for (std::size_t k = 0; k < points_.n_codes; ++k) {
-      const std::uint8_t code = points_.codes[row * points_.n_codes + k];
+      const std::uint8_t code = points_.codes_of(row)[k];
       if (code != no_code) visit(first_of_code_[k] + code);
     }
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rows/codes.h"
+#include "rows/features.h"
 #include "simd/byte_dots.h"
 #include "threads/parallel.h"
 
@@ -40,12 +41,17 @@ void pack_dense(const Points& points, const std::int32_t* rows, float* features,
                 std::uint8_t* codes) {
   const std::size_t d = points.n_features, n_codes = points.n_codes;
   if (points.dense) {
-    pack_features(points.dense, d, d, rows, features);
-  } else {
+    pack_features(points.dense, points.dense_stride, d, rows, features);
+  } else if (points.dense_bytes) {
     pack_features(points.dense_bytes, points.byte_row_size(), d, rows, features);
+  } else {
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const float* x = widened_row(points, static_cast<std::size_t>(rows[lane]));
+      for (std::size_t k = 0; k < d; ++k) features[k * panel_rows + lane] = x[k];
+    }
   }
   for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-    const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[lane]) * n_codes;
+    const std::uint8_t* code = points.codes_of(static_cast<std::size_t>(rows[lane]));
     for (std::size_t k = 0; k < n_codes; ++k)
       codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];
   }

@@ -41,14 +41,14 @@ std::vector<std::size_t> varying(const Value* matrix, std::size_t stride, std::s
 
 VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
     : points_(*rows.points) {
-  if (form != Form::difference || rows.size == 0) return;
+  if (form != Form::difference || rows.size == 0 || rows.points->coded_rows) return;
   const Points& points = *rows.points;
   const std::size_t d = points.n_features;
   std::vector<std::size_t> features =
-      points.dense ? varying(points.dense, d, d, rows)
+      points.dense ? varying(points.dense, points.dense_stride, d, rows)
                    : varying(points.dense_bytes, points.byte_row_size(), d, rows);
   const std::vector<std::size_t> codes =
-      varying(points.codes, points.n_codes, points.n_codes, rows);
+      varying(points.codes, points.codes_stride, points.n_codes, rows);
   if (features.size() == d && codes.size() == points.n_codes) return;
   const bool has_features = d > 0;
   if (features.empty()) features.push_back(0);  // for an address
@@ -60,7 +60,7 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
   std::uint8_t* code_to = codes_.data();
   for (std::size_t i = 0; i < rows.size; ++i) {
     const float* x = features_of(points, rows[i]);
-    const std::uint8_t* code = points.codes + rows[i] * points.n_codes;
+    const std::uint8_t* code = points.codes_of(rows[i]);
     for (const std::size_t k : features) *to++ = has_features ? x[k] : 0.0f;
     for (const std::size_t k : codes) *code_to++ = code[k];
   }
@@ -69,8 +69,10 @@ VaryingRows::VaryingRows(Form form, const RowList& rows, std::size_t most_bytes)
   points_.n_samples = rows.size;
   points_.n_features = features.size();
   points_.dense = dense_.data();
+  points_.dense_stride = features.size();
   points_.n_codes = codes.size();
   points_.codes = codes_.data();
+  points_.codes_stride = codes.size();
   points_.half_norms = half_norms_.data();
   compute_half_norms(points_, form, 1, half_norms_.data());
 }

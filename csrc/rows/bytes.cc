@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "rows/features.h"
 #include "simd/byte_dots.h"
 #include "threads/parallel.h"
 
@@ -34,7 +35,7 @@ bool are_bytes(const Points& points, int n_threads) {
   if (points.dense_bytes) return true;
   std::atomic<bool> all{true};
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
-    const float* row = points.dense + i * d;
+    const float* row = features_of(points, i);
     if (all.load(std::memory_order_relaxed) && !std::all_of(row, row + d, is_byte)) all = false;
   });
   return all;
@@ -47,7 +48,7 @@ void find_bytes(const Points& points, int n_threads, std::uint8_t* fits) {
     return;
   }
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
-    const float* row = points.dense + i * d;
+    const float* row = features_of(points, i);
     fits[i] = std::all_of(row, row + d, is_byte);
   });
 }
@@ -64,7 +65,7 @@ void sum_bytes(const Points& points, int n_threads, std::int32_t* sums) {
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
   const std::size_t d = points.n_features, stride = points.byte_row_size();
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
-    const float* row = points.dense + i * d;
+    const float* row = features_of(points, i);
     std::uint8_t* to = out + i * stride;
     std::int32_t sum = 0;
     for (std::size_t k = 0; k < d; ++k) {

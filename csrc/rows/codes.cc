@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 
 #include "rows/features.h"
 #include "threads/parallel.h"
@@ -16,119 +17,164 @@ constexpr std::size_t columns_of_code = 254;  // at most: codes 0 to 253; no_cod
 constexpr std::size_t most_columns = 4096;
 constexpr double most_comparisons = 1e9;  // pairs of ones in a row, over all rows
 
+constexpr std::size_t scanned_at_once = 256, rows_seen_together = std::size_t{1} << 14;
+
 enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 
-// Calls visit(accumulator, row) for all rows, which are cut into fixed parts with an accumulator
-// each: the result does not depend on the threads.
+// Calls visit(column, value) for the values of a row that are not zero.
+template <class Visit>
+void for_each_value(const Points& points, std::size_t row, const Visit& visit) {
+  if (!points.coded_rows) {
+    const float* x = features_of(points, row);
+    for (std::size_t begin = 0; begin < points.n_features; begin += scanned_at_once) {
+      const std::size_t end = std::min(begin + scanned_at_once, points.n_features);
+      std::uint32_t places[scanned_at_once];  // found without a branch for each value
+      std::size_t n = 0;
+      for (std::size_t k = begin; k < end; ++k) {
+        places[n] = static_cast<std::uint32_t>(k);
+        n += x[k] != 0.0f;
+      }
+      for (std::size_t at = 0; at < n; ++at) visit(std::size_t{places[at]}, x[places[at]]);
+    }
+    return;
+  }
+  const CodedColumns& columns = *points.coding;
+  const CodedRow x = columns.row(points.coded_rows, row);
+  for (std::size_t k = 0; k < columns.numeric.size(); ++k) {
+    if (x.numeric[k] != 0.0f) visit(static_cast<std::size_t>(columns.numeric[k]), x.numeric[k]);
+  }
+  for (std::size_t c = 0; c < columns.codes.size(); ++c) {
+    if (x.codes[c] != no_code) visit(static_cast<std::size_t>(columns.codes[c][x.codes[c]]), 1.0f);
+  }
+}
+
+// Calls visit(accumulator, row) for rows, which are cut into fixed parts with an accumulator each:
+// the result does not depend on the threads.
 template <class Accumulator, class Visit>
-std::vector<Accumulator> over_rows(const Points& points, int n_threads, const Accumulator& empty,
-                                   Visit visit) {
+std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_threads,
+                                   const Accumulator& empty, Visit visit) {
   constexpr std::size_t n_parts = 16;
   std::vector<Accumulator> parts(n_parts, empty);
   parallel_for({n_threads, n_parts}, [&](std::size_t p) {
-    const std::size_t begin = points.n_samples * p / n_parts,
-                      end = points.n_samples * (p + 1) / n_parts;
-    for (std::size_t i = begin; i < end; ++i) visit(parts[p], features_of(points, i));
+    const std::size_t begin = first + (last - first) * p / n_parts,
+                      end = first + (last - first) * (p + 1) / n_parts;
+    for (std::size_t i = begin; i < end; ++i) visit(parts[p], i);
   });
   return parts;
 }
 
-struct Columns {
-  std::vector<std::uint8_t> kind;
-  double comparisons = 0;
-};
+}  // namespace
 
-Columns classify(const Points& points, int n_threads) {
-  const std::size_t d = points.n_features;
-  const auto parts = over_rows(
-      points, n_threads, Columns{std::vector<std::uint8_t>(d, zero), 0},
-      [d](Columns& seen, const float* row) {
-        double ones = 0;
-        for (std::size_t k = 0; k < d; ++k) {
-          const std::uint8_t kind = row[k] == 0.0f ? zero : row[k] == 1.0f ? binary : other;
-          seen.kind[k] = std::max(seen.kind[k], kind);
-          ones += kind == binary;
-        }
-        seen.comparisons += 0.5 * ones * ones;
-      });
-  Columns all{std::vector<std::uint8_t>(d, zero), 0};
-  for (const Columns& part : parts) {
-    for (std::size_t k = 0; k < d; ++k) all.kind[k] = std::max(all.kind[k], part.kind[k]);
-    all.comparisons += part.comparisons;
+void CodedColumns::find_places() {
+  const auto place = [this](std::int32_t column) -> Place& {
+    const auto at = static_cast<std::size_t>(column);
+    if (at >= places_.size()) places_.resize(at + 1);
+    return places_[at];
+  };
+  for (std::size_t k = 0; k < numeric.size(); ++k)
+    place(numeric[k]) = {Kind::numeric, 0, static_cast<std::int32_t>(k)};
+  for (std::size_t c = 0; c < codes.size(); ++c) {
+    for (std::size_t k = 0; k < codes[c].size(); ++k)
+      place(codes[c][k]) = {Kind::coded, static_cast<std::uint8_t>(k),
+                            static_cast<std::int32_t>(c)};
   }
-  return all;
 }
 
-// together[a * n + b], a < b: some row has both columns set. One table for all threads, since it
-// may be large; they only set entries.
-std::vector<std::atomic<bool>> set_together(const Points& points,
-                                            const std::vector<std::int32_t>& columns,
-                                            int n_threads) {
-  const std::size_t n = columns.size();
-  std::vector<std::atomic<bool>> together(n * n);
-  over_rows(points, n_threads, nullptr, [&columns, &together, n](std::nullptr_t, const float* row) {
-    std::vector<std::size_t> ones;
-    for (std::size_t b = 0; b < n; ++b) {
-      if (row[columns[b]] == 0.0f) continue;
+CodeSearch::CodeSearch(std::size_t n_features)
+    : kinds_(n_features, zero),
+      together_(n_features <= most_columns ? n_features * n_features : 0) {}
+
+void CodeSearch::see(const Points& part, int n_threads) {
+  for (std::size_t begin = 0; begin < part.n_samples; begin += rows_seen_together) {
+    const std::size_t end = std::min(begin + rows_seen_together, part.n_samples);
+    count(part, begin, end, n_threads);
+    if (!is_too_much()) compare(part, begin, end, n_threads);
+  }
+}
+
+bool CodeSearch::is_too_much() const {
+  return kinds_.size() > most_columns || comparisons_ > most_comparisons;
+}
+
+void CodeSearch::count(const Points& part, std::size_t begin, std::size_t end, int n_threads) {
+  struct Seen {
+    std::vector<std::uint8_t> kinds;
+    double comparisons = 0;
+  };
+  const std::vector<Seen> parts =
+      over_rows(begin, end, n_threads, Seen{kinds_, 0}, [&](Seen& seen, std::size_t row) {
+        double ones = 0;
+        for_each_value(part, row, [&](std::size_t k, float value) {
+          const std::uint8_t kind = value == 1.0f ? binary : other;
+          seen.kinds[k] = std::max(seen.kinds[k], kind);
+          ones += kind == binary;
+        });
+        seen.comparisons += 0.5 * ones * ones;
+      });
+  for (const Seen& seen : parts) {
+    for (std::size_t k = 0; k < kinds_.size(); ++k) kinds_[k] = std::max(kinds_[k], seen.kinds[k]);
+    comparisons_ += seen.comparisons;
+  }
+}
+
+void CodeSearch::compare(const Points& part, std::size_t begin, std::size_t end, int n_threads) {
+  const std::size_t d = kinds_.size();
+  over_rows(begin, end, n_threads, std::vector<std::size_t>(), [&](auto& ones, std::size_t row) {
+    ones.clear();
+    for_each_value(part, row, [&](std::size_t b, float) {
+      if (kinds_[b] != binary) return;
       for (const std::size_t a : ones) {
-        std::atomic<bool>& entry = together[a * n + b];
+        std::atomic<bool>& entry = together_[std::min(a, b) * d + std::max(a, b)];
         if (!entry.load(std::memory_order_relaxed)) entry.store(true, std::memory_order_relaxed);
       }
       ones.push_back(b);
-    }
+    });
   });
-  return together;
 }
 
-// Assigns columns greedily, in their order, to codes: each to the latest that has no column set
-// together with it, since neighbouring columns usually belong together.
-std::vector<std::vector<std::size_t>> assign_codes(const std::vector<std::atomic<bool>>& together,
-                                                   std::size_t n) {
-  std::vector<std::vector<std::size_t>> codes;
-  for (std::size_t b = 0; b < n; ++b) {
-    const auto fits = [&together, n, b](const std::vector<std::size_t>& code) {
-      return code.size() < columns_of_code &&
-             std::none_of(
-                 code.begin(), code.end(),
-                 [&](std::size_t a) {
-                   return together[a * n + b].load(std::memory_order_relaxed);
-                 });
-    };
-    const auto found = std::find_if(codes.rbegin(), codes.rend(), fits);
-    if (found == codes.rend()) {
-      codes.push_back({b});
+bool CodeSearch::fits(const std::vector<std::int32_t>& code, std::int32_t column) const {
+  return code.size() < columns_of_code &&
+         std::none_of(
+             code.begin(), code.end(),
+             [&](std::int32_t other_column) {
+               const auto a = static_cast<std::size_t>(other_column);
+               return together_[a * kinds_.size() + static_cast<std::size_t>(column)].load(
+                   std::memory_order_relaxed);
+             });
+}
+
+CodedColumns CodeSearch::found() const {
+  CodedColumns result;
+  std::vector<std::vector<std::int32_t>> codes;
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    const auto column = static_cast<std::int32_t>(k);
+    if (kinds_[k] == other || (kinds_[k] == binary && is_too_much()))
+      result.numeric.push_back(column);
+    if (kinds_[k] != binary || is_too_much()) continue;
+    // the latest, since neighbouring columns usually belong together
+    const auto latest = std::find_if(codes.rbegin(), codes.rend(),
+                                     [&](const auto& code) { return fits(code, column); });
+    if (latest == codes.rend()) {
+      codes.push_back({column});
     } else {
-      found->push_back(b);
+      latest->push_back(column);
     }
   }
-  return codes;
-}
-
-}  // namespace
-
-CodedColumns find_codes(const Points& points, int n_threads) {
-  CodedColumns result;
-  const Columns columns = classify(points, n_threads);
-  std::vector<std::int32_t> candidates;
-  for (std::size_t k = 0; k < points.n_features; ++k) {
-    if (columns.kind[k] == binary) candidates.push_back(static_cast<std::int32_t>(k));
-    if (columns.kind[k] == other) result.numeric.push_back(static_cast<std::int32_t>(k));
-  }
-  if (candidates.size() > most_columns || columns.comparisons > most_comparisons) {
-    result.numeric.insert(result.numeric.end(), candidates.begin(), candidates.end());
-  } else {
-    const std::vector<std::atomic<bool>> together = set_together(points, candidates, n_threads);
-    for (const std::vector<std::size_t>& code : assign_codes(together, candidates.size())) {
-      if (code.size() == 1) {
-        result.numeric.push_back(candidates[code[0]]);
-        continue;
-      }
-      result.codes.emplace_back();
-      for (const std::size_t a : code) result.codes.back().push_back(candidates[a]);
+  for (std::vector<std::int32_t>& code : codes) {
+    if (code.size() == 1) {
+      result.numeric.push_back(code[0]);
+    } else {
+      result.codes.push_back(std::move(code));
     }
   }
   std::sort(result.numeric.begin(), result.numeric.end());
   return result;
+}
+
+CodedColumns find_codes(const Points& points, int n_threads) {
+  CodeSearch search(points.n_features);
+  search.see(points, n_threads);
+  return search.found();
 }
 
 void find_fitting(const Points& points, const CodedColumns& columns, int n_threads,
@@ -160,22 +206,32 @@ void find_fitting(const Points& points, const CodedColumns& columns, int n_threa
   });
 }
 
-void encode(const Points& points, const CodedColumns& columns, int n_threads, float* numeric,
-            std::uint8_t* codes) {
+void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows) {
   const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t at) {
-    const float* row = features_of(points, at);
-    for (std::size_t k = 0; k < n_numeric; ++k)
-      numeric[at * n_numeric + k] = row[columns.numeric[k]];
-    for (std::size_t c = 0; c < n_codes; ++c) {
-      const std::vector<std::int32_t>& members = columns.codes[c];
-      std::uint8_t code = no_code;
-      for (std::size_t k = 0; k < members.size(); ++k) {
-        if (row[members[k]] != 0.0f) code = static_cast<std::uint8_t>(k);
-      }
-      codes[at * n_codes + c] = code;
-    }
+  const std::size_t row_size = columns.row_size();
+  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    std::uint8_t *const to = rows + i * row_size, *const codes = to + sizeof(float) * n_numeric;
+    std::fill(to, to + row_size, std::uint8_t{0});
+    std::fill_n(codes, n_codes, no_code);
+    for_each_value(points, i, [&](std::size_t k, float value) {
+      const CodedColumns::Place place = columns.place_of(k);
+      const auto at = static_cast<std::size_t>(place.at);
+      if (place.kind == CodedColumns::Kind::numeric)
+        std::memcpy(to + sizeof(float) * at, &value, sizeof value);
+      if (place.kind == CodedColumns::Kind::coded) codes[at] = place.code;
+    });
   });
+}
+
+void take_coded(const CodedColumns& columns, const std::uint8_t* rows, Points& points) {
+  const CodedRow first = columns.row(rows, 0);
+  points.dense = first.numeric;
+  points.dense_stride = columns.row_size() / sizeof(float);
+  points.dense_bytes = points.coded_rows = nullptr;
+  points.n_features = columns.numeric.size();
+  points.n_codes = columns.codes.size();
+  points.codes = first.codes;
+  points.codes_stride = columns.row_size();
 }
 
 }  // namespace dcsvm

@@ -1,5 +1,5 @@
-// Non-owning views of the rows of a data set: dense (row-major) as float32 or bytes, CSR, or rows
-// of a precomputed kernel matrix.
+// Non-owning views of the rows of a data set: dense (row-major) as float32, bytes or coded, CSR, or
+// rows of a precomputed kernel matrix.
 //
 // Squared norms are float64. Scaling, labels and the meaning of an order are not known here.
 #pragma once
@@ -12,21 +12,29 @@
 
 namespace dcsvm {
 
+struct CodedColumns;
+
 struct Points {
   std::size_t n_samples = 0;
   std::size_t n_features = 0;
-  const float* dense = nullptr;  // n_samples x n_features
+  const float* dense = nullptr;  // n_samples x n_features, the rows `dense_stride` apart
+  std::size_t dense_stride = 0;
   // instead of `dense`, where all features are integers from 0 to 255: n_samples x byte_row_size(),
   // with zeros after the features
   const std::uint8_t* dense_bytes = nullptr;
-  bool is_mapped = false;                 // whether either is in a mapped file
+  // instead of both, rows as encode() in codes.h writes them, and what they mean
+  const std::uint8_t* coded_rows = nullptr;
+  const CodedColumns* coding = nullptr;
+  bool is_mapped = false;                 // whether these are in a mapped file
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
   const double* half_norms = nullptr;  // see compute_half_norms() in kernel_setup.h
-  // dense rows only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes
+  // `dense` only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes, the
+  // rows `codes_stride` apart
   std::size_t n_codes = 0;
   const std::uint8_t* codes = nullptr;
+  std::size_t codes_stride = 0;
   // the sum of squares of each row's columns that are in neither, and zero in the rows it meets
   const double* other_squares = nullptr;
   // where rows meet each other as bytes (bytes.h): `dense_bytes`, or such integers that stand for
@@ -38,7 +46,9 @@ struct Points {
   const std::int32_t* columns = nullptr;
 
   std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
-  bool is_dense() const { return dense || dense_bytes; }
+  bool is_dense() const { return dense || dense_bytes || coded_rows; }
+  const float* dense_row(std::size_t row) const { return dense + row * dense_stride; }
+  const std::uint8_t* codes_of(std::size_t row) const { return codes + row * codes_stride; }
 };
 
 // Some rows of a set of points, in order. A null index means all of them.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "rows/codes.h"
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,10 +24,12 @@ constexpr std::size_t most_bytes = std::size_t{1} << 26;
 void prefetch(const RowList& rows) {
   const Points& points = *rows.points;
   if (!points.is_mapped) return;
-  const std::size_t row_bytes =
-      points.dense ? sizeof(float) * points.n_features : points.byte_row_size();
-  const auto memory = points.dense ? reinterpret_cast<std::uintptr_t>(points.dense)
-                                   : reinterpret_cast<std::uintptr_t>(points.dense_bytes);
+  const std::size_t row_bytes = points.dense         ? sizeof(float) * points.dense_stride
+                                : points.dense_bytes ? points.byte_row_size()
+                                                     : points.coding->row_size();
+  const auto memory = points.dense         ? reinterpret_cast<std::uintptr_t>(points.dense)
+                      : points.dense_bytes ? reinterpret_cast<std::uintptr_t>(points.dense_bytes)
+                                           : reinterpret_cast<std::uintptr_t>(points.coded_rows);
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::size_t n = std::min(rows.size, most_bytes / std::max(row_bytes, std::size_t{1}));
   std::uintptr_t from = 0, to = 0;  // of the pages that are read together

@@ -39,7 +39,7 @@ Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std:
         lowest[k] = is_first ? x[k] : std::min(lowest[k], x[k]);
         highest[k] = is_first ? x[k] : std::max(highest[k], x[k]);
       }
-      const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[i]) * n_codes_;
+      const std::uint8_t* code = points.codes_of(static_cast<std::size_t>(rows[i]));
       std::int16_t* common = codes_.data() + b * n_codes_;
       for (std::size_t k = 0; k < n_codes_; ++k)
         common[k] = is_first || common[k] == code[k] ? code[k] : mixed;
@@ -55,7 +55,7 @@ BlockedRows::BlockedRows(const Points& points, const std::int32_t* rows, std::si
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t first = i / blocked_rows * blocked_rows, place = i - first;
     const float* x = features_of(points, static_cast<std::size_t>(rows[i]));
-    const std::uint8_t* code = points.codes + static_cast<std::size_t>(rows[i]) * n_codes;
+    const std::uint8_t* code = points.codes_of(static_cast<std::size_t>(rows[i]));
     for (std::size_t k = 0; k < d; ++k) features_[first * d + k * blocked_rows + place] = x[k];
     for (std::size_t k = 0; k < n_codes; ++k)
       codes_[first * n_codes + k * blocked_rows + place] = code[k];
@@ -124,7 +124,7 @@ bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,
   }
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t common = codes_[block * n_codes_ + k];
-    if (common != mixed) sum += code_distance(common, points.codes[place * n_codes_ + k]);
+    if (common != mixed) sum += code_distance(common, points.codes_of(place)[k]);
   }
   return sum * (1 - outward) >= squared_distance;
 }

@@ -23,18 +23,20 @@ def read_data(
     scale_file: str | None = None,
     scaling: Scaling | None = None,
     serials: str | None = None,
+    to_train: bool = False,
 ) -> Dataset:
     """The data set that the options describe, scaled by the range file `scale_file`, by its own
-    ranges where that is AUTO, or by a `scaling` that is known; `serials` as in `parse_dataset`."""
-    from dcsvm.data.dataset import read_dataset
+    ranges where that is AUTO, or by a `scaling` that is known; `serials` and `to_train` as in
+    `parse_dataset`."""
+    from dcsvm.data.dataset import OWN_RANGES, read_dataset
 
     return read_dataset(
         path,
         threads=threads,
         lenient=lenient,
-        scaling=known_scaling(scale_file, scaling),
-        find_scaling=scale_file == AUTO,
+        scaling=OWN_RANGES if scale_file == AUTO else known_scaling(scale_file, scaling),
         serials=serials,
+        to_train=to_train,
     )
 
 

@@ -8,6 +8,7 @@ from dcsvm.cli.files import read_data
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.streams import say
 from dcsvm.data.advice import advice
+from dcsvm.data.coded_rows import coded
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
@@ -35,9 +36,10 @@ class GridRows:
         test = read_data(
             job.test_file, lenient=job.lenient, threads=options.threads, scaling=self.scaling
         )
-        self.rows, self.labels, self.fold = with_test_rows(
+        rows, self.labels, self.fold = with_test_rows(
             self.rows, self.labels, test.rows, test.labels
         )
+        self.rows = coded(rows, options.threads)
 
     @property
     def n_held(self) -> int:
@@ -60,6 +62,7 @@ def _read(job: GridJob, options: TrainOptions) -> Dataset:
         scale_file=job.scale_file,
         threads=options.threads,
         serials="training" if options.kernel == "precomputed" else None,
+        to_train=job.test_file is None,
     )
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes):

@@ -105,7 +105,8 @@ def checkpoint_of(job: TrainJob) -> Checkpoint | None:
 
 def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     """The rows, and warnings of what looks wrong with them."""
-    data = read_rows(job, options, job.training_set_file, "training", scale_file=job.scale_file)
+    scaled = {"scale_file": job.scale_file, "to_train": True}
+    data = read_rows(job, options, job.training_set_file, "training", **scaled)
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes):
         say(f"warning: {sentence}")

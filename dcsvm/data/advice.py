@@ -69,7 +69,7 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Columns, and the smallest and the largest value in each; of CSR rows only columns that have
     values."""
     if rows.is_dense:
-        return np.arange(rows.n_features), *_dense_extremes(rows.dense)
+        return np.arange(rows.n_features), *_dense_extremes(rows)
     if rows.n_features > len(rows.indices):
         columns, at = np.unique(rows.indices, return_inverse=True)
     else:
@@ -81,11 +81,10 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return columns, smallest, largest
 
 
-def _dense_extremes(dense: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    smallest, largest = dense[0].copy(), dense[0].copy()
-    step = max(1, BLOCK // max(1, dense.shape[1]))
-    for begin in range(0, len(dense), step):
-        block = dense[begin : begin + step]
+def _dense_extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    smallest, largest = (rows.part(slice(0, 1)).features[0].copy() for _ in range(2))
+    for some in rows.slices(BLOCK):
+        block = rows.part(some).features
         np.minimum(smallest, block.min(axis=0), out=smallest)
         np.maximum(largest, block.max(axis=0), out=largest)
     return smallest, largest

@@ -15,6 +15,7 @@ import numpy as np
 
 from dcsvm import _svmlight
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
+from dcsvm.data.coded_rows import coded_parts
 from dcsvm.data.csr import BYTES_OF_VALUE
 from dcsvm.data.found_scaling import Extremes, found_scaling
 from dcsvm.data.input_file import DataError, check_room, read_text
@@ -24,6 +25,8 @@ from dcsvm.data.rows import Rows, better_dense
 from dcsvm.data.scaling import Scaling
 
 PART_BYTES = 2**23  # of text that is scaled together
+PART_VALUES = 2**22  # of rows that are coded together
+OWN_RANGES = "own ranges"  # in place of a scaling: of the features of the text itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,46 +66,83 @@ def parse_dataset(
     *,
     threads: int = 1,
     lenient: bool = False,
-    scaling: Scaling | None = None,
-    find_scaling: bool = False,
+    scaling: Scaling | str | None = None,
     serials: str | None = None,
     first_line: int = 1,
+    to_train: bool = False,
 ) -> Dataset:
     """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors, which
     count lines from `first_line`.
 
     `lenient` accepts what LIBSVM's reader drops or reads in its own way. `scaling` is applied to
-    the numbers in the text; with `find_scaling` it is that of their own ranges. `serials` is for
+    the numbers in the text; OWN_RANGES is that of their own ranges. `serials` is for
     rows of a precomputed kernel: "training" or, for rows to predict, whose serial numbers mean
-    nothing, "any". `first_line` is the number of the first line.
+    nothing, "any". `first_line` is the number of the first line. Rows `to_train` may be coded.
     """
-    if serials is not None and (scaling is not None or find_scaling):
+    if serials is not None and scaling is not None:
         raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
     if not len(text):
         raise DataError(f"{name}: no rows")
+    how = {"first_line": first_line, "threads": threads, "lenient": lenient}
     try:
-        if scaling is not None or find_scaling:
-            parts = _Parts(text, first_line, threads=threads, lenient=lenient)
-            scaling = scaling or found_scaling(parts, name)
-            rows = scaling.scaled_rows(parts, name)
+        if scaling is not None:
+            parts = _Parts(text, **how)
+            scaling = found_scaling(parts, name) if scaling == OWN_RANGES else scaling
+            rows = scaling.scaled_rows(parts, name, threads, to_train=to_train)
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling)
-        text = _svmlight.Text(
-            text, first_line=first_line, threads=threads, lenient=lenient, serials=serials
-        )
+        all_rows = _svmlight.Text(text, serials=serials, **how)
         if serials is not None:
-            check_room(name, text.n_rows * (8 + 4 * text.n_features))
-            return _kernel_dataset(text, serials)
-        prefix, rows = parsed_rows(text, name=name)
+            check_room(name, all_rows.n_rows * (8 + 4 * all_rows.n_features))
+            return _kernel_dataset(all_rows, serials)
+        coded = _coded_dataset(text, all_rows, name, **how) if to_train else None
+        if coded is not None:
+            return coded
+        prefix, rows = parsed_rows(all_rows, name=name)
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0])
 
 
+def _coded_dataset(text, all_rows: _svmlight.Text, name: str, **how) -> Dataset | None:
+    """The data set with codes, read part by part, so that there never are all rows without; None
+    where codes are not worth it."""
+    shape = all_rows.n_rows, all_rows.n_features
+    if shape[1] == 0 or not better_dense(*shape, all_rows.n_pairs):
+        return None
+    prefixes, n_values = [], 0
+
+    def parts():
+        nonlocal n_values
+        row_bytes = len(text) // shape[0] + 1
+        for part in _texts(text, row_bytes * (PART_VALUES // shape[1] + 1), **how):
+            part.widen(shape[1])
+            prefix, rows = parsed_rows(part, "dense", name=name)
+            prefixes.append(prefix)
+            n_values += np.count_nonzero(rows.dense)
+            yield rows
+
+    rows = coded_parts(parts(), shape[1], how["threads"], partial(zeros, name=name))
+    if rows is None or not better_dense(*shape, n_values):
+        return None
+    return Dataset(rows, np.concatenate(prefixes)[:, 0])
+
+
+def _texts(text, n_bytes: int, first_line: int, **how) -> Iterator[_svmlight.Text]:
+    """Parts of a text of about so many bytes, which end with a line."""
+    begin, line = 0, first_line
+    while begin < len(text):
+        newline = text.find(b"\n", begin + n_bytes)
+        end = newline + 1 if newline >= 0 else len(text)
+        part = _svmlight.Text(memoryview(text)[begin:end], first_line=line, **how)
+        yield part
+        begin, line = end, line + part.n_rows
+
+
 def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int = 1) -> Extremes:
     """The extremes of the features of a text, by which it can be scaled. Raises DataError."""
     try:
-        return Extremes.of(_Parts(text, first_line, threads=1, lenient=lenient))
+        return Extremes.of(_Parts(text, first_line=first_line, threads=1, lenient=lenient))
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
 
@@ -111,21 +151,15 @@ class _Parts:
     """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
     the `labels` are those of the parts gone through last."""
 
-    def __init__(self, text, first_line: int, **how):
-        self.text, self.first_line, self.how, self.labels = text, first_line, how, []
+    def __init__(self, text, **how):
+        self.text, self.how, self.labels = text, how, []
 
     def __iter__(self):
         self.labels = []
-        begin, line = 0, self.first_line
-        while begin < len(self.text):
-            newline = self.text.find(b"\n", begin + PART_BYTES)
-            end = newline + 1 if newline >= 0 else len(self.text)
-            lines = memoryview(self.text)[begin:end]
-            part = _svmlight.Text(lines, first_line=line, **self.how)
+        for part in _texts(self.text, PART_BYTES, **self.how):
             prefix, indptr, indices, values, _ = part.csr(float64=True)
             self.labels.append(prefix[:, 0])
             yield indptr, indices, values
-            begin, line = end, line + part.n_rows
 
 
 def parsed_rows(

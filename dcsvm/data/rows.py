@@ -1,7 +1,7 @@
 """Rows of features, dense or CSR, or rows of a precomputed kernel.
 
-Values are float32, or bytes where all are integers from 0 to 255. Nothing here reads files, scales,
-or knows labels.
+Values are float32, or bytes where all are integers from 0 to 255; of training rows exclusive 0/1
+columns may be codes. Nothing here reads files, scales, or knows labels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Rows:
 
     Either `dense` (n_samples, n_features), float32 C-contiguous or uint8 as byte_rows.py says, or
     CSR: `indptr` int64 (n_samples + 1,), `indices` int32 ascending within a row, `values` float32
-    without zeros. The arrays are shared, not copied: treat them as read-only.
+    without zeros. The arrays are shared, not copied: treat them as read-only. With a `coding` the
+    dense rows are uint8 (n_samples, coding.row_size), see coded_rows.py.
 
     Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
     `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
@@ -57,6 +58,7 @@ class Rows:
     indices: np.ndarray | None = None
     values: np.ndarray | None = None
     columns: np.ndarray | None = None
+    coding: _core.Coding | None = None
 
     @staticmethod
     def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
@@ -96,7 +98,7 @@ class Rows:
 
     @property
     def is_bytes(self) -> bool:
-        return self.dense is not None and self.dense.dtype == np.uint8
+        return self.dense is not None and self.dense.dtype == np.uint8 and self.coding is None
 
     @property
     def stored(self) -> np.ndarray:
@@ -133,14 +135,22 @@ class Rows:
             dense[some] = block
         return replace(self, dense=dense)
 
-    def as_floats(self) -> Rows:
-        """The same rows without bytes."""
+    def as_floats(self, threads: int = 1) -> Rows:
+        """The same rows without bytes and codes."""
+        if self.coding is not None:
+            points = _core.Points(self, threads, with_norms=False)
+            return replace(self, dense=points.features(threads), coding=None)
         return replace(self, dense=self.dense.astype(np.float32)) if self.is_bytes else self
+
+    @property
+    def features(self) -> np.ndarray:
+        """Values of dense rows (n_samples, n_features), float32 or uint8; of coded rows a copy."""
+        return self.dense if self.coding is None else self.as_floats().dense
 
     def mean_squared_distance(self) -> float:
         """Of all pairs of rows: twice the sum of the variances of the features."""
         if self.is_dense:
-            return 2.0 * float(np.var(self.dense, axis=0, dtype=np.float64).sum())
+            return 2.0 * float(np.var(self.features, axis=0, dtype=np.float64).sum())
         sums, squares = np.zeros(int(self.indices.max(initial=-1)) + 1), 0.0
         for some in slices(len(self.values), AT_ONCE):
             values = self.values[some].astype(np.float64)
@@ -200,14 +210,15 @@ class Rows:
     def _taken(self, row_numbers: np.ndarray) -> np.ndarray:
         """Some dense rows, mapped where these are and they do not fit the memory."""
         stored = self.stored
+        n_columns = self.dense.shape[1]
         if not self.is_mapped:
-            return stored[row_numbers][:, : self.n_features]
+            return stored[row_numbers][:, :n_columns]
         if fits_memory(len(row_numbers) * stored[:1].nbytes):
             with page_by_page(stored):
-                return stored[row_numbers][:, : self.n_features]
+                return stored[row_numbers][:, :n_columns]
         taken = zeros((len(row_numbers), stored.shape[1]), stored.dtype, "the rows")
         gather(stored, row_numbers, taken)
-        return taken[:, : self.n_features]
+        return taken[:, :n_columns]
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
         """take() without a copy: in the memory of these rows, which must not be used afterwards. No
@@ -239,6 +250,8 @@ class Rows:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
             return replace(self._as_csr(), n_features=n_features)
+        if self.coding is not None:
+            return replace(self, n_features=n_features)
         shape, is_bytes = (self.n_samples, n_features), self.is_bytes and suit_bytes(n_features)
         dense = zero_bytes(*shape) if is_bytes else np.zeros(shape, np.float32)
         dense[:, : self.n_features] = self.dense
@@ -256,7 +269,7 @@ class Rows:
         return self._as_csr()
 
     def _as_csr(self) -> Rows:
-        return Rows(self.n_samples, self.n_features, **Csr.of_dense(self.dense)._asdict())
+        return Rows(self.n_samples, self.n_features, **Csr.of_dense(self.features)._asdict())
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,6 +304,8 @@ def stacked(a: Rows, b: Rows) -> Rows:
     if a.is_dense and a.is_bytes and b.is_bytes:
         dense = np.concatenate((a.stored, b.stored))[:, : a.n_features]
         return Rows(n_samples, a.n_features, dense=dense)
+    if a.is_dense and a.coding is not None and a.coding == b.coding:
+        return replace(a, n_samples=n_samples, dense=np.concatenate((a.dense, b.dense)))
     if a.is_dense:
         dense = np.concatenate((a.as_floats().dense, b.as_floats().dense))
         return Rows(n_samples, a.n_features, dense=dense)

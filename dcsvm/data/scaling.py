@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from dcsvm.data.coded_rows import coded_parts
 from dcsvm.data.input_file import DataError, check_room
+from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
 from dcsvm.data.slices import AT_ONCE, slices
 
@@ -63,9 +66,11 @@ class Scaling:
         self._check(scaled, lambda row: f"{name}:{row + 1}: the label")
         return scaled
 
-    def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
-        """The rows of the file `name` scaled, in the form that their scaled text would have. The
-        `parts` are gone through twice.
+    def scaled_rows(
+        self, parts: Iterable[Part], name: str, threads: int = 1, *, to_train: bool = False
+    ) -> Rows:
+        """The rows of the file `name` scaled, in the form that their scaled text would have; those
+        `to_train` may be coded. The `parts` are gone through up to three times.
 
         Raises DataError for a value that does not fit float32, and for more rows than there is
         memory for.
@@ -91,12 +96,18 @@ class Scaling:
         is_dense = better_dense(n_samples, n_features, n_values)
         n_bytes = 4 * n_samples * n_features if is_dense else 8 * n_values
         check_room(f"{name} scaled by {self.name}", n_bytes)
-        fill = _dense_rows if is_dense else _csr_rows
-        blocks = (
-            _Block(self.columns, n_features, absent, len(part[0]) - 1, *self._present(part))
-            for part in parts
-        )
-        return fill(blocks, n_samples, n_features, n_values)
+
+        def blocks():
+            for part in parts:
+                n_rows, present = len(part[0]) - 1, self._present(part)
+                yield _Block(self.columns, n_features, absent, n_rows, *present)
+
+        if not is_dense:
+            return _csr_rows(blocks(), n_samples, n_features, n_values)
+        in_parts = (block.rows() for block in blocks())
+        make = partial(zeros, name=name)
+        coded = coded_parts(in_parts, n_features, threads, make) if to_train else None
+        return coded or _dense_rows(blocks(), n_samples, n_features)
 
     def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of every value of a listed feature its row in the part, the place of the feature, and the
@@ -135,6 +146,11 @@ class _Block:
         dense[:, self.filled] = self.fill
         dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
 
+    def rows(self) -> Rows:
+        dense = np.empty((self.n_rows, self.n_features), np.float32)
+        self.write_dense(dense)
+        return Rows(*dense.shape, dense=dense)
+
     def csr(self, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(number of values of each row, columns, values) of some of the rows."""
         n_rows = some.stop - some.start
@@ -152,7 +168,7 @@ class _Block:
         return np.bincount(rows, minlength=n_rows), columns, values[order]
 
 
-def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, _n_values: int) -> Rows:
+def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int) -> Rows:
     dense, first = np.empty((n_samples, n_features), np.float32), 0
     for block in blocks:
         block.write_dense(dense[first : first + block.n_rows])

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.coded_rows import WORTH_CODING
 from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.lattice import find_lattice
 
 MEASURED_ROWS = 1000  # whose distances stand for those of all
-WORTH_CODING = 1.3  # times fewer operations; half costs a9a 1.2 times, double nothing
 
 
 @dataclass(frozen=True)

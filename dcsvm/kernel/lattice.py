@@ -6,6 +6,7 @@ For the RBF kernel only: squared distances of x = origin + step k are those of k
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,7 @@ class Lattice:
             result[owner, rows.indices] = self._of(rows.values)
             return result
         for some in slices(rows.n_samples, AT_ONCE // rows.row_size):
-            result[some, : rows.n_features] = self._of(rows.dense[some])
+            result[some, : rows.n_features] = self._of(rows.part(some).features)
         return result
 
     def rows_on(self, rows: Rows) -> np.ndarray:
@@ -47,7 +48,7 @@ class Lattice:
             return np.bincount(owner, ~self._has(rows.values), rows.n_samples) == 0
         result = np.empty(rows.n_samples, bool)
         for some in slices(rows.n_samples, AT_ONCE // rows.row_size):
-            result[some] = self._has(rows.dense[some]).all(axis=1)
+            result[some] = self._has(rows.part(some).features).all(axis=1)
         return result
 
     def _has(self, values: np.ndarray) -> np.ndarray:
@@ -70,16 +71,31 @@ def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
     if rows.is_bytes:
         return None
     n_bytes = rows.n_samples * (-(-rows.n_features // 4) * 4 + 4)
-    values = rows.dense.reshape(-1) if rows.is_dense else rows.values
-    if n_bytes > memory_bytes or len(values) == 0:
+    n_values = rows.n_samples * rows.n_features if rows.is_dense else len(rows.values)
+    if n_bytes > memory_bytes or n_values == 0:
         return None
-    tried = values[:: -(-len(values) // TRIED_VALUES)].astype(np.float64)
-    always = [values.min()] if rows.is_dense else [values.min(), 0.0]
-    lattice = _lattice_of(np.unique(np.append(tried, always)))
+    tried = _values_at(rows, np.arange(0, n_values, -(-n_values // TRIED_VALUES)))
+    always = [min(part.min() for part in _parts(rows)), *([] if rows.is_dense else [0.0])]
+    lattice = _lattice_of(np.unique(np.append(tried, always).astype(np.float64)))
     if lattice is None or (rows.is_dense and lattice == Lattice(0.0, 1.0)):
         return None
-    parts = slices(len(values), AT_ONCE)
-    return lattice if all(lattice.holds(values[some]) for some in parts) else None
+    return lattice if all(lattice.holds(part) for part in _parts(rows)) else None
+
+
+def _parts(rows: Rows) -> Iterator[np.ndarray]:
+    """All values that are stored, part by part."""
+    if rows.is_dense:
+        return (rows.part(some).features for some in rows.slices())
+    return (rows.values[some] for some in slices(len(rows.values), AT_ONCE))
+
+
+def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:
+    """Some of the values that are stored, of dense rows counted row by row."""
+    if not rows.is_dense:
+        return rows.values[places]
+    row, column = np.divmod(places, rows.n_features)
+    row, at = np.unique(row, return_inverse=True)
+    return rows.take(row).features[at, column]
 
 
 def _lattice_of(distinct: np.ndarray) -> Lattice | None:

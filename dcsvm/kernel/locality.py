@@ -104,7 +104,7 @@ def find_locality(
 def is_worth_ordering(rows: Rows, reach: Reach) -> bool:
     """Whether enough pairs of some of the dense rows are out of reach."""
     step = -(-rows.n_samples // SAMPLE)
-    dense = rows.dense[::step].astype(np.float64)
+    dense = rows.take(np.arange(0, rows.n_samples, step)).features.astype(np.float64)
     norms = np.einsum("ij,ij->i", dense, dense)
     few = dense[:: max(1, len(dense) // 256)]
     distances = norms + np.einsum("ij,ij->i", few, few)[:, None] - 2.0 * few @ dense.T

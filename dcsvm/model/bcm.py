@@ -80,7 +80,8 @@ def prior_variances(kernel: Kernel, rows: Rows) -> np.ndarray:
     if kernel.name == "rbf":
         return np.ones(rows.n_samples)
     if rows.is_dense:
-        squared = np.einsum("ij,ij->i", rows.dense, rows.dense, dtype=np.float64)
+        features = rows.features
+        squared = np.einsum("ij,ij->i", features, features, dtype=np.float64)
     else:
         row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
         squares = rows.values.astype(np.float64) ** 2

@@ -59,7 +59,8 @@ def largest_value(rows: Rows, options: dict) -> float:
         return 1.0
     with np.errstate(over="ignore"):
         if rows.is_dense:
-            squares = np.square(rows.dense, dtype=np.float64).sum(axis=1)
+            parts = (rows.part(some).features for some in rows.slices())
+            squares = np.concatenate([np.square(x, dtype=np.float64).sum(axis=1) for x in parts])
         else:
             row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
             squares = np.bincount(row, np.square(rows.values, dtype=np.float64), rows.n_samples)

@@ -32,7 +32,7 @@ class FromFile(Given):
     def vectors(self, places, numbers):
         rows = self.rows.take(np.arange(self.rows.n_samples)[places])
         if rows.is_dense:
-            return rows.dense.astype(np.float64)
+            return rows.features.astype(np.float64)
         shape = rows.n_samples, rows.n_features
         arrays = rows.values.astype(np.float64), rows.indices, rows.indptr
         return sparse.csr_matrix(arrays, shape=shape)

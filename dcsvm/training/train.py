@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.coded_rows import coded
 from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.machine import default_threads
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
@@ -77,6 +79,7 @@ def ready(
     if init_model is not None:
         check_rows(init_model, rows, options)
     weights = checked_weights(sample_weight, len(labels))
+    rows = coded(rows, options.threads or default_threads())
     if control.checkpoint is not None:
         is_warm = init_model is not None
         data = fingerprint_of(rows, labels, weights)

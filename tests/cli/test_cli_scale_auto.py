@@ -15,7 +15,7 @@ from reference import labelled_rows
 
 from dcsvm.cli import predict, train_file
 from dcsvm.cli.report import TerminalProgress
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import OWN_RANGES, read_dataset
 from dcsvm.data.range_file import range_text
 from dcsvm.model.file import load_model
 
@@ -45,7 +45,7 @@ def files(write_libsvm):
 
 
 def write_ranges(data, path):
-    Path(path).write_bytes(range_text(read_dataset(data, find_scaling=True).scaling))
+    Path(path).write_bytes(range_text(read_dataset(data, scaling=OWN_RANGES).scaling))
 
 
 def without_line(path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dcsvm.data import dataset
-from dcsvm.data.dataset import parse_dataset, read_dataset
+from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
 from dcsvm.data.input_file import DataError
 from dcsvm.data.range_file import checksum, load_scaling, parse_scaling, range_text
 
@@ -126,7 +126,7 @@ def test_a_huge_index_does_not_need_huge_memory(load):
 
 
 def found(text, **how):
-    return parse_dataset(text, "rows", find_scaling=True, **how)
+    return parse_dataset(text, "rows", scaling=OWN_RANGES, **how)
 
 
 def test_ranges_are_found_in_the_rows_where_features_that_are_missing_are_0():
@@ -220,4 +220,4 @@ def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_
         for array in (left, right):
             assert not math.isnan(array.sum())
     if not limits:
-        assert range_text(read_dataset(train, find_scaling=True).scaling) == ranges.read_bytes()
+        assert range_text(read_dataset(train, scaling=OWN_RANGES).scaling) == ranges.read_bytes()
