@@ -2,7 +2,7 @@
 then a byte for each code, then zeros up to a multiple of 4 bytes.
 
 One-hot columns are recognised by their values alone. A row of 509 columns that are 33 categories
-and 8 numbers takes 68 bytes in place of 2,036.
+and 7 numbers takes 64 bytes in place of 2,036.
 """
 
 from __future__ import annotations
