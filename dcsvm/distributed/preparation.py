@@ -109,7 +109,7 @@ def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.nd
         data=remote,
         work=RemoteWork(remote),
         plan=plan_of(
-            options, formulation, rows.n_samples, expensive_rows=remote.has_expensive_rows
+            options, formulation, rows.n_samples, keeps_rows=remote.has_expensive_rows
         ),
     )
 

@@ -71,9 +71,8 @@ class Run(Relaxation):
             steps.append((f"level {level}", partial(self.divide, level)))
             if self.options.early and level == self.plan.early_level:
                 return steps
-        # where rows are expensive the solver computes them once, for the gradient and its steps,
-        # unless they are far: then they are gone through as rarely as can be
-        extends = self.work.has_far_rows or not self.data.has_expensive_rows
+        # rows that are far are gone through as rarely as can be
+        extends = self.work.has_far_rows or not self.plan.keeps_rows
         if (self.plan.levels or self.is_warm) and extends:
             steps += [("refine", self.refine), ("gradient", self.extend_gradient)]
         return [*steps, ("conquer", self.conquer)]

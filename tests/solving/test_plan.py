@@ -118,11 +118,11 @@ def test_the_defaults_of_this_machine_are_usable(monkeypatch):
 
 
 def test_dear_kernel_rows_leave_out_level_1_by_default():
-    plan = make_plan(10**7, None, 4, None, expensive_rows=True)
+    plan = make_plan(10**7, None, 4, None, keeps_rows=True)
     assert plan.levels == (5, 3)
-    assert make_plan(5000, None, 4, None, expensive_rows=True).levels == (1,)
+    assert make_plan(5000, None, 4, None, keeps_rows=True).levels == (1,)
     assert plan.early_level == 3
-    assert make_plan(10**7, 6, 4, None, expensive_rows=True).levels == (6, 5, 4, 3, 2, 1)
+    assert make_plan(10**7, 6, 4, None, keeps_rows=True).levels == (6, 5, 4, 3, 2, 1)
 
 
 def test_a_cgroup_of_version_1_limits_the_memory(monkeypatch, tmp_path):
