@@ -35,7 +35,8 @@ class Tree:
     The rows of a cluster are divided into as many as keep the clusters of a level about equally
     expensive to solve, which is the sum of squares of the rows they share with each `group` (int
     (n,); None: all are one group). A level is found from `sample_size` sampled rows, but at least
-    FEWEST_SAMPLED and at most MOST_SAMPLED for each of its clusters.
+    FEWEST_SAMPLED and at most MOST_SAMPLED for each of its clusters. Row i was number order[i]
+    before rows were put in order: they are sampled by these numbers, the same ones in any order.
     """
 
     def __init__(
@@ -45,13 +46,16 @@ class Tree:
         *,
         sample_size: int,
         seed: int,
+        order: np.ndarray | None = None,
         group: np.ndarray | None = None,
     ):
         self.rows, self.sample_size, self.group = data.rows, sample_size, group
         n_rows = self.rows.n_samples
+        self.place = inverse(np.arange(n_rows) if order is None else order)
         self.rng = np.random.default_rng(seed)
         some = self.rng.choice(n_rows, min(sample_size, n_rows), replace=False)
-        kernel = clustering_kernel(self.rows.take(np.sort(some)), kernel, data.threads)
+        some = self.rows.take(self.place[np.sort(some)])
+        kernel = clustering_kernel(some, kernel, data.threads)
         self.data = data.with_kernel(kernel)
         self.forks: list[Fork] = []
         self.sampled: list[np.ndarray] = []  # rows of each
@@ -114,8 +118,7 @@ class Tree:
     def of_rows_in(self, order: np.ndarray, data: KernelRows, levels: Collection[int]) -> Tree:
         """The same tree where row order[i] has become row i of `data`, without groups. It knows
         where rows are in some levels, to which no finer one is added; this tree is used up."""
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
+        place = inverse(order)
         tree = copy(self)
         tree.rows, tree.data = data.rows, data.with_kernel(self.data.kernel)
         tree.sampled = [place[rows] for rows in self.sampled]
@@ -159,6 +162,7 @@ class Tree:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Random rows int32 of each node, for so many clusters of it, and their nodes."""
         size = min(max(self.sample_size // n_clusters, FEWEST_SAMPLED), MOST_SAMPLED)
+        node = node[self.place]
         order = self.rng.permutation(len(node))
         order = order[np.argsort(node[order], kind="stable")]
         counts = np.bincount(node, minlength=len(n_parts))
@@ -166,7 +170,14 @@ class Tree:
         most = np.minimum(size * n_parts, MOST_OF_NODE)
         chosen = np.sort(order[rank < most[node[order]]])
         chosen = chosen[np.argsort(node[chosen], kind="stable")]
-        return chosen.astype(np.int32), node[chosen]
+        return self.place[chosen], node[chosen]
+
+
+def inverse(order: np.ndarray) -> np.ndarray:
+    """The place of each number in an order of all, int32."""
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place
 
 
 def _starts(of_node: np.ndarray, n_nodes: int) -> np.ndarray:
