@@ -33,7 +33,7 @@ from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.work import Work, numbered
 
 PARCEL_COST = 5e7  # about what parts cost that are solved in one task, unless that makes more than
-MOST_PARCELS = 32  # tasks and than there are chunks, from all of which each gets rows
+MOST_PARCELS = 32  # tasks and than there are sections of rows, from all of which each gets some
 PART_COST = 3e4  # of the least part, in kernel values, beside the square of its variables
 
 
@@ -50,7 +50,7 @@ class RemoteWork(Work):
 
     @property
     def most_parcels(self) -> int:
-        return max(MOST_PARCELS, len(self.data.rows.chunks))
+        return max(MOST_PARCELS, self.data.rows.n_sections)
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
