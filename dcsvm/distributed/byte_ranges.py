@@ -27,7 +27,7 @@ FEWEST_RANGES, MOST_RANGES = 16, 256
 SMALLEST, LARGEST = 2**20, 2**25  # bytes of a range, unless there would be more than MOST_RANGES
 PIECE = 2**20  # bytes read at a time, where the end of a line is looked for
 CHUNKS_OF_THREAD = 2  # every chunk is a task in every step
-LARGEST_CHUNK = 2**27  # bytes of the ranges of a chunk, unless one has more
+LARGEST_CHUNK = 2**26  # bytes of the ranges of a chunk, unless one has more
 
 
 @dataclass(frozen=True)
