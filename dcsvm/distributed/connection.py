@@ -19,7 +19,13 @@ from dcsvm import __version__
 
 SECONDS_TO_ANSWER = 30
 NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last is another before Python 3.11
-ALLOWED_DEATHS = 10  # workers that may die at one task of a cluster of our own; Dask's default is 3
+# of a cluster of our own: workers that may die at one task (Dask's default is 3), and freed memory
+# that glibc keeps: by Dask's default next to nothing, and every array costs its page faults again
+CONFIG = {
+    "distributed.scheduler.allowed-failures": 10,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+}
 
 
 class NoWorkers(ValueError):
@@ -46,7 +52,7 @@ def workers_of_scheduler(
 def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
     """A client of so many processes that share the threads out."""
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_DEATHS}),
+        dask.config.set(CONFIG),
         LocalCluster(
             n_workers=n_workers,
             threads_per_worker=max(1, threads // n_workers),
