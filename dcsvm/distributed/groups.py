@@ -115,17 +115,19 @@ def _joined(boxes: list[Boxes], between: Reach) -> np.ndarray:
 
 def _connected(low: np.ndarray, high: np.ndarray, between: Reach) -> np.ndarray:
     """The number of the group of each box: the first box that it is connected with."""
-    label, done = np.arange(len(low)), np.zeros(len(low), bool)
-    for first in range(len(low)):
-        waiting = [] if done[first] else [first]
+    label, left = np.empty(len(low), np.int64), np.arange(len(low))  # in no group yet
+    low_left, high_left = low, high
+    while len(left):
+        first, waiting = left[0], [left[0]]
         while waiting:
             box = waiting.pop()
-            done[box], label[box] = True, first
-            gap = np.maximum(np.maximum(low - high[box], low[box] - high), 0.0)
+            label[box] = first
+            gap = np.maximum(np.maximum(low_left - high[box], low[box] - high_left), 0.0)
             near = (gap**2).sum(axis=1) < SAFETY * between.squared_distance
-            found = np.flatnonzero(near & ~done)
-            done[found] = True
-            waiting.extend(found.tolist())
+            near |= left == box
+            if near.any():
+                waiting += [one for one in left[near] if one != box]
+                left, low_left, high_left = (one[~near] for one in (left, low_left, high_left))
     return label
 
 
