@@ -134,35 +134,23 @@ class Tree:
     ) -> tuple[Fork, np.ndarray]:
         """Each node divided into as many clusters as are wanted, or fewer, and the sampled rows."""
         rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
-        data, numbers = self.those(rows)
-        with page_by_page(data.rows.dense):
-            kept, fork = self._fork(data, numbers, of_node, wanted)
+        kept, fork = self.forked(rows, of_node, wanted, int(self.rng.integers(2**63)))
         return fork, rows[kept]
 
-    def _fork(
-        self, data: KernelRows, numbers: np.ndarray, of_node: np.ndarray, wanted: np.ndarray
+    def forked(
+        self, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
     ) -> tuple[np.ndarray, Fork]:
-        """Nodes divided by some rows of data, and the places of those that the fork keeps."""
-        n_nodes = len(wanted)
-        nodes = _core.Nodes(data.points, numbers, _starts(of_node, n_nodes))
-        seed = int(self.rng.integers(2**63))
-        part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
-        found = np.ones(n_nodes, np.int64)
-        np.maximum.at(found, of_node, part + 1)
-        kept = np.flatnonzero(found[of_node] > 1)
-        kept = kept[np.lexsort((part[kept], of_node[kept]))]
-        part, start = part[kept], _starts(of_node[kept], n_nodes)
-        first_child = np.concatenate(([0], np.cumsum(found)))
-        nodes = _core.Nodes(data.points, numbers[kept], start)
-        products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
-        return kept, Fork(first_child, start, part, products)
+        """Nodes divided by sampled rows int32, and the places of those that the fork keeps."""
+        data, numbers = self.those(rows)
+        with page_by_page(data.rows.dense):
+            return fork_of(data, numbers, of_node, wanted, seed)
 
     def _some_of_each(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Random rows int32 of each node, for so many clusters of it, and their nodes."""
         size = min(max(self.sample_size // n_clusters, FEWEST_SAMPLED), MOST_SAMPLED)
-        node = node[self.place]
+        node = node[self.place].astype(np.min_scalar_type(len(n_parts)))  # short ones sort faster
         order = self.rng.permutation(len(node))
         order = order[np.argsort(node[order], kind="stable")]
         counts = np.bincount(node, minlength=len(n_parts))
@@ -171,6 +159,25 @@ class Tree:
         chosen = np.sort(order[rank < most[node[order]]])
         chosen = chosen[np.argsort(node[chosen], kind="stable")]
         return self.place[chosen], node[chosen]
+
+
+def fork_of(
+    data: KernelRows, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
+) -> tuple[np.ndarray, Fork]:
+    """Nodes divided by some rows int32 of data into as many clusters as are wanted, or fewer, and
+    the places of those rows that the fork keeps."""
+    n_nodes = len(wanted)
+    nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
+    part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
+    found = np.ones(n_nodes, np.int64)
+    np.maximum.at(found, of_node, part + 1)
+    kept = np.flatnonzero(found[of_node] > 1)
+    kept = kept[np.lexsort((part[kept], of_node[kept]))]
+    part, start = part[kept], _starts(of_node[kept], n_nodes)
+    first_child = np.concatenate(([0], np.cumsum(found)))
+    nodes = _core.Nodes(data.points, rows[kept], start)
+    products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
+    return kept, Fork(first_child, start, part, products)
 
 
 def inverse(order: np.ndarray) -> np.ndarray:

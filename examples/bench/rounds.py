@@ -156,9 +156,8 @@ class Formula:
         if name.startswith("level"):
             return self.of_level(int(name.split()[1]))
         n, S, b, R = self.n, self.S, self.b, self.R
-        route = 30 if self.is_early else 20
         return {
-            "route": {"client": (30 + route * self.finest) * n},
+            "route": {"client": (30 + 14 * self.finest) * n},
             "refine": {"one": S**2, "moved": b * S / self.n_workers, "client": 30 * S},
             "gradient": {"all": S * (n - S), "moved": b * S, "client": 8 * n + 12 * S},
             "conquer": {"all": 0.1 * (R + 1) * S * n, "one": S**2, "moved": (R + 1) * b * S,
