@@ -19,10 +19,13 @@ from dcsvm import __version__
 
 SECONDS_TO_ANSWER = 30
 NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last is another before Python 3.11
-# of a cluster of our own: workers that may die at one task (Dask's default is 3), and freed memory
-# that glibc keeps: by Dask's default next to nothing, and every array costs its page faults again
-CONFIG = {
+CONFIG = {  # of a cluster of our own
+    # workers that may die at one task; Dask's default is 3
     "distributed.scheduler.allowed-failures": 10,
+    # nobody looks at profiles, and each worker takes 100 a second
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    # bytes of freed memory that glibc keeps; Dask has it keep none, and arrays cost page faults
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
 }
