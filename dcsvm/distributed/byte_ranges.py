@@ -26,8 +26,9 @@ from dcsvm.distributed.chunks import Section
 FEWEST_RANGES, MOST_RANGES = 16, 256
 SMALLEST, LARGEST = 2**20, 2**25  # bytes of a range, unless there would be more than MOST_RANGES
 PIECE = 2**20  # bytes read at a time, where the end of a line is looked for
-CHUNKS_OF_THREAD = 2  # every chunk is a task in every step
-LARGEST_CHUNK = 2**26  # bytes of the ranges of a chunk, unless one has more
+# of chunks, each of which is a task in every step: for each thread one, or two of larger files, and
+# bytes of their ranges
+CHUNKS_OF_THREAD, SMALLEST_CHUNK, LARGEST_CHUNK = 2, 2**23, 2**26
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ def byte_ranges(name: str) -> list[ByteRange]:
 def chunks_of_ranges(ranges: list[ByteRange], n_threads: int) -> list[list[ByteRange]]:
     """Consecutive ranges for each chunk, of as few chunks as keep the threads of all workers
     busy."""
-    n_chunks = max(CHUNKS_OF_THREAD * n_threads, -(-ranges[-1].end // LARGEST_CHUNK))
-    n_chunks = min(n_chunks, len(ranges))
+    size = ranges[-1].end
+    n_chunks = min(max(size // SMALLEST_CHUNK, n_threads), CHUNKS_OF_THREAD * n_threads)
+    n_chunks = min(max(n_chunks, -(-size // LARGEST_CHUNK)), len(ranges))
     ends = np.linspace(0, len(ranges), n_chunks + 1).round().astype(int).tolist()
     return [ranges[begin:end] for begin, end in pairwise(ends)]
 

@@ -172,9 +172,15 @@ class Divided:
 
 
 def divided_sample(
-    sample: Rows, of_node: np.ndarray, wanted: np.ndarray, seed: int, means: Means
+    pieces: Sequence[Rows],
+    order: np.ndarray | None,
+    of_node: np.ndarray,
+    wanted: np.ndarray,
+    seed: int,
+    means: Means,
 ) -> Divided:
-    """Nodes divided by a sample of their rows, as `fork_of`."""
+    """Nodes divided by a sample of their rows, pieces put in order, as `fork_of`."""
+    sample = put_together(pieces, order)
     data = KernelRows(sample, means.kernel, means.threads, coded=True)
     every = np.arange(sample.n_samples, dtype=np.int32)
     kept, fork = fork_of(data, every, of_node, wanted, seed)

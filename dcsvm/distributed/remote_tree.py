@@ -27,15 +27,15 @@ class RemoteTree(Tree):
     def forked(
         self, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
     ) -> tuple[np.ndarray, Fork]:
-        tasks, name = self.rows.tasks, f"level{len(self.forks) + 1}"
-        sample = self.rows.form.no_rows
+        tasks, level = self.rows.tasks, f"level{len(self.forks) + 1}"
+        pieces, order = [self.rows.form.no_rows], None
         if len(rows):
-            sample = self.rows.assembled(rows, f"{name}-sample")
+            pieces, order = self.rows.pieces(rows, f"{level}-sample")
         means = Means(self.data.kernel, 0, threads_of_hosts(tasks.client))
         self.divided = tasks.submit(
-            f"{name}-divide", divided_sample, sample, of_node, wanted, seed, means
+            f"{level}-divide", divided_sample, pieces, order, of_node, wanted, seed, means
         )
-        return tasks.results([tasks.submit(f"{name}-fork", without_rows, self.divided)])[0]
+        return tasks.results([tasks.submit(f"{level}-fork", without_rows, self.divided)])[0]
 
     def stepped(
         self,

@@ -44,8 +44,14 @@ def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatc
     assert parts[-1].end == 600
 
 
-@pytest.mark.parametrize(("n_threads", "n_chunks"), [(1, 2), (4, 8), (8, 16), (100, 17)])
-def test_chunks_are_consecutive_ranges_two_for_each_thread(n_threads, n_chunks):
+@pytest.mark.parametrize(
+    ("n_threads", "smallest", "n_chunks"),
+    [(1, 1, 2), (4, 1, 8), (8, 1, 16), (100, 1, 17), (4, 30, 5), (4, 1000, 4)],
+)
+def test_chunks_are_consecutive_ranges_up_to_two_for_each_thread(
+    monkeypatch, n_threads, smallest, n_chunks
+):
+    monkeypatch.setattr(module, "SMALLEST_CHUNK", smallest)
     ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
     chunks = chunks_of_ranges(ranges, n_threads)
     assert [one for chunk in chunks for one in chunk] == ranges
