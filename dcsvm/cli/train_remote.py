@@ -21,10 +21,15 @@ try:
     from dcsvm.distributed.byte_ranges import (
         ByteRange,
         byte_ranges,
+        chunks_of_ranges,
         extremes_of_range,
-        read_range,
+        read_ranges,
     )
-    from dcsvm.distributed.connection import workers_of_scheduler, workers_of_this_machine
+    from dcsvm.distributed.connection import (
+        threads_of_hosts,
+        workers_of_scheduler,
+        workers_of_this_machine,
+    )
     from dcsvm.distributed.tasks import Future, Tasks
     from dcsvm.distributed.training import train_chunks
 except ImportError as error:
@@ -49,16 +54,17 @@ class RemoteSet:
         self.is_lenient = job.lenient
         self.chunks = self.read_more("read", ranges)
 
-    def read(self, name: str, function: Callable, ranges: list[ByteRange], **how) -> list[Future]:
+    def read(self, name: str, function: Callable, parts: list, **how) -> list[Future]:
         return [
             self.tasks.submit(f"{name}-chunk{number}", function, part, **how)
-            for number, part in enumerate(ranges)
+            for number, part in enumerate(parts)
         ]
 
     def read_more(self, name: str, ranges: list[ByteRange]) -> list[Future]:
         """Chunks of a file, scaled as the training set is."""
         how = {"lenient": self.is_lenient, "scaling": self.scaling}
-        return self.read(name, read_range, ranges, **how)
+        n_threads = sum(threads_of_hosts(self.tasks.client).values())
+        return self.read(name, read_ranges, chunks_of_ranges(ranges, n_threads), **how)
 
     @staticmethod
     def opened(job: RemoteJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:

@@ -1,7 +1,7 @@
 """A LIBSVM file in byte ranges, each read by a worker on its own.
 
 A range has the lines that begin in it. The file is any that fsspec opens: a path that all workers
-see, or a URL. How it is cut depends on its size alone.
+see, or a URL. How it is cut depends on its size alone, how many ranges a task reads on the workers.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import fsspec
 import numpy as np
@@ -20,11 +21,14 @@ from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.input_file import COMPRESSED, DataError
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
-from dcsvm.distributed.chunks import Chunk
+from dcsvm.distributed.chunks import Section
 
 FEWEST_RANGES, MOST_RANGES = 16, 256
 SMALLEST, LARGEST = 2**20, 2**25  # bytes of a range, unless there would be more than MOST_RANGES
 PIECE = 2**20  # bytes read at a time, where the end of a line is looked for
+# of chunks, each of which is a task in every step: for each thread one, or two of larger files, and
+# bytes of their ranges
+CHUNKS_OF_THREAD, SMALLEST_CHUNK, LARGEST_CHUNK = 2, 2**23, 2**26
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,32 @@ def byte_ranges(name: str) -> list[ByteRange]:
     return [ByteRange(name, begin, min(begin + step, size)) for begin in range(0, size, step)]
 
 
-def read_range(part: ByteRange, *, lenient: bool = False, scaling: Scaling | None = None) -> Chunk:
+def chunks_of_ranges(ranges: list[ByteRange], n_threads: int) -> list[list[ByteRange]]:
+    """Consecutive ranges for each chunk, of as few chunks as keep the threads of all workers
+    busy."""
+    size = ranges[-1].end
+    n_chunks = min(max(size // SMALLEST_CHUNK, n_threads), CHUNKS_OF_THREAD * n_threads)
+    n_chunks = min(max(n_chunks, -(-size // LARGEST_CHUNK)), len(ranges))
+    ends = np.linspace(0, len(ranges), n_chunks + 1).round().astype(int).tolist()
+    return [ranges[begin:end] for begin, end in pairwise(ends)]
+
+
+def read_ranges(
+    parts: list[ByteRange], *, lenient: bool = False, scaling: Scaling | None = None
+) -> list[Section]:
+    """The rows of some ranges. Raises as `read_range`."""
+    return [read_range(one, lenient=lenient, scaling=scaling) for one in parts]
+
+
+def read_range(
+    part: ByteRange, *, lenient: bool = False, scaling: Scaling | None = None
+) -> Section:
     """The rows of a range, none where no line begins in it. Raises DataError, with the line of the
     file."""
     found = _parsed(part, partial(parse_dataset, lenient=lenient, scaling=scaling))
     if found is None:
-        return Chunk(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
-    return Chunk(found.rows, found.labels)
+        return Section(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
+    return Section(found.rows, found.labels)
 
 
 def extremes_of_range(part: ByteRange, *, lenient: bool = False) -> Extremes:

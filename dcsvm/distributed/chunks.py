@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 from dask.sizeof import sizeof
 
-from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.data.rows import Rows, better_dense
 from dcsvm.distributed.sizes import nbytes_of
 from dcsvm.solving.checkpoint import digest_of
 
 
 @dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive rows, and their labels or targets (n,)."""
+class Section:
+    """Consecutive rows as they were read, and their labels or targets (n,). A chunk has one or
+    more."""
 
     rows: Rows
     labels: np.ndarray
@@ -34,14 +34,14 @@ class Kept:
 
 
 # Dask places tasks where most of the bytes are that they need, and knows those of arrays only
-sizeof.register((Rows, Chunk, Kept), nbytes_of)
+sizeof.register((Rows, Section, Kept), nbytes_of)
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What the client has to know of a chunk: `n_values` are not zero, their sum is the `total` and
-    that of their `squares`; `nbytes` are those of the rows, `digest` that of their values where it
-    is wanted."""
+    """What the client has to know of a section: `n_values` are not zero, their sum is the `total`
+    and that of their `squares`; `nbytes` are those of the rows, `digest` that of their values where
+    it is wanted."""
 
     n_rows: int
     n_features: int
@@ -56,7 +56,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of all chunks: features, dense or CSR, bytes or float32."""
+    """The form of all rows: features, dense or CSR, bytes or float32."""
 
     n_features: int
     is_dense: bool
@@ -64,7 +64,7 @@ class Form:
 
     @staticmethod
     def of_all(facts: Sequence[Facts]) -> Form:
-        """That which the rows of all chunks would have in one memory."""
+        """That which the rows of all sections would have in one memory."""
         n_rows, n_values = (sum(getattr(one, name) for one in facts) for name in
                             ("n_rows", "n_values"))  # fmt: skip
         n_features = max(one.n_features for one in facts)
@@ -82,8 +82,13 @@ class Form:
         return rows.in_smallest_form() if self.is_bytes else rows
 
 
-def facts_of(chunk: Chunk, *, with_digest: bool) -> Facts:
-    rows = chunk.rows
+def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
+    """Of each section of a chunk."""
+    return [_facts_of(section, with_digest=with_digest) for section in chunk]
+
+
+def _facts_of(section: Section, *, with_digest: bool) -> Facts:
+    rows = section.rows
     values = rows.dense.reshape(-1) if rows.is_dense else rows.values
     return Facts(
         rows.n_samples,
@@ -93,14 +98,19 @@ def facts_of(chunk: Chunk, *, with_digest: bool) -> Facts:
         rows.nbytes,
         float(values.sum(dtype=np.float64)),
         float(np.einsum("i,i->", values, values, dtype=np.float64)),
-        chunk.labels,
+        section.labels,
         digest_of(rows) if with_digest else None,
     )
 
 
-def formed(chunk: Chunk, form: Form) -> Rows:
+def formed(chunk: Sequence[Section], form: Form) -> Rows:
     """The rows of a chunk in a form."""
-    rows = chunk.rows.with_features(form.n_features).in_form_of(form.no_rows, 1)
+    sections = [section for section in chunk if section.rows.n_samples]
+    return put_together([_formed(section, form) for section in sections], None)
+
+
+def _formed(section: Section, form: Form) -> Rows:
+    rows = section.rows.with_features(form.n_features).in_form_of(form.no_rows, 1)
     return rows.in_smallest_form() if form.is_bytes else rows.as_floats()
 
 
@@ -118,5 +128,15 @@ def put_together(pieces: Sequence[Rows], order: np.ndarray | None) -> Rows:
         dense = np.concatenate([piece.stored for piece in pieces])[:, : first.n_features]
         rows = replace(first, n_samples=len(dense), dense=dense)
     else:
-        rows = reduce(stacked, pieces)
+        rows = replace(first, n_samples=sum(piece.n_samples for piece in pieces), **_joined(pieces))
     return taken(rows, order)
+
+
+def _joined(pieces: Sequence[Rows]) -> dict[str, np.ndarray]:
+    """The arrays of CSR rows, those of the pieces one after the other."""
+    before = np.cumsum([0, *(len(piece.values) for piece in pieces)])
+    ends = [piece.indptr[1:] + begin for piece, begin in zip(pieces, before[:-1], strict=True)]
+    indices, values = (
+        np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("indices", "values")
+    )
+    return {"indptr": np.concatenate([[0], *ends]), "indices": indices, "values": values}

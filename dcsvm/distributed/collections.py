@@ -7,7 +7,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future
 
 from dcsvm.data.rows import Rows
-from dcsvm.distributed.chunks import Chunk
+from dcsvm.distributed.chunks import Section
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.problem.task import as_labels
 
@@ -29,13 +29,13 @@ def chunks_of(tasks: Tasks, X, y) -> list[Future]:
     ]
 
 
-def chunk_of(X, y) -> Chunk:
-    """A chunk of an array, matrix or dataframe and its labels. Raises ValueError."""
+def chunk_of(X, y) -> list[Section]:
+    """A chunk, one section, of an array, matrix or dataframe and its labels. Raises ValueError."""
     rows = Rows.from_array(_plain(X))
     labels = as_labels(_plain(y))
     if len(labels) != rows.n_samples:
         raise ValueError(f"a chunk of {rows.n_samples} rows has {len(labels)} labels")
-    return Chunk(rows, labels)
+    return [Section(rows, labels)]
 
 
 def is_collection(values) -> bool:

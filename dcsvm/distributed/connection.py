@@ -19,7 +19,16 @@ from dcsvm import __version__
 
 SECONDS_TO_ANSWER = 30
 NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last is another before Python 3.11
-ALLOWED_DEATHS = 10  # workers that may die at one task of a cluster of our own; Dask's default is 3
+CONFIG = {  # of a cluster of our own
+    # workers that may die at one task; Dask's default is 3
+    "distributed.scheduler.allowed-failures": 10,
+    # nobody looks at profiles, and each worker takes 100 a second
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    # bytes of freed memory that glibc keeps; Dask has it keep none, and arrays cost page faults
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+}
 
 
 class NoWorkers(ValueError):
@@ -46,7 +55,7 @@ def workers_of_scheduler(
 def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
     """A client of so many processes that share the threads out."""
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_DEATHS}),
+        dask.config.set(CONFIG),
         LocalCluster(
             n_workers=n_workers,
             threads_per_worker=max(1, threads // n_workers),

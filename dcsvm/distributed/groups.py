@@ -1,5 +1,5 @@
-"""Independent groups of remote rows: every chunk finds those of its own rows, and groups of chunks
-are joined where the boxes around them are not out of reach of each other.
+"""Independent groups of remote rows: they are found in every section of a chunk, and joined where
+the boxes around them are not out of reach of each other.
 
 Boxes may be near where rows are not: then groups are joined that need not be, which costs time and
 changes no solution.
@@ -8,6 +8,7 @@ changes no solution.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from distributed import get_worker
@@ -28,13 +29,13 @@ from dcsvm.kernel.locality import (
     is_worth_ordering,
 )
 
-MOST_BOXES = 4096  # of all chunks: all pairs meet; where there are more all rows are one group
+MOST_BOXES = 4096  # of all sections: all pairs meet; where there are more all rows are one group
 SAFETY = 1.0 + 1e-6  # of the distance of boxes: their ends are float32
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The `group` int32 of each row of a chunk, and the ends float32 (n_groups, d) of the box
+    """The `group` int32 of each row of a section, and the ends float32 (n_groups, d) of the box
     around each group."""
 
     group: np.ndarray
@@ -59,15 +60,27 @@ def find_remote_locality(
         return replace(whole, between=between, within=within) if is_worth else whole
     group = np.empty(n_rows, np.int64)
     places = np.concatenate([places for _, places, _ in rows.in_chunks])
-    group[places] = _joined(_boxes_of_chunks(rows, between), between)
+    group[places] = _joined(_boxes_of_sections(rows, between), between)
     group, sizes = _large_enough(group)
     order = np.argsort(group, kind="stable").astype(np.int32)
     return Locality(order, np.concatenate(([0], np.cumsum(sizes))), between, within)
 
 
-def boxes_of(chunk: Rows, own: np.ndarray | None, between: Reach) -> Boxes:
-    """The groups of some rows of a chunk."""
+def boxes_of(
+    chunk: Rows, own: np.ndarray | None, sections: np.ndarray, between: Reach
+) -> list[Boxes]:
+    """The groups of some rows of a chunk, ascending, in each of the sections that have these
+    ends."""
     rows, threads = taken(chunk, own), max(get_worker().state.nthreads, 1)
+    ends = sections if own is None else np.searchsorted(own, sections)
+    return [
+        _boxes(rows.part(slice(begin, end)), between, threads)
+        for begin, end in pairwise([0, *ends.tolist()])
+        if begin < end
+    ]
+
+
+def _boxes(rows: Rows, between: Reach, threads: int) -> Boxes:
     points = _core.Points(rows, threads)
     order, start = _core.find_groups(points, between.squared_distance, 1, threads)
     if len(start) - 1 > MOST_BOXES:
@@ -79,18 +92,18 @@ def boxes_of(chunk: Rows, own: np.ndarray | None, between: Reach) -> Boxes:
     return Boxes(group, low, np.maximum.reduceat(sorted_rows, start[:-1], axis=0))
 
 
-def _boxes_of_chunks(rows: RemoteRows, between: Reach) -> list[Boxes]:
-    tasks = rows.tasks
-    return tasks.results(
-        [
-            tasks.submit(f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], own, between)
-            for chunk, _, own in rows.in_chunks
-        ]
-    )
+def _boxes_of_sections(rows: RemoteRows, between: Reach) -> list[Boxes]:
+    futures = [
+        rows.tasks.submit(
+            f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], own, rows.sections[chunk], between
+        )
+        for chunk, _, own in rows.in_chunks
+    ]
+    return [one for of_chunk in rows.tasks.results(futures) for one in of_chunk]
 
 
 def _joined(boxes: list[Boxes], between: Reach) -> np.ndarray:
-    """The group of every row, chunk by chunk: those of boxes that may be within reach are one."""
+    """The group of every row, section by section: boxes that may be within reach are in one."""
     n_boxes = [len(one.low) for one in boxes]
     first = np.cumsum(n_boxes) - n_boxes
     group = np.concatenate([one.group + begin for one, begin in zip(boxes, first, strict=True)])
@@ -102,17 +115,19 @@ def _joined(boxes: list[Boxes], between: Reach) -> np.ndarray:
 
 def _connected(low: np.ndarray, high: np.ndarray, between: Reach) -> np.ndarray:
     """The number of the group of each box: the first box that it is connected with."""
-    label, done = np.arange(len(low)), np.zeros(len(low), bool)
-    for first in range(len(low)):
-        waiting = [] if done[first] else [first]
+    label, left = np.empty(len(low), np.int64), np.arange(len(low))  # in no group yet
+    low_left, high_left = low, high
+    while len(left):
+        first, waiting = left[0], [left[0]]
         while waiting:
             box = waiting.pop()
-            done[box], label[box] = True, first
-            gap = np.maximum(np.maximum(low - high[box], low[box] - high), 0.0)
+            label[box] = first
+            gap = np.maximum(np.maximum(low_left - high[box], low[box] - high_left), 0.0)
             near = (gap**2).sum(axis=1) < SAFETY * between.squared_distance
-            found = np.flatnonzero(near & ~done)
-            done[found] = True
-            waiting.extend(found.tolist())
+            near |= left == box
+            if near.any():
+                waiting += [one for one in left[near] if one != box]
+                left, low_left, high_left = (one[~near] for one in (left, low_left, high_left))
     return label
 
 

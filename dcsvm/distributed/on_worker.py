@@ -20,6 +20,7 @@ from dcsvm.distributed.packed import (
     unpacked_problem,
     unpacked_terms,
 )
+from dcsvm.kernel.cluster_tree import fork_of
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
 from dcsvm.kernel.kernels import Kernel
@@ -160,20 +161,49 @@ def product_of_chunk(
     return data.product(*kept.values, every[n_own:], target_rows=every[:n_own], how=how)
 
 
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """Sampled rows that divide the nodes of a level: those that the `fork` keeps, which were at the
+    places `kept` of the sample."""
+
+    rows: Rows
+    kept: np.ndarray
+    fork: Fork
+
+
+def divided_sample(
+    pieces: Sequence[Rows],
+    order: np.ndarray | None,
+    of_node: np.ndarray,
+    wanted: np.ndarray,
+    seed: int,
+    means: Means,
+) -> Divided:
+    """Nodes divided by a sample of their rows, pieces put in order, as `fork_of`."""
+    sample = put_together(pieces, order)
+    data = KernelRows(sample, means.kernel, means.threads, coded=True)
+    every = np.arange(sample.n_samples, dtype=np.int32)
+    kept, fork = fork_of(data, every, of_node, wanted, seed)
+    return Divided(sample.take(kept), kept, fork)
+
+
+def without_rows(divided: Divided) -> tuple[np.ndarray, Fork]:
+    return divided.kept, divided.fork
+
+
 def placed_chunk(
     chunk: Rows,
     own: np.ndarray | None,
-    placed: Placed,
-    sample: Rows | None,
-    fork: Fork,
+    placed: Placed | None,
+    divided: Divided,
     means: Means,
     second: bool,
 ) -> Placed:
-    """Where rows of a chunk are one level further, by a fork of sampled rows; packed, as `placed`
-    is."""
+    """Where rows of a chunk are one level further than they were, None for the root; packed, as
+    `placed` is."""
     rows = taken(chunk, own)
-    partition = Partition(means.kernel, rows.take([]) if sample is None else sample, (fork,))
-    begin = unpacked_places(placed)
+    partition = Partition(means.kernel, divided.rows, (divided.fork,))
+    begin = None if placed is None else unpacked_places(placed)
     return packed_places(partition.place(rows, means.threads, second=second, begin=begin))
 
 

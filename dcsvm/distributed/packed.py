@@ -31,13 +31,24 @@ def packed(array: np.ndarray | None) -> np.ndarray | Packed | None:
         return array
     if array[-1] == len(array) - 1 and np.array_equal(array, np.arange(len(array))):
         return Packed(array[:0].copy(), None, len(array))
-    if len(np.unique(array[:: -(-len(array) // TRIED)])) > LARGEST_TABLE:
-        return array
-    table, codes = np.unique(array, return_inverse=True)
+    table = np.unique(array[:: -(-len(array) // TRIED)])
     if len(table) > LARGEST_TABLE:
         return array
-    codes = None if len(table) == 1 else codes.reshape(-1).astype(np.uint8)
-    return Packed(table, codes, len(array))
+    codes = _codes(array, table)
+    if not np.array_equal(table[codes], array):  # there are others than those that were tried
+        table = np.unique(array)
+        if len(table) > LARGEST_TABLE:
+            return array
+        codes = _codes(array, table)
+    return Packed(table, None if len(table) == 1 else codes, len(array))
+
+
+def _codes(array: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """The place in the table, ascending, of each value that is in it, uint8."""
+    codes = np.zeros(len(array), np.uint8)
+    for value in table[1:]:
+        codes += array >= value
+    return codes
 
 
 def unpacked(array: np.ndarray | Packed | None) -> np.ndarray | None:

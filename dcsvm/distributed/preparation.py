@@ -27,7 +27,7 @@ from dcsvm.solving.preparation import Prepared, kernel_of, negligible, plan_of
 
 @dataclass(frozen=True, eq=False)
 class RemoteData:
-    """Rows on workers, and at the client their `labels` (n,). `facts` are those of the chunks."""
+    """Rows on workers, and at the client their `labels` (n,). `facts` are those of the sections."""
 
     rows: RemoteRows
     labels: np.ndarray
@@ -41,7 +41,7 @@ class RemoteData:
         return replace(self, rows=self.rows.by(tasks))
 
     def fingerprint(self, sample_weight: np.ndarray) -> dict:
-        """What tells the data from others; the chunks are part of it."""
+        """What tells the data from others; the sections are part of it."""
         values = " ".join(one.digest for one in self.facts)
         shape = self.rows.n_samples, self.rows.n_features
         return fingerprint(*shape, values, self.labels, sample_weight)
@@ -57,21 +57,23 @@ class RemoteData:
 
 
 def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> RemoteData:
-    """The data of tasks whose results are a Chunk each. Raises what they raise, and Stopped."""
+    """The data of tasks whose results are chunks, some Sections each. Raises what they raise, and
+    Stopped."""
     with_digest = control.checkpoint is not None
     futures = [
         tasks.submit(f"facts-chunk{number}", facts_of, chunk, with_digest=with_digest)
         for number, chunk in enumerate(chunks)
     ]
-    facts = tasks.results(futures, control.stop)
-    kept = [number for number, one in enumerate(facts) if one.n_rows]
-    facts = [facts[number] for number in kept]
+    found = tasks.results(futures, control.stop)
+    found = [[one for one in of_chunk if one.n_rows] for of_chunk in found]
+    kept = [number for number, of_chunk in enumerate(found) if of_chunk]
+    facts = [one for of_chunk in found for one in of_chunk]
     if not facts:
         raise ValueError("there are no rows")
     form = Form.of_all(facts)
     rows = [tasks.submit(f"form-chunk{number}", formed, chunks[number], form) for number in kept]
-    sizes = np.array([one.n_rows for one in facts])
-    row_bytes = -(-sum(one.nbytes for one in facts) // int(sizes.sum()))
+    sizes = [[one.n_rows for one in found[number]] for number in kept]
+    row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
     labels = np.concatenate([one.labels for one in facts])
     return RemoteData(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
 

@@ -22,10 +22,10 @@ SAMPLE = 1000  # rows that tell the client what kernel values cost
 
 
 class RemoteRows:
-    """Rows in `chunks`, the results of tasks, `sizes` rows in each; a row takes about `row_bytes`.
-    Row number r is given row
-    number `given[r]` int32, counted through the chunks. They have the properties of Rows that a run
-    asks for."""
+    """Rows in `chunks`, the results of tasks; a row takes about `row_bytes`. Each chunk is made of
+    sections of so many rows (`sizes`): what is computed may depend on these, how many of them are
+    in a chunk depends on the workers. Row number r is given row number `given[r]` int32, counted
+    through the chunks. They have the properties of Rows that a run asks for."""
 
     columns = None
 
@@ -33,17 +33,23 @@ class RemoteRows:
         self,
         tasks: Tasks,
         chunks: Sequence[Future],
-        sizes: np.ndarray,
+        sizes: Sequence[Sequence[int]],
         form: Form,
         row_bytes: int,
     ):
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
-        self.start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # the ends of each, in a chunk
+        ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])
+        self.start = np.concatenate(([0], ends)).astype(np.int64)
         self.given = np.arange(self.start[-1], dtype=np.int32)
 
     @property
     def n_samples(self) -> int:
         return len(self.given)
+
+    @property
+    def n_sections(self) -> int:
+        return sum(len(ends) for ends in self.sections)
 
     @property
     def n_features(self) -> int:

@@ -1,24 +1,41 @@
-"""A tree of clusters of remote rows: sampled rows are divided at the client, all rows are routed
-where they are."""
+"""A tree of clusters of remote rows: sampled rows are brought together and divided on a worker, all
+rows are routed where they are, and where they are in a level stays there for the next.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from distributed import Future
 
 from dcsvm import _core
-from dcsvm.distributed.on_worker import Means, placed_chunk
-from dcsvm.distributed.packed import packed_places, unpacked_places
+from dcsvm.distributed.connection import threads_of_hosts
+from dcsvm.distributed.on_worker import Means, divided_sample, placed_chunk, without_rows
+from dcsvm.distributed.packed import unpacked_places
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import Fork, Placed
 
 
 class RemoteTree(Tree):
-    """The tree that the rows would have in one memory."""
+    """The tree that the rows would have in one memory. `divided` is the task that has divided the
+    sample of the finest level, `at` has those that tell where the rows of each chunk are in it."""
 
-    def those(self, rows: np.ndarray) -> tuple[KernelRows, np.ndarray]:
-        data = KernelRows(self.rows.take(rows), self.data.kernel, 1, coded=True)
-        return data, np.arange(len(rows), dtype=np.int32)
+    def __init__(self, *what, **how):
+        super().__init__(*what, **how)
+        self.divided: Future | None = None
+        self.at: dict[int, Future] = {}
+
+    def forked(
+        self, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
+    ) -> tuple[np.ndarray, Fork]:
+        tasks, level = self.rows.tasks, f"level{len(self.forks) + 1}"
+        pieces, order = [self.rows.form.no_rows], None
+        if len(rows):
+            pieces, order = self.rows.pieces(rows, f"{level}-sample")
+        means = Means(self.data.kernel, 0, threads_of_hosts(tasks.client))
+        self.divided = tasks.submit(
+            f"{level}-divide", divided_sample, pieces, order, of_node, wanted, seed, means
+        )
+        return tasks.results([tasks.submit(f"{level}-fork", without_rows, self.divided)])[0]
 
     def stepped(
         self,
@@ -29,17 +46,16 @@ class RemoteTree(Tree):
         *,
         second: bool,
     ) -> Placed:
-        tasks, level = self.rows.tasks, len(self.forks)
-        means = Means(self.data.kernel, 0)
-        sample = self.rows.assembled(rows, f"level{level}-centers") if len(rows) else None
+        tasks, means = self.rows.tasks, Means(self.data.kernel, 0)
         found = Placed.at_root(self.rows.n_samples, second=second)
-        futures, places = {}, {}
+        places, before = {}, self.at
+        self.at = {}
         for chunk, own_places, own in self.rows.in_chunks:
             places[chunk] = own_places
-            futures[chunk] = tasks.submit(
-                f"level{level}-route-chunk{chunk}", placed_chunk, self.rows.chunks[chunk],
-                own, packed_places(placed.take(own_places)), sample, fork, means, second,
+            self.at[chunk] = tasks.submit(
+                f"level{len(self.forks)}-route-chunk{chunk}", placed_chunk, self.rows.chunks[chunk],
+                own, before.get(chunk), self.divided, means, second,
             )  # fmt: skip
-        for chunk, part in tasks.finished(futures, stop):
+        for chunk, part in tasks.finished(self.at, stop):
             found.put(places[chunk], unpacked_places(part))
         return found

@@ -7,6 +7,7 @@ results are the same bits for any number of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -32,9 +33,10 @@ from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.work import Work, numbered
 
-PARCEL_COST = 5e7  # about what parts cost that are solved in one task, unless that makes more than
-MOST_PARCELS = 32  # tasks and than there are chunks, from all of which each gets rows
-PART_COST = 3e4  # of the least part, in kernel values, beside the square of its variables
+# of parts that are solved in one task: about the most that they cost, in kernel values, unless that
+# makes more tasks than so many, and than there are sections of rows, as each gets some from all
+PARCEL_COST, MOST_PARCELS = 5e7, 32
+PART_COST = 3e4  # of the least part, beside the square of its variables
 
 
 class RemoteWork(Work):
@@ -50,7 +52,7 @@ class RemoteWork(Work):
 
     @property
     def most_parcels(self) -> int:
-        return max(MOST_PARCELS, len(self.data.rows.chunks))
+        return max(MOST_PARCELS, self.data.rows.n_sections)
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
@@ -145,11 +147,13 @@ class RemoteWork(Work):
 
 
 def parcels_of(parts: Parts, most: int) -> Iterator[slice]:
-    """Slices of consecutive parts that cost about as much to solve, none without variables."""
+    """Slices of consecutive parts that cost about as much to solve, none without variables; 1, 2, 4
+    or more, so that an even number of workers has as much to do."""
     if len(parts.members) == 0:
         return
     costs = np.cumsum(parts.sizes.astype(np.float64) ** 2 + PART_COST)
-    cost = max(PARCEL_COST, costs[-1] / most)
+    wanted = 2 ** max(math.ceil(math.log2(costs[-1] / PARCEL_COST)), 0)
+    cost = costs[-1] / min(wanted, most)
     number = (costs - 0.5 * np.diff(costs, prepend=0.0)) // cost
     starts = [*np.flatnonzero(np.diff(number, prepend=-1)).tolist(), len(costs)]
     for begin, end in zip(starts[:-1], starts[1:], strict=True):

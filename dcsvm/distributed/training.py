@@ -21,7 +21,7 @@ from dcsvm.training.warm_start import check_rows, first_alpha
 def train_chunks(
     tasks: Tasks, chunks: list[Future], options: TrainOptions, control: Control, **how
 ) -> tuple[Model, TrainReport]:
-    """Train a model on rows that are the results of tasks, a Chunk each, which are let go. For the
+    """Train a model on rows that are the results of tasks, a chunk each, which are let go. For the
     rest see `train_rows`."""
     data = remote_data(tasks, chunks, control)
     chunks.clear()

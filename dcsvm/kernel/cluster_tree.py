@@ -35,7 +35,8 @@ class Tree:
     The rows of a cluster are divided into as many as keep the clusters of a level about equally
     expensive to solve, which is the sum of squares of the rows they share with each `group` (int
     (n,); None: all are one group). A level is found from `sample_size` sampled rows, but at least
-    FEWEST_SAMPLED and at most MOST_SAMPLED for each of its clusters.
+    FEWEST_SAMPLED and at most MOST_SAMPLED for each of its clusters. Row i was number order[i]
+    before rows were put in order: they are sampled by these numbers, the same ones in any order.
     """
 
     def __init__(
@@ -45,13 +46,16 @@ class Tree:
         *,
         sample_size: int,
         seed: int,
+        order: np.ndarray | None = None,
         group: np.ndarray | None = None,
     ):
         self.rows, self.sample_size, self.group = data.rows, sample_size, group
         n_rows = self.rows.n_samples
+        self.place = inverse(np.arange(n_rows) if order is None else order)
         self.rng = np.random.default_rng(seed)
         some = self.rng.choice(n_rows, min(sample_size, n_rows), replace=False)
-        kernel = clustering_kernel(self.rows.take(np.sort(some)), kernel, data.threads)
+        some = self.rows.take(self.place[np.sort(some)])
+        kernel = clustering_kernel(some, kernel, data.threads)
         self.data = data.with_kernel(kernel)
         self.forks: list[Fork] = []
         self.sampled: list[np.ndarray] = []  # rows of each
@@ -114,8 +118,7 @@ class Tree:
     def of_rows_in(self, order: np.ndarray, data: KernelRows, levels: Collection[int]) -> Tree:
         """The same tree where row order[i] has become row i of `data`, without groups. It knows
         where rows are in some levels, to which no finer one is added; this tree is used up."""
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
+        place = inverse(order)
         tree = copy(self)
         tree.rows, tree.data = data.rows, data.with_kernel(self.data.kernel)
         tree.sampled = [place[rows] for rows in self.sampled]
@@ -131,34 +134,23 @@ class Tree:
     ) -> tuple[Fork, np.ndarray]:
         """Each node divided into as many clusters as are wanted, or fewer, and the sampled rows."""
         rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
-        data, numbers = self.those(rows)
-        with page_by_page(data.rows.dense):
-            kept, fork = self._fork(data, numbers, of_node, wanted)
+        kept, fork = self.forked(rows, of_node, wanted, int(self.rng.integers(2**63)))
         return fork, rows[kept]
 
-    def _fork(
-        self, data: KernelRows, numbers: np.ndarray, of_node: np.ndarray, wanted: np.ndarray
+    def forked(
+        self, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
     ) -> tuple[np.ndarray, Fork]:
-        """Nodes divided by some rows of data, and the places of those that the fork keeps."""
-        n_nodes = len(wanted)
-        nodes = _core.Nodes(data.points, numbers, _starts(of_node, n_nodes))
-        seed = int(self.rng.integers(2**63))
-        part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
-        found = np.ones(n_nodes, np.int64)
-        np.maximum.at(found, of_node, part + 1)
-        kept = np.flatnonzero(found[of_node] > 1)
-        kept = kept[np.lexsort((part[kept], of_node[kept]))]
-        part, start = part[kept], _starts(of_node[kept], n_nodes)
-        first_child = np.concatenate(([0], np.cumsum(found)))
-        nodes = _core.Nodes(data.points, numbers[kept], start)
-        products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
-        return kept, Fork(first_child, start, part, products)
+        """Nodes divided by sampled rows int32, and the places of those that the fork keeps."""
+        data, numbers = self.those(rows)
+        with page_by_page(data.rows.dense):
+            return fork_of(data, numbers, of_node, wanted, seed)
 
     def _some_of_each(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Random rows int32 of each node, for so many clusters of it, and their nodes."""
         size = min(max(self.sample_size // n_clusters, FEWEST_SAMPLED), MOST_SAMPLED)
+        node = node[self.place].astype(np.min_scalar_type(len(n_parts)))  # short ones sort faster
         order = self.rng.permutation(len(node))
         order = order[np.argsort(node[order], kind="stable")]
         counts = np.bincount(node, minlength=len(n_parts))
@@ -166,7 +158,33 @@ class Tree:
         most = np.minimum(size * n_parts, MOST_OF_NODE)
         chosen = np.sort(order[rank < most[node[order]]])
         chosen = chosen[np.argsort(node[chosen], kind="stable")]
-        return chosen.astype(np.int32), node[chosen]
+        return self.place[chosen], node[chosen]
+
+
+def fork_of(
+    data: KernelRows, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
+) -> tuple[np.ndarray, Fork]:
+    """Nodes divided by some rows int32 of data into as many clusters as are wanted, or fewer, and
+    the places of those rows that the fork keeps."""
+    n_nodes = len(wanted)
+    nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
+    part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
+    found = np.ones(n_nodes, np.int64)
+    np.maximum.at(found, of_node, part + 1)
+    kept = np.flatnonzero(found[of_node] > 1)
+    kept = kept[np.lexsort((part[kept], of_node[kept]))]
+    part, start = part[kept], _starts(of_node[kept], n_nodes)
+    first_child = np.concatenate(([0], np.cumsum(found)))
+    nodes = _core.Nodes(data.points, rows[kept], start)
+    products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
+    return kept, Fork(first_child, start, part, products)
+
+
+def inverse(order: np.ndarray) -> np.ndarray:
+    """The place of each number in an order of all, int32."""
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place
 
 
 def _starts(of_node: np.ndarray, n_nodes: int) -> np.ndarray:

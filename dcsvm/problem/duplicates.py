@@ -191,6 +191,5 @@ def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
     for some in slices(rows.n_samples, AT_ONCE // 4 // max(words.shape[1], 1)):
         part = words[some].astype(np.uint64)
         part ^= part >> np.uint64(15)
-        part *= factors | np.uint64(1)
-        result[some] += part.sum(axis=1)
+        result[some] += np.einsum("ij,j->i", part, factors | np.uint64(1))
     return result ^ (result >> np.uint64(32))

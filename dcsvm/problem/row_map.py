@@ -39,12 +39,17 @@ class RowMap:
         return weight
 
     @property
-    def row_of_given(self) -> np.ndarray:
-        """The row that each given row has become, int64 (n_given,); -1 of weight 0."""
+    def place(self) -> np.ndarray:
+        """Which row each variable of `duplicates` is, int64 (n_rows,)."""
         place = np.empty(len(self.order), np.int64)
         place[self.order] = np.arange(len(place))
+        return place
+
+    @property
+    def row_of_given(self) -> np.ndarray:
+        """The row that each given row has become, int64 (n_given,); -1 of weight 0."""
         row = np.full(self.n_given, -1)
-        row[self.duplicates.rows] = np.repeat(place, np.diff(self.duplicates.start))
+        row[self.duplicates.rows] = np.repeat(self.place, np.diff(self.duplicates.start))
         return row
 
     @property

@@ -12,10 +12,14 @@ from dcsvm.solving.plan import Plan
 from dcsvm.solving.work import Work
 
 
-def new_tree(work: Work, options: TrainOptions, group: np.ndarray | None = None) -> Tree:
-    """A tree without levels, of all rows that are worked on, which are in each `group` int (n,)."""
+def new_tree(
+    work: Work, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
+) -> Tree:
+    """A tree without levels, of all rows that are worked on, which are in an `order` of their own
+    and in each `group` int (n,)."""
     kernel = work.data.kernel if options.clustering == "kernel" else Kernel("linear")
-    return work.tree(kernel, sample_size=options.sample, seed=options.seed, group=group)
+    how = {"sample_size": options.sample, "seed": options.seed}
+    return work.tree(kernel, **how, order=order, group=group)
 
 
 def grow(

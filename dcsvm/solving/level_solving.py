@@ -70,7 +70,9 @@ class LevelSolving(Solving):
         wanted = chosen & ~self.is_solved
         own = np.flatnonzero(wanted[self.cluster])
         members = own[np.argsort(self.part[own], kind="stable")].astype(np.int32)
-        parts, sizes = np.unique(self.part[own], return_counts=True)
+        part = self.part[members]
+        first = np.flatnonzero(np.diff(part, prepend=-1))
+        parts, sizes = part[first], np.diff(first, append=len(part))
         solved = self.solve(members, sizes, tolerance)
         self.objective += sum(one["objective"] for one in solved)
         missed = parts[[not one["converged"] for one in solved]]

@@ -185,7 +185,7 @@ def _in_file(
     is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
     if not (is_open and rows.is_mapped and rows.is_dense):
         return locality, None
-    tree = new_tree(Work(KernelRows(rows, kernel, threads)), options)
+    tree = new_tree(Work(KernelRows(rows, kernel, threads)), options, locality.order)
     grow(tree, plan.deepest, plan, options, stop)
     return replace(locality, order=tree.order, is_ordered=True), tree
 

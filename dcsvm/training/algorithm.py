@@ -114,7 +114,7 @@ class Run(Relaxation):
         if self.prepared.tree is not None:
             return self.prepared.tree
         group = self.locality.group if self.locality.n_groups > 1 else None
-        return new_tree(self.work, self.options, group)
+        return new_tree(self.work, self.options, self.locality.order, group)
 
     def grow_tree(self, level: int) -> None:
         """Find the clusters of all levels up to this one. Raises Stopped."""

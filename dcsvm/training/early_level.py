@@ -116,7 +116,8 @@ def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> 
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
     n_told = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
-    rows = _affordable(np.sort(rng.choice(n_rows, n_told, replace=False)), (level,), rng)
+    rows = level.prepared.row_map.place[rng.choice(n_rows, n_told, replace=False)]
+    rows = _affordable(np.sort(rows), (level,), rng)
     told = _compared(level, rows, TOLD_EXACT)
     return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
 
@@ -199,12 +200,15 @@ def _clusters_of(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
 
 
 def _affordable(rows: np.ndarray, levels: Sequence[LevelSolving], rng) -> np.ndarray:
-    """As many random ones of the rows as need not too many spans in any of the levels."""
+    """As many random ones of the rows as need not too many spans in any of the levels; the same in
+    whatever order rows are."""
     most = max(n_spans(level, rows) for level in levels)
     if most <= MOST_SPANS:
         return rows
     n_rows = max(len(rows) * MOST_SPANS // most, 1)
-    return np.sort(rng.choice(rows, n_rows, replace=False))
+    row_map = levels[0].prepared.row_map
+    chosen = rng.choice(np.sort(row_map.order[rows]), n_rows, replace=False)
+    return np.sort(row_map.place[chosen])
 
 
 def _compared(level: LevelSolving, rows: np.ndarray, n_exact: int = MOST_EXACT) -> Compared:

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.byte_ranges import byte_ranges, read_range
+from dcsvm.distributed.byte_ranges import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
@@ -107,8 +107,8 @@ def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: rando
         killer, tasks = Killer(client, moments, rng), Tasks(client)
         phases = Phases(killer)
         chunks = [
-            tasks.submit(f"read-chunk{number}", read_range, part)
-            for number, part in enumerate(byte_ranges(str(path)))
+            tasks.submit(f"read-chunk{number}", read_ranges, part)
+            for number, part in enumerate(chunks_of_ranges(byte_ranges(str(path)), n_workers))
         ]
         killer.start()
         try:

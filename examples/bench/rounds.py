@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.byte_ranges import byte_ranges, read_range
+from dcsvm.distributed.byte_ranges import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.remote_work import RemoteWork
 from dcsvm.distributed.tasks import Tasks
@@ -101,8 +101,8 @@ def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
         tasks = Tasks(client)
         chunks = [
-            tasks.submit(f"read-chunk{number}", read_range, part)
-            for number, part in enumerate(byte_ranges(str(path)))
+            tasks.submit(f"read-chunk{number}", read_ranges, part)
+            for number, part in enumerate(chunks_of_ranges(byte_ranges(str(path)), n_workers))
         ]
         tasks.results([tasks.submit("wait", len_of, one) for one in chunks])
         steps, sums = Steps(tasks), RemoteWork.sums
@@ -122,7 +122,7 @@ def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[
 
 
 def len_of(chunk) -> int:
-    return chunk.rows.n_samples
+    return sum(section.rows.n_samples for section in chunk)
 
 
 def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:
@@ -156,9 +156,8 @@ class Formula:
         if name.startswith("level"):
             return self.of_level(int(name.split()[1]))
         n, S, b, R = self.n, self.S, self.b, self.R
-        route = 30 if self.is_early else 20
         return {
-            "route": {"client": (30 + route * self.finest) * n},
+            "route": {"client": (30 + 14 * self.finest) * n},
             "refine": {"one": S**2, "moved": b * S / self.n_workers, "client": 30 * S},
             "gradient": {"all": S * (n - S), "moved": b * S, "client": 8 * n + 12 * S},
             "conquer": {"all": 0.1 * (R + 1) * S * n, "one": S**2, "moved": (R + 1) * b * S,

@@ -9,7 +9,12 @@ pytest.importorskip("distributed")
 from dcsvm.data.dataset import read_dataset  # noqa: E402
 from dcsvm.data.input_file import DataError  # noqa: E402
 from dcsvm.distributed import byte_ranges as module  # noqa: E402
-from dcsvm.distributed.byte_ranges import ByteRange, byte_ranges, read_range  # noqa: E402
+from dcsvm.distributed.byte_ranges import (  # noqa: E402
+    ByteRange,
+    byte_ranges,
+    chunks_of_ranges,
+    read_range,
+)
 
 TEXT = b"1 1:0.5 3:2\n-1 2:1\n1\n-1 1:3 2:4 3:5\n1 3:1"
 
@@ -37,6 +42,26 @@ def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatc
     assert 10 < len(parts) <= module.MOST_RANGES
     assert [part.begin for part in parts] == [0, *(part.end for part in parts[:-1])]
     assert parts[-1].end == 600
+
+
+@pytest.mark.parametrize(
+    ("n_threads", "smallest", "n_chunks"),
+    [(1, 1, 2), (4, 1, 8), (8, 1, 16), (100, 1, 17), (4, 30, 5), (4, 1000, 4)],
+)
+def test_chunks_are_consecutive_ranges_up_to_two_for_each_thread(
+    monkeypatch, n_threads, smallest, n_chunks
+):
+    monkeypatch.setattr(module, "SMALLEST_CHUNK", smallest)
+    ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
+    chunks = chunks_of_ranges(ranges, n_threads)
+    assert [one for chunk in chunks for one in chunk] == ranges
+    assert len(chunks) == n_chunks and all(chunks)
+
+
+def test_chunks_have_a_largest_size(monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_CHUNK", 50)
+    ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
+    assert max(map(len, chunks_of_ranges(ranges, 1))) == 5
 
 
 @pytest.mark.parametrize("begin", [0, 7, 13, 14])

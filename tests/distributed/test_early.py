@@ -9,7 +9,11 @@ da = pytest.importorskip("dask.array")
 from distributed import Client, LocalCluster  # noqa: E402
 
 import dcsvm  # noqa: E402
-from dcsvm.distributed import train  # noqa: E402
+from dcsvm.distributed import byte_ranges, train  # noqa: E402
+from dcsvm.distributed.tasks import Tasks  # noqa: E402
+from dcsvm.distributed.training import train_chunks  # noqa: E402
+from dcsvm.problem.options import TrainOptions  # noqa: E402
+from dcsvm.solving.control import Control  # noqa: E402
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
 
@@ -29,6 +33,43 @@ def test_early_models_are_the_same_bits_for_any_workers_and_chunks(client, rows_
     ):
         again = train(other, da.from_array(X, (1000, -1)), da.from_array(y, 1000), **EARLY)
     assert saved(again, tmp_path) == found
+
+
+def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
+    client, rows_in_spots, tmp_path, monkeypatch
+):
+    """With independent groups, too, which are found in each range."""
+    monkeypatch.setattr(byte_ranges, "SMALLEST", 2**10)
+    X, y = rows_in_spots
+    far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])
+    lines = (
+        f"{label:g} " + " ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, 1)) + "\n"
+        for row, label in zip(far, y, strict=True)
+    )
+    (tmp_path / "rows").write_text("".join(lines))
+    ranges, found = byte_ranges.byte_ranges(str(tmp_path / "rows")), set()
+    for n_threads in (1, 3, 100):
+        tasks = Tasks(client)
+        chunks = [
+            tasks.submit("read", byte_ranges.read_ranges, some)
+            for some in byte_ranges.chunks_of_ranges(ranges, n_threads)
+        ]
+        options = TrainOptions(**EARLY, cache_mb=100)
+        model, report = train_chunks(tasks, chunks, options, Control())
+        assert report.n_groups == 3
+        found.add(saved(model, tmp_path))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("gamma", [0.5, 8, 50], ids=["together", "apart", "in groups"])
+def test_clusters_begin_with_the_samples_of_one_process(client, rows_in_spots, gamma):
+    X, y = rows_in_spots
+    options = EARLY | {"gamma": gamma, "early_level": 1}
+    here = dcsvm.train(X, y, threads=1, **options)
+    model = train(client, da.from_array(X, (900, -1)), da.from_array(y, 900), **options)
+    own, other = (one.early.partition for one in (model, here))
+    assert np.array_equal(own.sample.dense, other.sample.dense)
+    assert np.array_equal(own.forks[0].part, other.forks[0].part)
 
 
 @pytest.mark.parametrize("bias", [False, True])

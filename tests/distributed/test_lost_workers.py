@@ -17,6 +17,7 @@ from dcsvm.distributed import train  # noqa: E402
 from dcsvm.distributed.collections import chunks_of  # noqa: E402
 from dcsvm.distributed.connection import workers_of_this_machine  # noqa: E402
 from dcsvm.distributed.preparation import remote_data  # noqa: E402
+from dcsvm.distributed.remote_tree import RemoteTree  # noqa: E402
 from dcsvm.distributed.search import RemoteSearch  # noqa: E402
 from dcsvm.distributed.tasks import Tasks  # noqa: E402
 from dcsvm.problem.options import TrainOptions  # noqa: E402
@@ -70,6 +71,28 @@ def test_a_worker_that_dies_in_any_phase_changes_no_bit(own_client, client, rows
     assert found.report.converged
     assert np.array_equal(found.exact.dual_coef, wanted.exact.dual_coef)
     assert np.array_equal(found.exact.row_numbers, wanted.exact.row_numbers)
+
+
+def test_a_worker_that_dies_between_levels_of_clusters_changes_no_bit(
+    own_client, client, rows_in_spots, monkeypatch
+):
+    """It held where its rows are in the level before."""
+    X, y = rows_in_spots
+    X, y = da.from_array(X, (1500, -1)), da.from_array(y, 1500)
+    options = {"C": 4, "gamma": 0.5, "early": True, "early_level": 2}
+    wanted = train(client, X, y, **options)
+    killer, grow = Killer(own_client, ["grow"]), RemoteTree.grow
+
+    def killing(tree, *what, **how):
+        if tree.forks:
+            killer.begin("grow", 0)
+        grow(tree, *what, **how)
+
+    monkeypatch.setattr(RemoteTree, "grow", killing)
+    found = train(own_client, X, y, **options)
+    assert killer.killed == ["grow"]
+    assert np.array_equal(found.early.cluster, wanted.early.cluster)
+    assert np.array_equal(found.early.dual_coef, wanted.early.dual_coef)
 
 
 def test_a_run_goes_on_with_other_workers(own_client, client, rows_in_spots, tmp_path):

@@ -1,0 +1,28 @@
+"""Parts are divided into parcels that cost about the same."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from dcsvm.distributed.remote_work import parcels_of  # noqa: E402
+from dcsvm.solving.parts import Parts  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("n_parts", "n_parcels"), [(1, 1), (20, 1), (60, 2), (110, 4), (150, 4), (2000, 32)]
+)
+def test_parcels_are_as_many_as_an_even_number_of_workers_shares(n_parts, n_parcels):
+    size = 1000  # variables of a part: 1e6 kernel values
+    start = size * np.arange(n_parts + 1)
+    parts = Parts(None, start, np.arange(start[-1], dtype=np.int32))
+    parcels = list(parcels_of(parts, 32))
+    assert len(parcels) == n_parcels
+    assert [one.start for one in parcels[1:]] == [one.stop for one in parcels[:-1]]
+    assert parcels[0].start == 0 and parcels[-1].stop == n_parts
+    lengths = [one.stop - one.start for one in parcels]
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_parts_without_variables_are_in_no_parcel():
+    assert not list(parcels_of(Parts(None, np.zeros(3, int), np.zeros(0, np.int32)), 32))
