@@ -110,9 +110,7 @@ def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.nd
         formulation=formulation,
         data=remote,
         work=RemoteWork(remote),
-        plan=plan_of(
-            options, formulation, rows.n_samples, keeps_rows=remote.has_expensive_rows
-        ),
+        plan=plan_of(options, formulation, rows.n_samples),
     )
 
 

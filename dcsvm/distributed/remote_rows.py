@@ -166,7 +166,6 @@ class RemoteKernelRows:
         self.sample = sample
         own = KernelRows(sample, kernel, 1, coded=True)
         self.setup, self.points = own.setup, own.points
-        self.has_expensive_rows = own.has_expensive_rows
 
     def with_kernel(self, kernel: Kernel) -> RemoteKernelRows:
         return RemoteKernelRows(self.rows, kernel, self.threads, self.means.megabytes, self.sample)
