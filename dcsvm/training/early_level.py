@@ -34,7 +34,7 @@ LARGEST_SHARE = 1.5  # the same where one cluster costs more
 # rows, or a part of the squared error, and standard errors of the gain
 CHEAP_VALUES = 1e9
 DEAR = 0.3  # of the squared number of variables: costs more than the exact model may
-WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.001, 0.01, 0.5
+WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.0025, 0.01, 0.5
 
 
 @dataclass(frozen=True, eq=False)
