@@ -26,7 +26,6 @@ LARGEST_START = 1.5  # decision values beyond it are on their side, no matter ho
 EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400
 REFINED = 2  # times the rows of the steps before
 FAR_KEPT = 0.25  # of the rows beyond the border that are refined on; all are as good, and slower
-LARGEST_BYTE = 255.0
 MOST_REFINED, ROWS_A_LANDMARK = 2**13, 20
 
 
@@ -126,8 +125,7 @@ def _moved(
     each: Callable,
     tell: Callable[[int, int], None],
 ) -> Landmarks:
-    """The landmarks where they are best. Features that are 0 in all rows stay 0. Those of bytes are
-    bytes, too, which meet rows several times as fast, where rounding would hardly show."""
+    """The landmarks where they are best. Features that are 0 in all rows stay 0."""
     rows, vectors = wanted.rows.as_floats().dense, start.rows.as_floats().dense.copy()
     moves = np.flatnonzero(rows.any(axis=0) | vectors.any(axis=0))
     target = Target.of(rows.take(moves, axis=1), wanted.values, wanted.weights, wanted.by_sign)
@@ -136,8 +134,6 @@ def _moved(
     moving = Moving(
         kernel, vectors.take(moves, axis=1), coefficients, offset, used, _width(kernel, wanted.rows)
     )
-    if start.rows.is_bytes and moving.may_be_rounded(target, rng):
-        moving.most = LARGEST_BYTE
     some, shares = _refined_rows(wanted, vectors.shape[0], rng)
     kept = Target(target.rows[some], target.values[some],
                   target.weights[some] * shares[:, None], target.by_sign)  # fmt: skip
@@ -151,8 +147,8 @@ def _moved(
             moving.set(before)
     if not moving.is_finite:  # of a steep polynomial
         return start
-    vectors[:, moves] = moving.vectors if moving.most is None else np.rint(moving.vectors)
-    return replace(start, rows=Rows(*vectors.shape, dense=vectors).in_smallest_form(),
+    vectors[:, moves] = moving.vectors
+    return replace(start, rows=Rows(*vectors.shape, dense=vectors),
                    coefficients=moving.coefficients.astype(np.float64),
                    offset=moving.offset.astype(np.float64))  # fmt: skip
 

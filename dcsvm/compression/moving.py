@@ -1,9 +1,9 @@
 """Landmarks on their way: vectors, coefficients and offsets that are changed together.
 
 First steps of Adam (Kingma and Ba 2015) on random rows, with a learning rate that falls to 0, then
-L-BFGS (Liu and Nocedal 1989; with bounds Byrd, Lu, Nocedal and Zhu 1995) on fixed ones. Where signs
-count the loss is the cross entropy of sigmoids of the values, which counts what is near the border,
-and far from it asks for the side alone; else it is half the square of the error.
+L-BFGS (Liu and Nocedal 1989) on fixed ones. Where signs count the loss is the cross entropy of
+sigmoids of the values, which counts what is near the border, and far from it asks for the side
+alone; else it is half the square of the error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ PAIRS_KEPT = 20
 SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products in a step from which threads share it
 ROWS_AT_ONCE = 1024
 BLOCK = 2**14  # numbers that stay in the second-level cache
-ROUNDING = 0.02  # of decision values, that whole numbers in place of others may change
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +61,7 @@ class Target:
 @dataclass(eq=False)
 class Moving:
     """`vectors` (m, d), `coefficients` (m, p) and `offset` (p,), all float32; `sizes` are what is
-    large of each. Coefficients that are not `used`, None for all are, stay 0. Vectors have numbers
-    from 0 to `most`, or any where that is None."""
+    large of each. Coefficients that are not `used`, None for all are, stay 0."""
 
     kernel: Kernel
     vectors: np.ndarray
@@ -71,7 +69,6 @@ class Moving:
     offset: np.ndarray
     used: np.ndarray | None
     width: float
-    most: float | None = None
     slopes: Slopes = field(init=False)
 
     def __post_init__(self):
@@ -92,22 +89,6 @@ class Moving:
 
     def set(self, parts: list[np.ndarray]) -> None:
         self.vectors, self.coefficients, self.offset = parts
-
-    def bound(self) -> None:
-        if self.most is not None:
-            np.clip(self.vectors, 0, self.most, out=self.vectors)
-
-    def may_be_rounded(self, target: Target, rng: np.random.Generator) -> bool:
-        """Whether vectors that are moved as far as rounding moves them say nearly the same."""
-        some = rng.choice(len(target.rows), min(ROWS_AT_ONCE, len(target.rows)), replace=False)
-        moved = self.vectors + rng.uniform(-0.5, 0.5, self.vectors.shape).astype(np.float32)
-        change = self.outputs(target.rows[some], moved) - self.outputs(target.rows[some])
-        return float(np.sqrt(np.mean(change**2))) <= ROUNDING
-
-    def outputs(self, rows: np.ndarray, vectors: np.ndarray | None = None) -> np.ndarray:
-        """Decision values float32 (n, p), of these vectors in place of its own if any are given."""
-        values, _ = self.slopes.values(rows, self.vectors if vectors is None else vectors)
-        return values @ self.coefficients + self.offset
 
     def gradients(self, target: Target, shards: list, each: Callable) -> list[np.ndarray]:
         """Of the losses of the rows of all shards, divided by their number: by the vectors, the
@@ -158,7 +139,6 @@ def descend(
             moving.parts, rates, gradients, moments, strict=True
         ):
             _step(part, np.float32(rate * fall), gradient, moment, step)
-        moving.bound()
         tell(step)
 
 
@@ -178,17 +158,13 @@ def refine(
     moving: Moving, target: Target, n_steps: int, each: Callable, tell: Callable[[int], None]
 ) -> None:
     """Steps of L-BFGS on all rows of the target."""
-    from scipy.optimize import Bounds, minimize  # slow to import, and used here alone
+    from scipy.optimize import minimize  # slow to import, and used here alone
 
     shapes = [part.shape for part in moving.parts]
     ends = np.cumsum([part.size for part in moving.parts])
     scale = np.repeat(moving.sizes, [part.size for part in moving.parts])
     shards = np.array_split(np.arange(len(target.rows)), -(-len(target.rows) // ROWS_AT_ONCE))
-    bounds, done = None, 0
-    if moving.most is not None:
-        lowest, highest = np.full(len(scale), -np.inf), np.full(len(scale), np.inf)
-        lowest[: ends[0]], highest[: ends[0]] = 0.0, moving.most / scale[: ends[0]]
-        bounds = Bounds(lowest, highest)
+    done = 0
 
     def set_to(x: np.ndarray) -> None:
         found = np.split((x * scale).astype(np.float32), ends[:-1])
@@ -207,11 +183,8 @@ def refine(
 
     start = np.concatenate([part.ravel() for part in moving.parts]) / scale
     limits = {"maxiter": n_steps, "maxfun": 2 * n_steps, "maxcor": PAIRS_KEPT, "ftol": 0, "gtol": 0}
-    found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits, callback=counted
-    )
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=limits, callback=counted)
     set_to(found.x)
-    moving.bound()
 
 
 def sigmoid(values: np.ndarray) -> np.ndarray:

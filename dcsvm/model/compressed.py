@@ -166,7 +166,7 @@ def _joined(parts: list[Rows]) -> Rows:
     n_samples = sum(part.n_samples for part in parts)
     if first.is_dense:
         dense = np.concatenate([part.as_floats().dense for part in parts])
-        return Rows(n_samples, first.n_features, dense=dense).in_smallest_form()
+        return Rows(n_samples, first.n_features, dense=dense)
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     return Rows(
         n_samples,

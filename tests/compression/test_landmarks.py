@@ -1,14 +1,11 @@
 """Landmarks: slopes against differences, least squares against NumPy, and what moving gains."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, kernel_values
 
 from dcsvm.compression.landmarks import RIDGE, Wanted, fitted, started
 from dcsvm.compression.slopes import Slopes
-from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 
 KERNELS = [
@@ -90,21 +87,3 @@ def test_sparse_landmarks_stay_rows():
     chosen = csr_rows(X[:9])
     found = fitted(Kernel("rbf"), wanted, chosen, np.ones((9, 1), bool), seed=0)
     assert found.rows is chosen
-
-
-@pytest.mark.parametrize("largest", [255, 3])
-def test_landmarks_of_bytes_are_bytes_where_rounding_is_nothing(largest):
-    X, values = waves(1000, d=20)
-    X = np.rint(largest * (X + 1) / 2).astype(np.uint8)
-    kernel, used = Kernel("rbf", gamma=0.6 / largest**2), np.ones((8, 1), bool)
-    wanted = Wanted(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=False)
-    as_bytes = replace(wanted, rows=Rows.from_array(X))
-    assert as_bytes.rows.is_bytes
-
-    def error(wanted):
-        found = fitted(kernel, wanted, wanted.rows.part(slice(0, 8)), used, seed=0, steps=400)
-        Z = found.rows.as_floats().dense
-        assert found.rows.is_bytes == (wanted is as_bytes and largest == 255)
-        return np.std(in_numpy(kernel, X.astype(float), Z) @ found.coefficients - values)
-
-    assert error(as_bytes) < 1.1 * error(wanted)
