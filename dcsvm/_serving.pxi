@@ -1,4 +1,4 @@
-# Part of _core.pyx. Decision values of a few rows (csrc/kernel/few_rows.h).
+# Part of _core.pyx. Decision values of a few rows (csrc/kernel/few_rows.h), and votes.
 
 cdef const CodedColumns* codes_of(Points points) noexcept:
     if points.coding is None:
@@ -79,3 +79,29 @@ cdef class FewRows:
                                              self.tree.get(), &out[i, 0])
                 i += 1
         return result if are_done else None
+
+
+def most_voted(const double[:, :] values, size_t n_classes):
+    """As model.coupling says. Raises ValueError for other numbers of pairs."""
+    if <size_t>values.shape[1] != n_classes * (n_classes - 1) // 2:
+        raise ValueError("there is not one decision value for each pair of classes")
+    result = np.zeros(values.shape[0], np.int64)
+    cdef int64_t[::1] found = result
+    cdef vector[int64_t] votes
+    cdef size_t row, i, j, pair
+    cdef double value
+    with nogil:
+        votes.resize(n_classes)
+        for row in range(<size_t>values.shape[0]):
+            votes.assign(n_classes, 0)
+            pair = 0
+            for i in range(n_classes):
+                for j in range(i + 1, n_classes):
+                    value = values[row, pair]
+                    votes[i] += value > 0
+                    votes[j] += value <= 0
+                    pair += 1
+            for i in range(n_classes):
+                if votes[i] > votes[found[row]]:
+                    found[row] = i
+    return result

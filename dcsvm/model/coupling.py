@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcsvm import _core
+
 SMALLEST = 1e-7  # probability of a class of a pair
 TOLERANCE = 0.005  # over the number of classes
 LARGEST_SWEEPS = 100  # or the number of classes
@@ -20,13 +22,7 @@ def most_voted(values: np.ndarray, n_classes: int) -> np.ndarray:
     `values` (n, n_pairs) are decision values of the pairs (0, 1), (0, 2), ...: positive is a vote
     for the first class, nan is none, all else is one for the second.
     """
-    if n_classes == 2:
-        return (values[:, 0] <= 0).astype(np.int64)
-    votes = np.zeros((len(values), n_classes), np.int64)
-    for i, pairs in enumerate(_pairs_of_first(values, n_classes)):
-        votes[:, i] += np.count_nonzero(pairs > 0, axis=1)
-        votes[:, i + 1 :] += pairs <= 0
-    return votes.argmax(axis=1)
+    return _core.most_voted(np.asarray(values, np.float64), n_classes)
 
 
 def pair_probabilities(values: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
