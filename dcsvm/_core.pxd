@@ -57,6 +57,8 @@ cdef extern from "rows/points.h" namespace "dcsvm" nogil:
         const double* half_norms
         const uint8_t* bytes
         const int32_t* byte_sums
+        int32_t byte_origin
+        int32_t byte_step
         const int32_t* columns
         size_t byte_row_size() const
         cbool is_dense() const
@@ -109,6 +111,7 @@ cdef extern from "rows/features.h" namespace "dcsvm" nogil:
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     cbool c_suit_bytes "dcsvm::suit_bytes"(size_t)
     cbool may_be_bytes(const CPoints&)
+    cbool c_may_step "dcsvm::may_step"(size_t, double, double)
     cbool are_bytes(const CPoints&, int) except +
     double bytes_cost(const CPoints&)
     void c_find_bytes "dcsvm::find_bytes"(const CPoints&, int, uint8_t*) except +

@@ -72,6 +72,11 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
     return result
 
 
+def may_step(size_t n_features, double origin, double step):
+    """Whether rows of the values origin + step * k, k from 0 to 255, may meet rows of bytes."""
+    return c_suit_bytes(n_features) and c_may_step(n_features, origin, step)
+
+
 def suit_bytes(size_t n_features):
     """Whether tiles of bytes are of use for that many features, where a machine has them."""
     return c_suit_bytes(n_features)

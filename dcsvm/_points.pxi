@@ -204,10 +204,11 @@ cdef class Points:
         self.points.byte_sums = &sums[0]
         self.byte_arrays = rows, row_sums
 
-    def take_bytes(self, codes):
+    def take_bytes(self, codes, int32_t origin=0, int32_t step=1):
         """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
-        features up to a multiple of 4 columns; distances are those of the integers. Returns the
-        bytes they take."""
+        features up to a multiple of 4 columns; distances are those of the integers. With another
+        origin and step, as may_step() allows, they may meet rows of bytes as origin + step * codes.
+        Returns the bytes they take."""
         cdef const uint8_t[:, ::1] values = codes
         sums = codes.sum(axis=1, dtype=np.int32)
         cdef int32_t[::1] row_sums = sums
@@ -215,6 +216,7 @@ cdef class Points:
             raise ValueError("there is not one 8-bit integer for each feature")
         self.points.bytes = &values[0, 0] if codes.size else NULL
         self.points.byte_sums = &row_sums[0] if codes.size else NULL
+        self.points.byte_origin, self.points.byte_step = origin, step
         self.byte_arrays = codes, sums
         return codes.nbytes + sums.nbytes
 

@@ -136,12 +136,18 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
   evaluate(tile, out);
 }
 
-// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z, and x'z from the dot product with what a panel holds: z - 128.
+// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. Of queries x = a + s j and lanes z = b + t k, with bytes j and k
+// of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k, and j'k comes from the dot product
+// with what a panel holds: k - 128.
 template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   const bool is_rbf = setup_.kernel.type == KernelType::rbf;
-  const std::int32_t factor = is_rbf ? -2 : 1;
-  const std::size_t d = lanes_->points_->byte_row_size();
+  const Points& lanes = *lanes_->points_;
+  const std::int32_t sign = is_rbf ? -2 : 1, a = q.points.byte_origin, b = lanes.byte_origin,
+                     s = q.points.byte_step, t = lanes.byte_step, factor = sign * s * t,
+                     per_query = factor * 128 + sign * b * s, per_lane = sign * a * t,
+                     fixed = sign * a * b * static_cast<std::int32_t>(lanes.n_features);
+  const std::size_t d = lanes.byte_row_size();
   const auto squared_norm = [is_rbf](double half_norm) {
     return is_rbf ? static_cast<std::int32_t>(2 * half_norm) : 0;
   };
@@ -155,12 +161,15 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
     if (j + rows_ahead < q.size) touch(row(j + rows_ahead), d);
     std::uint8_t* to = gathered_bytes_.data() + j * size;
     std::fill(std::copy_n(row(j), d, to), to + size, std::uint8_t{0});
-    query_terms_[j] =
-        squared_norm(q.points.half_norms[q.rows[j]]) + factor * 128 * q.points.byte_sums[q.rows[j]];
+    query_terms_[j] = squared_norm(q.points.half_norms[q.rows[j]]) + fixed +
+                      per_query * q.points.byte_sums[q.rows[j]];
   }
   lane_terms_.resize(n_panels_ * panel_rows);
-  for (std::size_t lane = 0; lane < lane_terms_.size(); ++lane)
+  const std::int32_t* const lane_rows = lanes_->rows_.data() + first_panel_ * panel_rows;
+  for (std::size_t lane = 0; lane < lane_terms_.size(); ++lane) {
     lane_terms_[lane] = squared_norm(lane_half_norms()[lane]);
+    if (a != 0) lane_terms_[lane] += per_lane * lanes.byte_sums[lane_rows[lane]];
+  }
   dots_.resize(byte_queries * panel_rows);
   const ByteDots& dots = *byte_dots();
   dots.begin();

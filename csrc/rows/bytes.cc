@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 
 #include "rows/features.h"
@@ -15,6 +16,7 @@ namespace {
 // With fewer features padding and terms cost more than they save; with more a sum of products could
 // reach 2^30, half of what 32-bit integers hold.
 constexpr std::size_t fewest_features = 16, most_features = 8192;
+constexpr double largest_byte = 255;
 
 bool is_byte(float x) {
   // outside the range the conversion would be undefined
@@ -77,10 +79,22 @@ void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::i
   });
 }
 
+bool may_step(std::size_t n_features, double origin, double step) {
+  if (origin != std::nearbyint(origin) || step != std::nearbyint(step) || step < 1) return false;
+  const double largest = std::max(std::abs(origin), std::abs(origin + largest_byte * step));
+  // the terms of TileScratch::byte_rows: a dot product with what is less 128, and those of a row
+  const double a_feature = 4 * 128 * step * largest_byte + 2 * std::abs(origin) * largest_byte +
+                           largest_byte * largest_byte + largest * largest;
+  return static_cast<double>(n_features) * a_feature < 2147483648.0;
+}
+
 double squared_norm_of_bytes(const Points& points, std::size_t row) {
   const std::uint8_t* x = points.bytes + row * points.byte_row_size();
   std::int64_t sum = 0;
-  for (std::size_t k = 0; k < points.n_features; ++k) sum += std::int64_t{x[k]} * x[k];
+  for (std::size_t k = 0; k < points.n_features; ++k) {
+    const std::int64_t value = points.byte_origin + points.byte_step * std::int32_t{x[k]};
+    sum += value * value;
+  }
   return static_cast<double>(sum);
 }
 

@@ -41,6 +41,8 @@ struct Points {
   // the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
+  // what a byte k stands for where rows meet others of other steps: byte_origin + byte_step * k
+  std::int32_t byte_origin = 0, byte_step = 1;
   // precomputed kernel: `dense` has rows of the kernel matrix, or is null where they are not known;
   // kernel values with row i are in column columns[i] of other rows; null for rows not trained on
   const std::int32_t* columns = nullptr;

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import AT_ONCE, slices
 
@@ -28,6 +29,11 @@ class Lattice:
     def holds(self, values: np.ndarray) -> bool:
         """Whether all values are on the lattice."""
         return bool(self._has(values).all())
+
+    def is_stepped(self, rows: Rows) -> bool:
+        """Whether rows on it may meet rows of bytes. Where the step is 1 these are on it
+        themselves."""
+        return self.step > 1 and _core.may_step(rows.n_features, self.origin, self.step)
 
     def codes(self, rows: Rows) -> np.ndarray:
         """The integers k of all values, uint8 (n, d) with zeros up to a multiple of 4 columns."""

@@ -4,6 +4,7 @@ they predict.
 Sources are prepared once: exclusive 0/1 columns as codes, evenly spaced values as bytes. Targets
 are encoded in the same way. Those that do not fit, with two ones in a code or with other values,
 meet the sources as they are: how a target is computed does not depend on what it comes with.
+Sources of evenly spaced integers, such as landmarks of images, meet targets of bytes, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping
 
 SAMPLE = 512  # rows, whose distances say whether an order could pay
+FORMS = ("stepped", "coded", "plain")  # what targets that fit no other meet is the last
 COPY_BYTES = 100_000_000  # that a copy may take more than the rows: sparse ones as bytes
 WORTH_THREADS = 2**16  # values; to encode fewer takes less than to start threads
 
@@ -90,7 +92,7 @@ class Sources:
 
     def __init__(self, rows: Rows, kernel: Kernel):
         self.rows, self.kernel = rows, kernel
-        self._forms: dict[bool, KernelRows] = {}
+        self._forms: dict[str, KernelRows | None] = {}
         self._order: np.ndarray | None = None
 
     @staticmethod
@@ -115,15 +117,22 @@ class Sources:
         if not is_narrow or self.kernel.is_precomputed:
             return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
-        sources, points = self.form(threads), _core.Points(block, few)
-        fits = sources.encode(points, block, few)
-        targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
-        if fits is None or fits.all():
-            return [Meeting(None, targets, sources)]
-        plain = self.form(threads, coded=False)
-        others = KernelRows(block, self.kernel, few, setup=plain.setup)
-        fitting, other = (np.flatnonzero(own).astype(np.int32) for own in (fits, ~fits))
-        return [Meeting(fitting, targets, sources), Meeting(other, others, plain)]
+        result, left = [], np.ones(block.n_samples, bool)
+        for how in FORMS:
+            sources, points = self.form(threads, how), _core.Points(block, few)
+            if sources is None or (how == "stepped" and not block.is_dense):
+                continue
+            fits = None if how == "plain" else sources.encode(points, block, few)
+            own = left if fits is None else left & fits
+            targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
+            if own.all():
+                return [Meeting(None, targets, sources)]
+            if own.any():
+                result.append(Meeting(np.flatnonzero(own).astype(np.int32), targets, sources))
+            left = left & ~own
+            if not left.any():
+                break
+        return result
 
     def order(self, reach: Reach, threads: int) -> np.ndarray | None:
         """All sources, int32, such that neighbours are near; None where too few kernel values are
@@ -142,12 +151,23 @@ class Sources:
         worth = is_worth_skipping(sources.points, self._order, whole, reach, threads)
         return self._order if worth else None
 
-    def form(self, threads: int = 1, *, coded: bool = True) -> KernelRows:
-        """All sources, `coded` where that pays or as they are."""
+    def form(self, threads: int = 1, how: str = "coded") -> KernelRows | None:
+        """All sources, "coded" where that pays, "plain" as they are, or "stepped" as they meet rows
+        of bytes, None where they are not such."""
         with _lock:
-            if coded not in self._forms:
-                most = self.rows.nbytes + COPY_BYTES
-                self._forms[coded] = KernelRows(
-                    self.rows, self.kernel, threads, coded=coded, memory_bytes=most
-                )
-        return self._forms[coded].with_threads(threads)
+            if how not in self._forms:
+                self._forms[how] = self._made(threads, how)
+            form = self._forms[how]
+        return form and form.with_threads(threads)
+
+    def _made(self, threads: int, how: str) -> KernelRows | None:
+        if how != "stepped":
+            most = self.rows.nbytes + COPY_BYTES
+            coded = how == "coded"
+            return KernelRows(self.rows, self.kernel, threads, coded=coded, memory_bytes=most)
+        lattice = self.form(threads).lattice
+        if lattice is None or not self.rows.is_dense or not lattice.is_stepped(self.rows):
+            return None
+        points = _core.Points(self.rows, threads)
+        points.take_bytes(lattice.codes(self.rows), int(lattice.origin), int(lattice.step))
+        return KernelRows(self.rows, self.kernel, threads, points=points)

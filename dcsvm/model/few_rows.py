@@ -14,6 +14,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.arrays import as_float32
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.kernel.sources import COPY_BYTES, Sources
@@ -55,7 +56,7 @@ class _Prepared:
             return
         if tree is not None and not _suits_tree(tree):
             return
-        sources = Sources.kept(part.rows, kernel).form()
+        sources = _served(Sources.kept(part.rows, kernel))
         n, rho = part.rows.n_samples, np.atleast_2d(part.rho)
         start = [0, n]
         if tree is not None:
@@ -68,16 +69,21 @@ class _Prepared:
             np.ascontiguousarray(0.0 - rho, np.float64),
         )
         if tree is not None:
-            sampled = Sources.kept(tree.sample, tree.kernel).form()
+            sampled = _served(Sources.kept(tree.sample, tree.kernel))
             core.set_tree(sampled.setup, tree.found(sampled), tree.blend)
         self.core = core
+
+
+def _served(sources: Sources) -> KernelRows:
+    """The form in which a row meets these."""
+    return sources.form(how="stepped") or sources.form()
 
 
 def _suits(sources: Sources) -> bool:
     """Whether rows may meet these one by one, and their lanes are not too many."""
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
-    form = sources.form()
+    form = _served(sources)
     is_known = form.lattice is None and form.setup.form in ("difference", "product", "bytes")
     return is_known and _core.packed_bytes(form.setup, form.points) <= COPY_BYTES
 

@@ -77,6 +77,36 @@ def test_rows_meet_evenly_spaced_values_where_they_have_no_others(form):
         np.testing.assert_allclose(meeting.matrix(), expected[meeting.place], rtol=1e-5, atol=1e-37)
 
 
+@pytest.mark.skipif(not HAS_BYTES, reason="no tiles for bytes")
+@pytest.mark.parametrize("step", [2, 5])
+def test_bytes_meet_evenly_spaced_integers_exactly(step):
+    rng = np.random.default_rng(11)
+    X = (step * rng.integers(-104, 152, (60, 784))).astype(np.float32)
+    T = rng.integers(0, 256, (40, 784)).astype(np.float32)
+    X[0, :2], X[0, 2], T[0], T[1] = -104 * step, 151 * step, 0, 255
+    T[3, 7], T[4], T[5, 0] = 0.5, X[1], 256  # as they are, as the sources are, as they are
+    sources, kernel = Sources(dense_rows(X), Kernel("rbf", 1e-7)), ("rbf", 1e-7, 0, 3)
+    meetings = sources.meetings(dense_rows(T), 1)
+    assert [list(m.numbers[:4]) for m in meetings] == [[0, 1, 2, 6], [4], [3, 5]]
+    expected = kernel_values(kernel, T, X)
+    stepped = meetings[0]
+    np.testing.assert_allclose(stepped.matrix(), expected[stepped.place], rtol=2e-6)
+    weights = rng.normal(size=len(X))
+    sums = stepped.product(weights)[:, 0]
+    np.testing.assert_allclose(sums, expected[stepped.place] @ weights, atol=1e-5)
+    for meeting in meetings[1:]:
+        np.testing.assert_allclose(meeting.matrix(), expected[meeting.place], rtol=1e-4)
+
+
+@pytest.mark.skipif(not HAS_BYTES, reason="no tiles for bytes")
+def test_steps_that_would_overflow_are_not_taken():
+    assert _core.may_step(784, -520, 5)
+    for n, origin, step in ((784, -520, 20), (8192, -520, 5), (784, -519.5, 5), (784, 0, 2.5)):
+        assert not _core.may_step(n, origin, step)
+    X = (20 * np.random.default_rng(1).integers(-104, 152, (60, 784))).astype(np.float32)
+    assert Sources(dense_rows(X), Kernel("rbf", 1e-7)).form(how="stepped") is None
+
+
 def test_rows_that_all_break_the_codes_are_computed_as_they_are():
     X, T = one_hot(40, 4), one_hot(9, 5)
     T[:, 2:4] = 1

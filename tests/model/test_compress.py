@@ -7,7 +7,9 @@ from reference import csr_rows, labelled_rows
 from scipy import sparse
 
 import dcsvm
+from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.sources import Sources
 from dcsvm.model.file import load_model
 
 
@@ -228,3 +230,30 @@ def test_rows_in_two_forms_may_meet(exact):
     X = disc(2000, 0)[0]
     small = exact.compress(csr_rows(X), test=Rows.from_array(disc(900, 3)[0]), vectors=30)
     assert small.report.n_test == 900
+
+
+def pictures(n, seed, largest):
+    """Blobs of 36 pixels from 0 to a largest, in two classes by their place."""
+    rng = np.random.default_rng(seed)
+    at, width = rng.uniform(0, 5, (n, 2, 1)), rng.uniform(0.8, 2, (n, 1))
+    one = np.exp(-(((np.arange(6) - at) / width[:, None]) ** 2))
+    X = np.rint(largest * np.einsum("ni,nj->nij", *one.transpose(1, 0, 2)).reshape(n, 36))
+    return X.astype(np.uint8), np.where(np.hypot(*at[..., 0].T - 2.5) < 1.4, 1, -1)
+
+
+@pytest.mark.parametrize("method", ["exact", "early"])
+@pytest.mark.parametrize("largest", [255, 3])
+def test_landmarks_of_bytes_are_evenly_spaced_where_that_is_nothing(method, largest, tmp_path):
+    X, y = pictures(1500, 0, largest)
+    model = dcsvm.train(X, y, C=10, gamma=0.02 / largest**2, early=method == "early", early_level=1,
+                        threads=1)  # fmt: skip
+    n_vectors = getattr(model, method).rows.n_samples // 5
+    small = model.compress(X, vectors=n_vectors, threads=1, steps=400)
+    assert changed(model, small, pictures(1000, 1, largest)[0]) < 0.05
+    small.save(tmp_path / "small")
+    for one in (small, load_model(tmp_path / "small")):
+        rows = getattr(one, method).rows
+        is_stepped = not (rows.dense % 2).any()
+        assert is_stepped == (largest == 255)
+        if is_stepped and _core.suit_bytes(36):
+            assert Sources(rows, one.kernel).form(how="stepped") is not None

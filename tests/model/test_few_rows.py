@@ -3,6 +3,7 @@
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,17 @@ def test_bytes_and_several_classes(method, gamma):
     expected = decision_values(model, Rows.from_array(T), method, 1)
     one_by_one = [model.decision_function(row[None], method=method) for row in T]
     assert np.array_equal(np.concatenate(one_by_one), expected, equal_nan=True)
+
+
+def test_bytes_meet_evenly_spaced_vectors():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (500, 33)).astype(np.float32)
+    model = dcsvm.train(X, np.digitize(X[:, 0], [60, 200]), C=4, gamma=1e-5, threads=1)
+    Z = (3 * rng.integers(-60, 150, model.exact.rows.dense.shape)).astype(np.float32)
+    model = replace(model, exact=replace(model.exact, rows=Rows(*Z.shape, dense=Z)))
+    T = rng.integers(0, 256, (100, 33)).astype(np.float32)
+    expected = decision_values(model, Rows.from_array(T), "exact", 1)
+    assert np.array_equal(alone(model, T, "exact"), expected)
 
 
 @pytest.mark.parametrize("method", METHODS)
