@@ -136,9 +136,9 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
   evaluate(tile, out);
 }
 
-// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. Of queries x = a + s j and lanes z = b + t k, with bytes j and k
-// of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k, and j'k comes from the dot product
-// with what a panel holds: k - 128.
+// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. Of queries x = a + s j and lanes z = b + t k, with bytes j and
+// k of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k, and j'k comes from the dot
+// product with what a panel holds: k - 128.
 template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   const bool is_rbf = setup_.kernel.type == KernelType::rbf;

@@ -23,8 +23,8 @@ bool may_be_bytes(const Points& points);
 // Whether they may be, and all features of dense points are integers from 0 to 255.
 bool are_bytes(const Points& points, int n_threads);
 
-// Whether rows of byte_origin + byte_step * k may meet rows of bytes: no term of a kernel's argument
-// reaches 2^31.
+// Whether rows of byte_origin + byte_step * k may meet rows of bytes: no term of a kernel's
+// argument reaches 2^31.
 bool may_step(std::size_t n_features, double byte_origin, double byte_step);
 
 double squared_norm_of_bytes(const Points& points, std::size_t row);
