@@ -90,11 +90,13 @@ class Moving:
     def set(self, parts: list[np.ndarray]) -> None:
         self.vectors, self.coefficients, self.offset = parts
 
-    def gradients(self, target: Target, shards: list, each: Callable) -> list[np.ndarray]:
+    def gradients(
+        self, target: Target, shards: list, each: Callable, *, with_loss: bool = False
+    ) -> list[np.ndarray]:
         """Of the losses of the rows of all shards, divided by their number: by the vectors, the
-        coefficients and the offset; last the loss itself."""
+        coefficients and the offset; last, if wanted, the loss itself."""
         n = sum(map(len, shards))
-        total, *others = each(lambda shard: self._gradients_of(target, shard, n), shards)
+        total, *others = each(lambda shard: self._gradients_of(target, shard, n, with_loss), shards)
         for other in others:
             for one, more in zip(total, other, strict=True):
                 one += more
@@ -102,15 +104,17 @@ class Moving:
             total[1] *= self.used
         return total
 
-    def _gradients_of(self, target: Target, chosen: np.ndarray, n: int) -> list[np.ndarray]:
+    def _gradients_of(
+        self, target: Target, chosen: np.ndarray, n: int, with_loss: bool
+    ) -> list[np.ndarray]:
         rows = target.rows[chosen]
         values, slopes = self.slopes.values(rows, self.vectors)
         outputs = values @ self.coefficients + self.offset
         errors = target.errors(outputs, chosen) / np.float32(n)
-        loss = np.array(target.losses(outputs, chosen) / n)
+        loss = [np.array(target.losses(outputs, chosen) / n)] if with_loss else []
         pulls = (errors @ self.coefficients.T) * slopes
         moves = self.slopes.gradient(pulls, rows, self.vectors)
-        return [moves, values.T @ errors, errors.sum(axis=0), loss]
+        return [moves, values.T @ errors, errors.sum(axis=0), *loss]
 
 
 def descend(
@@ -132,7 +136,7 @@ def descend(
         if place + size > n:
             order, place = rng.permutation(n), 0
         shards = np.array_split(order[place : place + size], n_shards)
-        *gradients, _ = moving.gradients(target, shards, each)
+        gradients = moving.gradients(target, shards, each)
         place += size
         fall = 0.5 * (1 + np.cos(np.pi * step / n_steps))
         for part, rate, gradient, moment in zip(
@@ -172,7 +176,7 @@ def refine(
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         set_to(x)
-        *gradients, value = moving.gradients(target, shards, each)
+        *gradients, value = moving.gradients(target, shards, each, with_loss=True)
         gradient = np.concatenate([one.ravel() for one in gradients]).astype(np.float64)
         return float(value), gradient * scale
 
