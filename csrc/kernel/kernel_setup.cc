@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "rows/bytes.h"
 #include "rows/codes.h"
@@ -37,6 +38,18 @@ bool has_exact_products(const Points& points) {
     }
   }
   return true;
+}
+
+// In sums whose additions do not wait for each other; zeros at the end change nothing.
+double squared_norm(const float* x, std::size_t n) {
+  constexpr std::size_t n_sums = 8;
+  double sums[n_sums] = {};
+  std::size_t k = 0;
+  for (; k + n_sums <= n; k += n_sums) {
+    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += static_cast<double>(x[k + s]) * x[k + s];
+  }
+  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += static_cast<double>(x[k]) * x[k];
+  return std::accumulate(sums, sums + n_sums, 0.0);
 }
 
 }  // namespace
@@ -75,7 +88,7 @@ void compute_half_norms(const Points& points, Form form, int n_threads, double* 
       const auto n = points.is_dense()
                          ? points.n_features
                          : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);
-      for (std::size_t k = 0; k < n; ++k) sum += static_cast<double>(x[k]) * x[k];
+      sum = squared_norm(x, n);
     }
     for (std::size_t k = 0; k < points.n_codes; ++k) sum += points.codes_of(row)[k] != no_code;
     if (points.other_squares) sum += points.other_squares[row];

@@ -30,6 +30,7 @@ void pack_features(const Value* matrix, std::size_t stride, std::size_t d, const
     const std::size_t end = std::min(begin + packed_at_once, d);
     for (std::size_t lane = 0; lane < panel_rows; ++lane) {
       const Value* x = matrix + static_cast<std::size_t>(rows[lane]) * stride;
+      __builtin_prefetch(x + end);
       for (std::size_t k = begin; k < end; ++k)
         features[k * panel_rows + lane] = static_cast<float>(x[k]);
     }
