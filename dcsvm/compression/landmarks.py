@@ -82,7 +82,8 @@ def fitted(
 def started(
     kernel: Kernel, wanted: Wanted, chosen: Rows, used: np.ndarray, rng: np.random.Generator
 ) -> Landmarks:
-    """The coefficients of least squares, with a ridge, on a part of the rows."""
+    """The coefficients of least squares, with a ridge, on a part of the rows. Raises ValueError
+    where these are not finite."""
     n, m = len(wanted.values), chosen.n_samples
     if n > max(MOST_STARTED, 4 * m):
         numbers = rng.choice(n, max(MOST_STARTED, 4 * m), replace=False)
@@ -96,8 +97,11 @@ def started(
         some = np.arange(begin, min(begin + max(AT_ONCE // m, 1), len(values)), dtype=np.int32)
         block = np.ones((len(some), m + 1), np.float32)
         block[:, :m] = sources.matrix(targets=targets, target_rows=some)
-        gram += block.T @ block
-        products += block.T @ values[some]
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram += block.T @ block
+            products += block.T @ values[some]
+    if not (np.isfinite(gram).all() and np.isfinite(products).all()):
+        raise ValueError("kernel values are too large to be fitted")
     gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
     solved = _solved(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
     return Landmarks(chosen, used, solved[:-1], solved[-1])
@@ -126,14 +130,15 @@ def _moved(
     tell: Callable[[int, int], None],
 ) -> Landmarks:
     """The landmarks where they are best. Features that are 0 in all rows stay 0."""
+    width = _width(kernel, wanted.rows)
+    if width == 0:  # all rows are one
+        return start
     rows, vectors = wanted.rows.as_floats().dense, start.rows.as_floats().dense.copy()
     moves = np.flatnonzero(rows.any(axis=0) | vectors.any(axis=0))
     target = Target.of(rows.take(moves, axis=1), wanted.values, wanted.weights, wanted.by_sign)
     used = None if start.used.all() else start.used.astype(np.float32)
     coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
-    moving = Moving(
-        kernel, vectors.take(moves, axis=1), coefficients, offset, used, _width(kernel, wanted.rows)
-    )
+    moving = Moving(kernel, vectors.take(moves, axis=1), coefficients, offset, used, width)
     some, shares = _refined_rows(wanted, vectors.shape[0], rng)
     kept = Target(target.rows[some], target.values[some],
                   target.weights[some] * shares[:, None], target.by_sign)  # fmt: skip

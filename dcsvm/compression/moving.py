@@ -108,13 +108,14 @@ class Moving:
         self, target: Target, chosen: np.ndarray, n: int, with_loss: bool
     ) -> list[np.ndarray]:
         rows = target.rows[chosen]
-        values, slopes = self.slopes.values(rows, self.vectors)
-        outputs = values @ self.coefficients + self.offset
-        errors = target.errors(outputs, chosen) / np.float32(n)
-        loss = [np.array(target.losses(outputs, chosen) / n)] if with_loss else []
-        pulls = (errors @ self.coefficients.T) * slopes
-        moves = self.slopes.gradient(pulls, rows, self.vectors)
-        return [moves, values.T @ errors, errors.sum(axis=0), *loss]
+        with np.errstate(over="ignore", invalid="ignore"):  # see is_finite
+            values, slopes = self.slopes.values(rows, self.vectors)
+            outputs = values @ self.coefficients + self.offset
+            errors = target.errors(outputs, chosen) / np.float32(n)
+            loss = [np.array(target.losses(outputs, chosen) / n)] if with_loss else []
+            pulls = (errors @ self.coefficients.T) * slopes
+            moves = self.slopes.gradient(pulls, rows, self.vectors)
+            return [moves, values.T @ errors, errors.sum(axis=0), *loss]
 
 
 def descend(

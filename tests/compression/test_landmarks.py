@@ -87,3 +87,20 @@ def test_sparse_landmarks_stay_rows():
     chosen = csr_rows(X[:9])
     found = fitted(Kernel("rbf"), wanted, chosen, np.ones((9, 1), bool), seed=0)
     assert found.rows is chosen
+
+
+@pytest.mark.filterwarnings("error")
+def test_landmarks_of_equal_rows_stay_there():
+    X, values = np.repeat(waves(1)[0], 20, axis=0), np.ones((20, 1), np.float32)
+    wanted = Wanted(dense_rows(X), values, np.ones_like(values), by_sign=True)
+    found = fitted(Kernel("rbf"), wanted, dense_rows(X[:1]), np.ones((1, 1), bool), seed=0)
+    np.testing.assert_array_equal(found.rows.dense, X[:1].astype(np.float32))
+
+
+@pytest.mark.filterwarnings("error")
+def test_values_that_are_too_large_are_an_error():
+    X, values = waves(300)
+    kernel, used = Kernel("polynomial", gamma=1e3, degree=9), np.ones((8, 1), bool)
+    wanted = Wanted(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=True)
+    with pytest.raises(ValueError, match="too large"):
+        fitted(kernel, wanted, dense_rows(X[:8]), used, seed=0)
