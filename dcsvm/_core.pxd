@@ -166,6 +166,18 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
         const CReach&, int, double*, const CStop*) except +
 
 
+cdef extern from "kernel/cluster_product.h" namespace "dcsvm" nogil:
+    cdef struct ClusterRanges:
+        const int64_t* target_start
+        const int64_t* source_begin
+        const int64_t* source_end
+        size_t n_clusters
+
+    void c_cluster_product "dcsvm::cluster_product"(
+        const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, const ClusterRanges&,
+        int, double*) except +
+
+
 cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
     void c_kernel_matrix "dcsvm::kernel_matrix"(
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +

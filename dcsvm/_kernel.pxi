@@ -59,6 +59,39 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     return result
 
 
+def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
+                    const int64_t[::1] target_start, Points sources,
+                    const int64_t[::1] source_begin, const int64_t[::1] source_end, weights,
+                    int threads):
+    """As kernel_product(), but targets target_start[c] to before target_start[c + 1] meet the sources
+    source_begin[c] to before source_end[c] alone; the weights are of all sources."""
+    check_sides(setup, targets, sources, threads)
+    cdef RowList a = row_list(targets, target_rows)
+    every = np.arange(sources.points.n_samples, dtype=np.int32)
+    cdef RowList b = row_list(sources, every)
+    cdef Weights w = Weights(weights, b.size)
+    n_clusters = len(source_begin)
+    check_indptr(np.asarray(target_start), a.size, "clusters")
+    if len(target_start) != n_clusters + 1 or len(source_end) != n_clusters:
+        raise ValueError("clusters have targets and sources")
+    check_range(np.asarray(source_begin), b.size + 1, "source")
+    check_range(np.asarray(source_end), b.size + 1, "source")
+    if np.any(np.asarray(source_begin) > np.asarray(source_end)):
+        raise ValueError("sources of a cluster end before they begin")
+    result = np.zeros((a.size, w.weights.n_columns))
+    cdef double[:, ::1] out = result
+    if a.size == 0 or b.size == 0:
+        return result
+    cdef ClusterRanges ranges
+    ranges.target_start = &target_start[0]
+    ranges.source_begin = &source_begin[0]
+    ranges.source_end = &source_end[0]
+    ranges.n_clusters = n_clusters
+    with nogil:
+        c_cluster_product(setup.setup, a, b, w.weights, ranges, threads, &out[0, 0])
+    return result
+
+
 def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, source_rows, int threads):
     """K(targets, sources) as float32, (n_targets, n_sources)."""
     check_sides(setup, targets, sources, threads)

@@ -18,7 +18,8 @@
 
 namespace dcsvm {
 
-// W: one row of weights per source, in CSR form. Every target gets n_columns sums.
+// W: one row of weights per source, in CSR form, whose first entry is at indptr[0]. Every target
+// gets n_columns sums.
 struct SourceWeights {
   std::size_t n_columns = 1;
   const std::int64_t* indptr = nullptr;  // null: exactly one weight per source, in column 0

@@ -24,8 +24,9 @@ std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_source
 // Of each column, where all kernel values have 1 taken off.
 std::vector<double> sums_of_weights(const SourceWeights& w, std::size_t n_sources) {
   std::vector<double> sums(w.n_columns, 0.0);
-  const std::size_t n = w.indptr ? static_cast<std::size_t>(w.indptr[n_sources]) : n_sources;
-  for (std::size_t k = 0; k < n; ++k)
+  const std::size_t begin = w.indptr ? static_cast<std::size_t>(w.indptr[0]) : 0,
+                    end = w.indptr ? static_cast<std::size_t>(w.indptr[n_sources]) : n_sources;
+  for (std::size_t k = begin; k < end; ++k)
     sums[w.indptr ? static_cast<std::size_t>(w.columns[k]) : 0] += w.values[k];
   return sums;
 }

@@ -160,8 +160,8 @@ class LaneProduct {
     const Real* rows[source_block];
     double weights[source_block];
     const std::int64_t* indptr = sources_.weights.indptr;
-    const PlacedWeight* w = sources_.placed.data() + indptr[first];
-    const PlacedWeight* end = sources_.placed.data() + indptr[first + n];
+    const PlacedWeight* w = sources_.placed.data() + (indptr[first] - indptr[0]);
+    const PlacedWeight* end = sources_.placed.data() + (indptr[first + n] - indptr[0]);
     while (w != end) {
       const std::int32_t column = w->column;
       std::size_t count = 0;

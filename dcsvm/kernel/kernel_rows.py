@@ -50,6 +50,16 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
     return kernel.gamma * some.mean_squared_distance() < math.log(2)
 
 
+@dataclass(frozen=True, eq=False)
+class ClusterRanges:
+    """Targets `target_start[c]` to before `target_start[c + 1]` meet the sources `source_begin[c]`
+    to before `source_end[c]`; all int64."""
+
+    target_start: np.ndarray
+    source_begin: np.ndarray
+    source_end: np.ndarray
+
+
 class KernelRows:
     """Rows with a kernel on them: what `_core` computes with.
 
@@ -112,6 +122,17 @@ class KernelRows:
         return _core.kernel_product(
             self.setup, targets.points, target_rows, self.points, rows, weights, how.float64,
             self.threads, how.reach, how.stop,
+        )  # fmt: skip
+
+    def cluster_product(
+        self, weights, ranges: ClusterRanges, targets: KernelRows, target_rows: np.ndarray
+    ) -> np.ndarray:
+        """K(targets, these rows) W, float64 (n_targets, n_columns), where the targets of a cluster
+        meet its rows alone; `target_rows` int32 are the targets, cluster after cluster, `weights`
+        those of all these rows, as of `product`."""
+        return _core.cluster_product(
+            self.setup, targets.points, target_rows, ranges.target_start,
+            self.points, ranges.source_begin, ranges.source_end, weights, self.threads,
         )  # fmt: skip
 
     def matrix(

@@ -17,7 +17,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import LARGE_N_FEATURES, Rows
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach, two_sides
+from dcsvm.kernel.kernel_rows import ClusterRanges, Evaluation, KernelRows, Reach, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping
 
@@ -65,6 +65,10 @@ class Meeting:
         return self.sources.product(
             weights, rows, targets=self.targets, target_rows=self._numbers(some), how=how
         )
+
+    def cluster_product(self, weights, ranges: ClusterRanges, some: np.ndarray) -> np.ndarray:
+        """As `KernelRows.cluster_product` with these sources; `some` int32 are the targets."""
+        return self.sources.cluster_product(weights, ranges, self.targets, self._numbers(some))
 
     def matrix(self, rows: np.ndarray | None = None, some: np.ndarray | None = None) -> np.ndarray:
         """As `KernelRows.matrix` with these sources; `some` int32 chooses targets."""

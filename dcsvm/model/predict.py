@@ -13,6 +13,7 @@ import numpy as np
 
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import slices
+from dcsvm.kernel.kernel_rows import ClusterRanges
 from dcsvm.kernel.partition import blended
 from dcsvm.kernel.sources import Meeting, Sources
 from dcsvm.model.bcm import check_committee, committee_values
@@ -133,16 +134,13 @@ def _local(
 ) -> np.ndarray:
     """Equation (11) of the paper: of some targets only the support vectors of one cluster count."""
     numbers = np.arange(meeting.n_targets, dtype=np.int32)[some]
-    order = np.argsort(cluster, kind="stable").astype(np.int32)
+    order = np.argsort(cluster, kind="stable")
+    found, first = np.unique(cluster[order], return_index=True)
+    ranges = ClusterRanges(
+        np.append(first, len(order)),
+        np.searchsorted(part.cluster, found, side="left"),
+        np.searchsorted(part.cluster, found, side="right"),
+    )
     values = 0.0 - part.rho[cluster]
-    found = np.unique(cluster)
-    first = np.searchsorted(cluster[order], found, side="left")
-    last = np.searchsorted(cluster[order], found, side="right")
-    begins = np.searchsorted(part.cluster, found, side="left")
-    ends = np.searchsorted(part.cluster, found, side="right")
-    for a, b, begin, end in zip(first, last, begins, ends, strict=True):
-        if begin == end:
-            continue
-        own, local = order[a:b], np.arange(begin, end, dtype=np.int32)
-        values[own] += meeting.product(weights.of(begin, end), local, some=numbers[own])
+    values[order] += meeting.cluster_product(weights.all(), ranges, numbers[order])
     return values

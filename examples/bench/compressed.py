@@ -65,7 +65,7 @@ class Data:
 
 DATA = (
     Data("covtype", "covtype.tr", "covtype.te", 32, 32),
-    Data("covtype, 4096 clusters", "covtype.tr", "covtype.te", 32, 32, "6", ("early",)),
+    Data("covtype, 256 clusters", "covtype.tr", "covtype.te", 32, 32, "4", ("early",)),
     Data("MNIST, ten classes", "digits.tr", "digits.te", 10, 0.02 / 255**2),
     Data("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2),
     Data("a9a", "a9a", "a9a.t", 32, 2**-7),

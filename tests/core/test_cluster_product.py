@@ -1,0 +1,65 @@
+"""Products of clusters: the bits of kernel_product() of each of them."""
+
+import numpy as np
+import pytest
+from reference import grid_rows, points_of, setup_of
+from test_core import ALL, random_weights
+
+from dcsvm import _core
+
+N_TARGETS, N_SOURCES = 2500, 300
+STARTS = np.array([0, 3, 3, 40, 2100, 2500])  # the second has no targets, the fourth several blocks
+BEGINS, ENDS = np.array([0, 20, 60, 60, 280]), np.array([20, 60, 60, 280, 300])
+
+
+def rows_of(kernel, form):
+    X, Z = grid_rows(N_TARGETS, 5, 40, 0.7), grid_rows(N_SOURCES, 5, 41, 0.7)
+    a, b = points_of(X, form, 1), points_of(Z, form, 1)
+    return setup_of(kernel, b, form), a, b
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("n_columns", [1, 6])
+@pytest.mark.parametrize(("kernel", "form"), ALL)
+def test_each_cluster_has_its_own_product(kernel, form, n_columns, threads):
+    setup, targets, sources = rows_of(kernel, form)
+    rng = np.random.default_rng(42)
+    order = rng.permutation(N_TARGETS).astype(np.int32)
+    csr = random_weights(N_SOURCES, n_columns)[0]
+    weights = rng.normal(size=N_SOURCES) if n_columns == 1 else csr
+    found = _core.cluster_product(
+        setup, targets, order, STARTS, sources, BEGINS, ENDS, weights, threads
+    )
+    for a, b, begin, end in zip(STARTS[:-1], STARTS[1:], BEGINS, ENDS, strict=True):
+        some = np.arange(begin, end, dtype=np.int32)
+        if n_columns == 1:
+            own = weights[begin:end]
+        else:
+            indptr = csr[0][begin : end + 1]
+            own = indptr - indptr[0], *(one[indptr[0] : indptr[-1]] for one in csr[1:3]), n_columns
+        if begin < end:
+            alone = _core.kernel_product(
+                setup, targets, order[a:b], sources, some, own, False, threads
+            )
+            assert found[a:b].tobytes() == alone.tobytes()
+        else:
+            assert not found[a:b].any()
+
+
+@pytest.mark.parametrize(
+    ("starts", "begins", "ends"),
+    [
+        (STARTS[:-1], BEGINS, ENDS),
+        (STARTS, BEGINS[:-1], ENDS),
+        (STARTS[::-1].copy(), BEGINS, ENDS),
+        (STARTS, BEGINS - 1, ENDS),
+        (STARTS, BEGINS, ENDS + 1),
+        (STARTS, ENDS, BEGINS),
+    ],
+)
+def test_clusters_of_rows_that_there_are_not_are_refused(starts, begins, ends):
+    kernel, form = ALL[0].values
+    setup, targets, sources = rows_of(kernel, form)
+    order, weights = np.arange(N_TARGETS, dtype=np.int32), np.ones(N_SOURCES)
+    with pytest.raises(ValueError, match="clusters|source"):
+        _core.cluster_product(setup, targets, order, starts, sources, begins, ends, weights, 1)
