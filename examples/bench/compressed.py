@@ -43,7 +43,7 @@ STYLES = {  # color (Okabe and Ito), marker
     "SpSVM": ("#999999", "D"),
 }
 INCHES, DOTS = (11.0, 6.2), 150
-SHOWN = 8.0  # percent below the best; what is lower is in the table alone
+SHOWN = 11.0  # percent below the best; what is lower is in the table alone
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ class Data:
     C: float
     gamma: float
     level: str = "auto"
-    kinds: tuple[str, ...] = ("exact", "early")
 
     @property
     def options(self) -> list[str]:
@@ -64,8 +63,7 @@ class Data:
 
 
 DATA = (
-    Data("covtype", "covtype.tr", "covtype.te", 32, 32),
-    Data("covtype, 256 clusters", "covtype.tr", "covtype.te", 32, 32, "4", ("early",)),
+    Data("covtype", "covtype.tr", "covtype.te", 32, 32, "4"),
     Data("MNIST, ten classes", "digits.tr", "digits.te", 10, 0.02 / 255**2),
     Data("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2),
     Data("a9a", "a9a", "a9a.t", 32, 2**-7),
@@ -100,7 +98,7 @@ def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[
     from dcsvm.data.dataset import read_dataset
 
     test = read_dataset(options.data / data.test)
-    for kind in data.kinds:
+    for kind in ("exact", "early"):
         path = folder / kind
         extra = ["--early", "--early-level", data.level] if kind == "early" else []
         train = [options.dcsvm_train, "-q", "--threads", options.threads, *data.options, *extra]
@@ -221,6 +219,8 @@ def draw(lines: list[dict], path: Path) -> None:
 
 
 def draw_panel(axes, name: str, lines: list[dict]) -> None:
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
+
     best = max(float(line["accuracy"]) for line in lines)
     lines = [line for line in lines if float(line["accuracy"]) > best - SHOWN]
     for kind, (color, marker) in STYLES.items():
@@ -233,6 +233,11 @@ def draw_panel(axes, name: str, lines: list[dict]) -> None:
                           textcoords="offset points", xytext=(4, -9), fontsize=7,
                           color=color)  # fmt: skip
     axes.set(xscale="log")
+    axes.margins(0.12)
+    axes.xaxis.set(
+        major_locator=LogLocator(subs=(1, 2, 5)), minor_locator=NullLocator(),
+        major_formatter=FormatStrFormatter("%g"),
+    )  # fmt: skip
     axes.set_title(name, loc="left", fontsize=10)
     axes.grid(color="#e5e5e5", linewidth=0.6)
     axes.set_axisbelow(True)
