@@ -22,7 +22,7 @@ class Sample {
   void take(const KernelSetup& setup, const RowList& rows) {
     n_ = rows.size;
     matrix_.resize(n_ * n_);
-    kernel_matrix(setup, rows, rows, 1, matrix_.data());
+    symmetric_matrix(setup, rows, 1, matrix_.data());
   }
 
   void cluster(std::size_t n_parts, std::uint64_t seed, std::int32_t* part) {

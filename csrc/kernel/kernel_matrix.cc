@@ -1,6 +1,7 @@
 #include "kernel/kernel_matrix.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "kernel/kernel_cost.h"
@@ -13,14 +14,51 @@ namespace dcsvm {
 
 namespace {
 
-// Rows of the longer list in a tile, and blocks of the other one that keep a thread busy.
-constexpr std::size_t many_at_once = 32, blocks_of_thread = 4;
+// Rows of a tile, and blocks of the other one that keep a thread busy.
+constexpr std::size_t tile_rows = 32, blocks_of_thread = 4;
 
 // Lanes of a tile: as many as products take, fewer where the threads would have too few blocks.
 std::size_t lanes_of_block(const KernelSetup& setup, const RowList& rows, int n_threads) {
   const std::size_t n_panels = (rows.size + panel_rows - 1) / panel_rows;
   const std::size_t shared = n_panels / (blocks_of_thread * static_cast<std::size_t>(n_threads));
   return std::clamp<std::size_t>(shared, 1, panels_per_block(setup, *rows.points)) * panel_rows;
+}
+
+// Values of consecutive rows at consecutive lanes: that of row i and lane j is at i * stride + j.
+struct Tile {
+  std::size_t first_row, n_rows, first_lane, n_lanes;
+  const float* values;
+  std::size_t stride;
+};
+
+// Gives the tiles of K(rows, lanes) to take(tile). The first n_shared of the lanes are the first of
+// the rows, too: of two such pairs (i, j) and (j, i) one at least is in a tile.
+template <class Take>
+void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lanes,
+               std::size_t n_shared, int n_threads, Take take) {
+  const int threads = threads_pay(n_threads, rows.size * lanes.size) ? n_threads : 1;
+  const std::size_t block = lanes_of_block(setup, lanes, threads);
+  const std::size_t n_blocks_shared = (n_shared + block - 1) / block;
+  const std::size_t n_blocks = n_blocks_shared + (lanes.size - n_shared + block - 1) / block;
+  struct State {
+    TileScratch scratch;
+    AlignedVector<float> tile;
+  };
+  parallel_for(
+      {threads, n_blocks}, [&] { return State{{}, AlignedVector<float>(tile_rows * block)}; },
+      [&](State& own, std::size_t b) {
+        const bool shared = b < n_blocks_shared;
+        const std::size_t begin = shared ? b * block : n_shared + (b - n_blocks_shared) * block;
+        const RowPanels panels(
+            setup, lanes.slice(begin, std::min(begin + block, shared ? n_shared : lanes.size)));
+        const std::size_t stride = panels.n_panels() * panel_rows;
+        own.scratch.select(setup, panels, 0, panels.n_panels());
+        for (std::size_t first = shared ? begin : 0; first < rows.size; first += tile_rows) {
+          const std::size_t n = std::min(tile_rows, rows.size - first);
+          own.scratch.rows(*rows.points, rows.index + first, n, own.tile.data(), stride);
+          take(Tile{first, n, begin, panels.size(), own.tile.data(), stride});
+        }
+      });
 }
 
 }  // namespace
@@ -33,32 +71,43 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
   std::vector<std::int32_t> few_numbers, many_numbers;
   const RowList few = indexed(swapped ? targets : sources, few_numbers),
                 many = indexed(swapped ? sources : targets, many_numbers);
-  const int threads = threads_pay(n_threads, targets.size * sources.size) ? n_threads : 1;
-  const std::size_t block = lanes_of_block(setup, few, threads);
-  struct State {
-    TileScratch scratch;
-    AlignedVector<float> tile;
-  };
-  parallel_for(
-      {threads, (few.size + block - 1) / block},
-      [&] { return State{{}, AlignedVector<float>(many_at_once * block)}; },
-      [&](State& own, std::size_t b) {
-        const std::size_t begin = b * block;
-        const RowPanels lanes(setup, few.slice(begin, begin + block));
-        const std::size_t stride = lanes.n_panels() * panel_rows;
-        own.scratch.select(setup, lanes, 0, lanes.n_panels());
-        for (std::size_t first = 0; first < many.size; first += many_at_once) {
-          const std::size_t n = std::min(many_at_once, many.size - first);
-          const float* tile = own.tile.data();
-          own.scratch.rows(*many.points, many.index + first, n, own.tile.data(), stride);
-          for (std::size_t lane = 0; swapped && lane < lanes.size(); ++lane) {
-            float* to = out + (begin + lane) * sources.size + first;
-            for (std::size_t i = 0; i < n; ++i) to[i] = tile[i * stride + lane];
-          }
-          for (std::size_t i = 0; !swapped && i < n; ++i)
-            std::copy_n(tile + i * stride, lanes.size(), out + (first + i) * sources.size + begin);
-        }
-      });
+  for_tiles(setup, many, few, 0, n_threads, [&](const Tile& tile) {
+    for (std::size_t j = 0; swapped && j < tile.n_lanes; ++j) {
+      float* to = out + (tile.first_lane + j) * sources.size + tile.first_row;
+      for (std::size_t i = 0; i < tile.n_rows; ++i) to[i] = tile.values[i * tile.stride + j];
+    }
+    for (std::size_t i = 0; !swapped && i < tile.n_rows; ++i)
+      std::copy_n(tile.values + i * tile.stride, tile.n_lanes,
+                  out + (tile.first_row + i) * sources.size + tile.first_lane);
+  });
+}
+
+void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
+                      const std::int32_t* places, int n_threads, float* out, std::size_t stride) {
+  std::vector<std::int32_t> numbers;
+  const RowList all = indexed(rows, numbers), some = all.slice(0, n_new);
+  const bool swapped = has_expensive_rows(setup, *rows.points);
+  for_tiles(setup, swapped ? all : some, swapped ? some : all, n_new, n_threads,
+            [&](const Tile& tile) {
+              const std::int32_t* row = places + tile.first_row;
+              const std::int32_t* lane = places + tile.first_lane;
+              for (std::size_t i = 0; i < tile.n_rows; ++i) {
+                float* to = out + static_cast<std::size_t>(row[i]) * stride;
+                const float* from = tile.values + i * tile.stride;
+                for (std::size_t j = 0; j < tile.n_lanes; ++j) to[lane[j]] = from[j];
+              }
+              for (std::size_t j = 0; j < tile.n_lanes; ++j) {
+                float* to = out + static_cast<std::size_t>(lane[j]) * stride;
+                for (std::size_t i = 0; i < tile.n_rows; ++i)
+                  to[row[i]] = tile.values[i * tile.stride + j];
+              }
+            });
+}
+
+void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threads, float* out) {
+  std::vector<std::int32_t> places(rows.size);
+  std::iota(places.begin(), places.end(), 0);
+  symmetric_matrix(setup, rows, rows.size, places.data(), n_threads, out, rows.size);
 }
 
 }  // namespace dcsvm

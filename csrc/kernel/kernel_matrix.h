@@ -1,13 +1,25 @@
-// K(targets, sources) written out: for working sets and other small blocks only.
+// Kernel values written out: for working sets and other small blocks only.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
 
 #include "kernel/kernel_setup.h"
 #include "rows/points.h"
 
 namespace dcsvm {
 
-// out is n_targets x n_sources, row-major, float32.
+// K(targets, sources); out is n_targets x n_sources, row-major, float32.
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out);
+
+// K(rows, rows), of which the values of the first n_new rows with all are wanted: each is computed
+// once and written to both its places. That of rows i and j goes to out[places[i] * stride +
+// places[j]].
+void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
+                      const std::int32_t* places, int n_threads, float* out, std::size_t stride);
+
+// All of K(rows, rows), row-major.
+void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threads, float* out);
 
 }  // namespace dcsvm

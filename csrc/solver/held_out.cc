@@ -81,7 +81,7 @@ class Cluster {
     const VaryingRows varying(setup_.form, all, std::numeric_limits<std::size_t>::max());
     const RowList rows = varying.is_copy() ? RowList{&varying.points(), nullptr, n} : all;
     kernel_.resize(n * n);
-    kernel_matrix(setup_, rows, rows, options_.n_threads, kernel_.data());
+    symmetric_matrix(setup_, rows, options_.n_threads, kernel_.data());
   }
 
   // The problem of a column without what a fold holds out, by places.

@@ -185,7 +185,7 @@ class Basis {
     ones_squared_ = 0;
     if (size() == 0) return;
     std::vector<float> matrix(size() * size());
-    kernel_matrix(setup_, list(), list(), n_threads_, matrix.data());
+    symmetric_matrix(setup_, list(), n_threads_, matrix.data());
     double mean = 0;
     for (std::size_t i = 0; i < size(); ++i) mean += matrix[i * size() + i];
     mean = std::abs(mean) / static_cast<double>(size());

@@ -36,13 +36,11 @@ class WorkingKernel {
  private:
   std::int64_t compute(const KernelSetup& setup, const Points& points, const Members& members,
                        int n_threads);
-  void fill_new_row(const Members& members, std::size_t k);
+  void read_cached(const Members& members, const std::vector<std::int32_t>& from, int n_threads);
 
   AlignedVector<float> kernel_, previous_;
-  // places of members: new ones, those that stay, and those without a cached row
+  // places of members: new ones, those that stay, and those without a cached row, new ones first
   std::vector<std::int32_t> new_, old_, uncached_;
-  AlignedVector<float> computed_;         // of new members with all uncached ones
-  std::vector<std::size_t> computed_at_;  // where those of each new member begin
   std::size_t size_ = 0, stride_ = 0;
 };
 
