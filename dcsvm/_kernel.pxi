@@ -220,11 +220,12 @@ cdef class FoundFork:
 
 
 def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, FoundFork fork,
-          int threads, Stop stop=None):
+          int threads, Stop stop=None, *, cbool second=True):
     """Rows one level down a tree of clusters. `node` int32 is where each target is, or -1.
 
     Returns (the nearest child, the one across the nearest border, the distance to that): int32,
-    int32, float64; -1 and infinity where there is none. Raises Stopped.
+    int32, float64; -1 and infinity where there is none. The last two are None if the `second` one
+    is not wanted. Raises Stopped.
     """
     cdef Nodes nodes = fork.nodes
     check_sides(setup, targets, nodes.points, threads)
@@ -233,15 +234,16 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
     if node.shape[0] != <Py_ssize_t>rows.size:
         raise ValueError("there is not one node for each target")
     check_range(np.asarray(node) + 1, nodes.nodes.n_nodes + 1, "node")
-    nearest, second = np.empty((2, rows.size), np.int32)
-    distance = np.empty(rows.size)
+    nearest = np.empty(rows.size, np.int32)
+    across = np.empty(rows.size, np.int32) if second else None
+    distance = np.empty(rows.size) if second else None
     if rows.size == 0:
-        return nearest, second, distance
-    cdef int32_t[::1] out_nearest = nearest, out_second = second
+        return nearest, across, distance
+    cdef int32_t[::1] out_nearest = nearest, out_second = across
     cdef double[::1] out_distance = distance
     places.nearest = &out_nearest[0]
-    places.second = &out_second[0]
-    places.distance = &out_distance[0]
+    places.second = &out_second[0] if second else NULL
+    places.distance = &out_distance[0] if second else NULL
     cdef const CStop* c_stop = NULL
     if stop is not None:
         c_stop = &stop.stop
@@ -250,7 +252,7 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
         complete = c_route(setup.setup, rows, &node[0], fork.fork, threads, places, c_stop)
     if not complete:
         raise Stopped
-    return nearest, second, distance
+    return nearest, across, distance
 
 
 def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,

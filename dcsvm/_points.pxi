@@ -221,8 +221,12 @@ cdef class Points:
         return codes.nbytes + sums.nbytes
 
     def fit(self, Setup setup, int threads):
-        """Prepare the norms for the form of a setup; for dense rows after choosing it."""
+        """Prepare the norms for the form of a setup, if its kernel needs them; for dense rows after
+        choosing it."""
         cdef double[::1] half_norms = self.half_norms
+        if setup.setup.kernel.type != KernelType.rbf:
+            half_norms[:] = 0
+            return
         compute_half_norms(self.points, setup.setup.form, threads, &half_norms[0])
 
 

@@ -92,9 +92,14 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   const std::int32_t query = 0;
   tile.select(setup_, lanes_, first, n);
   tile.rows(row.points(), &query, 1, values.data(), values.size());
-  const std::int64_t* indptr = weights_.indptr ? weights_.indptr + begin : nullptr;
-  isa().add_in_order(values.data() + (begin - first * panel_rows),
-                     indptr ? weights_.values : weights_.values + begin, indptr, weights_.columns,
+  SourceWeights own = weights_;
+  own.n_columns = n_columns;
+  if (own.indptr) {
+    own.indptr += begin;
+  } else {
+    own.values += begin;
+  }
+  isa().add_in_order({values.data() + (begin - first * panel_rows), values.size(), 1}, own,
                      end - begin, sums);
 }
 
@@ -128,7 +133,7 @@ ServedTree::ServedTree(const KernelSetup& setup, const Points& points, const Cod
   }
 }
 
-Place ServedTree::step(const LoneRow& row, std::size_t k, std::int32_t at) const {
+Place ServedTree::step(const LoneRow& row, std::size_t k, std::int32_t at, bool second) const {
   const Fork& fork = forks_[k];
   const auto node = static_cast<std::size_t>(at);
   const std::size_t n_parts = fork.n_parts(node);
@@ -136,20 +141,20 @@ Place ServedTree::step(const LoneRow& row, std::size_t k, std::int32_t at) const
   std::vector<double> means(n_parts);
   const auto begin = first_[k] + static_cast<std::size_t>(fork.samples.start[node]);
   sample_.sum(row, begin, begin + fork.samples.size(node), n_parts, means.data());
-  return nearest_part(fork, node, means.data());
+  return nearest_part(fork, node, means.data(), second);
 }
 
 Place ServedTree::place(const LoneRow& row, bool second) const {
   Place at{0};
   for (std::size_t k = 0; k < forks_.size(); ++k) {
-    const Place next = step(row, k, at.nearest);
+    const Place next = step(row, k, at.nearest, second);
     if (!second || next.distance < at.distance) {
       at = next;
       continue;
     }
     at.nearest = next.nearest;
     // the nearest border is above: on its other side the way goes down as well
-    if (at.second >= 0) at.second = step(row, k, at.second).nearest;
+    if (at.second >= 0) at.second = step(row, k, at.second, false).nearest;
   }
   return at;
 }

@@ -94,7 +94,7 @@ class ServedTree {
   Place place(const LoneRow& row, bool second) const;
 
  private:
-  Place step(const LoneRow& row, std::size_t fork, std::int32_t node) const;
+  Place step(const LoneRow& row, std::size_t fork, std::int32_t node, bool second) const;
 
   std::vector<Fork> forks_;
   std::vector<std::size_t> first_;  // of the sampled rows of each fork

@@ -15,17 +15,9 @@
 #include "kernel/stop.h"
 #include "rows/points.h"
 #include "rows/reach.h"
+#include "simd/isa.h"
 
 namespace dcsvm {
-
-// W: one row of weights per source, in CSR form, whose first entry is at indptr[0]. Every target
-// gets n_columns sums.
-struct SourceWeights {
-  std::size_t n_columns = 1;
-  const std::int64_t* indptr = nullptr;  // null: exactly one weight per source, in column 0
-  const std::int32_t* columns = nullptr;
-  const double* values = nullptr;
-};
 
 enum class Precision { single_tiles, double_tiles };
 

@@ -13,10 +13,14 @@ namespace {
 // Rows between the one that is copied and the one that is on its way from memory.
 constexpr std::size_t rows_ahead = 8;
 
+// Of a row, which are asked for at once: the processor sees by itself that more follow.
+constexpr std::size_t touched_bytes = 512;
+
 // Asks for the cache lines of a row.
-void touch(const std::uint8_t* row, std::size_t n_bytes) {
+void touch(const void* row, std::size_t n_bytes) {
   constexpr std::size_t cache_line = 64;
-  for (std::size_t k = 0; k < n_bytes; k += cache_line) __builtin_prefetch(row + k);
+  for (std::size_t k = 0; k < n_bytes; k += cache_line)
+    __builtin_prefetch(static_cast<const char*>(row) + k);
 }
 
 }  // namespace
@@ -94,6 +98,7 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
     const auto row = static_cast<std::size_t>(q.rows[j]);
     if (q.points.dense) {
       query_rows_[j] = q.points.dense_row(row);
+      touch(query_rows_[j], std::min(d * sizeof(float), touched_bytes));
     } else {
       widen_row(q.points, row, widened_queries_.data() + j * d);
       query_rows_[j] = widened_queries_.data() + j * d;
@@ -114,6 +119,7 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
                          query_bytes_.data(),
                          packed_->codes.data() + at * n_codes,
                          lane_half_norms() + p * panel_rows,
+                         std::min(lanes_->size() - (first_panel_ + p) * panel_rows, panel_rows),
                          stride};
     evaluate(tile, out + p * panel_rows);
   }

@@ -21,7 +21,8 @@ std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_source
   return sorted;
 }
 
-// Of each column, where all kernel values have 1 taken off.
+}  // namespace
+
 std::vector<double> sums_of_weights(const SourceWeights& w, std::size_t n_sources) {
   std::vector<double> sums(w.n_columns, 0.0);
   const std::size_t begin = w.indptr ? static_cast<std::size_t>(w.indptr[0]) : 0,
@@ -30,8 +31,6 @@ std::vector<double> sums_of_weights(const SourceWeights& w, std::size_t n_source
     sums[w.indptr ? static_cast<std::size_t>(w.columns[k]) : 0] += w.values[k];
   return sums;
 }
-
-}  // namespace
 
 Sources::Sources(const KernelSetup& s, const RowList& list, const SourceWeights& w, const Reach& r)
     : setup(s.is_flat && !can_skip(s, r) ? s.less_one() : s),

@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "kernel/kernel_product.h"
+#include "kernel/kernel_tile.h"
+#include "kernel/row_panels.h"
+#include "simd/aligned_vector.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t targets_at_once = 1024;
+constexpr std::size_t targets_at_once = 1024, tile_targets = 32;
 constexpr double same_center = 1e-12;  // of the squared norms: centers that cannot be told apart
 
 struct Block {
@@ -50,7 +53,36 @@ class ByNode {
 struct Scratch {
   std::vector<std::int64_t> indptr;
   std::vector<double> weights, sizes, means;
+  TileScratch tiles;
+  AlignedVector<float> tile;
 };
+
+// Whether each part of a node is one row, and a mean the inner product with it.
+bool has_single_centers(const KernelSetup& setup, const Fork& fork, std::size_t node) {
+  const std::size_t n = fork.n_parts(node);
+  if (setup.kernel.type != KernelType::linear || setup.form != Form::product || n > panel_rows ||
+      fork.samples.size(node) != n)
+    return false;
+  const std::int32_t* part = fork.part + fork.samples.start[node];
+  for (std::size_t s = 0; s < n; ++s) {
+    if (part[s] != static_cast<std::int32_t>(s)) return false;
+  }
+  return true;
+}
+
+// The means of single centers, which go to the rows of tiles.
+template <class Take>
+void for_single_means(const KernelSetup& setup, const RowList& targets, const RowList& centers,
+                      Scratch& scratch, Take take) {
+  const RowPanels lanes(setup, centers);
+  scratch.tile.resize(tile_targets * panel_rows);
+  scratch.tiles.select(setup, lanes, 0, 1);
+  for (std::size_t begin = 0; begin < targets.size; begin += tile_targets) {
+    const std::size_t n = std::min(tile_targets, targets.size - begin);
+    scratch.tiles.rows(*targets.points, targets.index + begin, n, scratch.tile.data(), panel_rows);
+    for (std::size_t t = 0; t < n; ++t) take(begin + t, scratch.tile.data() + t * panel_rows);
+  }
+}
 
 // Mean kernel values of a block's targets with the parts of their node, target by target.
 void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fork,
@@ -78,36 +110,44 @@ void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fo
 
 }  // namespace
 
-Place nearest_part(const Fork& fork, std::size_t node, const double* means) {
+template <class Real>
+Place nearest_part(const Fork& fork, std::size_t node, const Real* means, bool second) {
   const std::size_t n = fork.n_parts(node);
   const double* products = fork.products + fork.block_start[node];
-  const auto squared = [&](std::size_t c) { return products[c * n + c] - 2 * means[c]; };
+  const auto squared = [&](std::size_t c) {
+    return products[c * n + c] - 2 * static_cast<double>(means[c]);
+  };
   std::size_t best = 0;
-  for (std::size_t c = 1; c < n; ++c) {
-    if (squared(c) < squared(best)) best = c;
+  double smallest = squared(0);
+  for (std::size_t c = 1; c < n; ++c) {  // without a branch: which is nearer cannot be foreseen
+    const double own = squared(c);
+    best = own < smallest ? c : best;
+    smallest = own < smallest ? own : smallest;
   }
-  double least = std::numeric_limits<double>::infinity();
-  std::size_t second = best;
-  for (std::size_t c = 0; c < n; ++c) {
+  const auto first = static_cast<std::size_t>(fork.first_child[node]);
+  Place place{static_cast<std::int32_t>(first + best)};
+  for (std::size_t c = 0; second && c < n; ++c) {
     if (c == best) continue;
     const double norms = products[best * n + best] + products[c * n + c];
     const double between =
         std::max(norms - 2 * products[best * n + c], same_center * std::abs(norms));
-    const double distance =
-        between > 0 ? (squared(c) - squared(best)) / (2 * std::sqrt(between)) : 0.0;
-    if (distance < least || second == best) least = distance, second = c;
+    const double distance = between > 0 ? (squared(c) - smallest) / (2 * std::sqrt(between)) : 0.0;
+    if (distance < place.distance || place.second < 0)
+      place.distance = distance, place.second = static_cast<std::int32_t>(first + c);
   }
-  const auto first = static_cast<std::size_t>(fork.first_child[node]);
-  return {static_cast<std::int32_t>(first + best), static_cast<std::int32_t>(first + second),
-          least};
+  return place;
 }
+
+template Place nearest_part(const Fork&, std::size_t, const double*, bool);
 
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
            const Fork& fork, int n_threads, const Places& out, const Stop* stop) {
   const ByNode by_node(targets, node, fork.samples.n_nodes);
   std::fill_n(out.nearest, targets.size, -1);
-  std::fill_n(out.second, targets.size, -1);
-  std::fill_n(out.distance, targets.size, std::numeric_limits<double>::infinity());
+  if (out.second) {
+    std::fill_n(out.second, targets.size, -1);
+    std::fill_n(out.distance, targets.size, std::numeric_limits<double>::infinity());
+  }
   std::atomic<bool> complete{true};
   parallel_for(
       {n_threads, by_node.blocks.size()}, [] { return Scratch(); },
@@ -123,15 +163,21 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
         }
         const RowList rows{targets.points, by_node.row.data() + block.begin,
                            block.end - block.begin};
-        find_means(setup, rows, fork, block.node, scratch);
-        for (std::size_t t = 0; t < rows.size; ++t) {
-          const Place found =
-              nearest_part(fork, block.node, scratch.means.data() + t * fork.n_parts(block.node));
+        const auto put = [&](std::size_t t, const auto* means) {
+          const Place found = nearest_part(fork, block.node, means, out.second);
           const std::size_t i = by_node.place[block.begin + t];
           out.nearest[i] = found.nearest;
+          if (!out.second) return;
           out.second[i] = found.second;
           out.distance[i] = found.distance;
+        };
+        if (has_single_centers(setup, fork, block.node)) {
+          for_single_means(setup, rows, fork.samples.of(block.node), scratch, put);
+          return;
         }
+        find_means(setup, rows, fork, block.node, scratch);
+        const std::size_t n_parts = fork.n_parts(block.node);
+        for (std::size_t t = 0; t < rows.size; ++t) put(t, scratch.means.data() + t * n_parts);
       });
   return complete;
 }

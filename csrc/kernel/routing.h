@@ -32,10 +32,12 @@ struct Place {
   double distance = std::numeric_limits<double>::infinity();
 };
 
-// That of a row of a node, by its mean kernel values with the node's parts.
-Place nearest_part(const Fork& fork, std::size_t node, const double* means);
+// That of a row of a node, by its mean kernel values with the node's parts; what is across the
+// border only if `second` is wanted.
+template <class Real>
+Place nearest_part(const Fork& fork, std::size_t node, const Real* means, bool second);
 
-// The same of many rows.
+// The same of many rows; `second` and `distance` may be null.
 struct Places {
   std::int32_t* nearest;
   std::int32_t* second;

@@ -19,6 +19,14 @@ constexpr double most_comparisons = 1e9;  // pairs of ones in a row, over all ro
 
 constexpr std::size_t scanned_at_once = 256, rows_seen_together = std::size_t{1} << 14;
 
+// The bits of a float; comparing these takes no branch, as that of floats with NaN does.
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+bool is_zero(std::uint32_t bits) { return bits << 1 == 0; }
+
 enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 
 // Calls visit(column, value) for the values of a row that are not zero.
@@ -188,14 +196,15 @@ void find_fitting(const Points& points, const CodedColumns& columns, int n_threa
   for (std::size_t k = 0; k < points.n_features; ++k) {
     if (!is_listed[k]) others.push_back(k);
   }
-  const auto fits_code = [](const float* row, const std::vector<std::int32_t>& members) {
-    int ones = 0;
-    bool are_binary = true;
+  const std::uint32_t bits_of_one = bits_of(1.0f);
+  const auto fits_code = [=](const float* row, const std::vector<std::int32_t>& members) {
+    int ones = 0, others = 0;
     for (const std::int32_t k : members) {
-      ones += row[k] == 1.0f;
-      are_binary &= row[k] == 0.0f || row[k] == 1.0f;
+      const std::uint32_t bits = bits_of(row[k]);
+      ones += bits == bits_of_one;
+      others += !is_zero(bits);
     }
-    return are_binary && ones <= 1;
+    return others == ones && ones <= 1;
   };
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
     const float* row = features_of(points, i);
@@ -206,6 +215,24 @@ void find_fitting(const Points& points, const CodedColumns& columns, int n_threa
   });
 }
 
+namespace {
+
+// A row of floats, column by column: without a branch for each value.
+void encode_floats(const float* row, const CodedColumns& columns, std::uint8_t* numeric,
+                   std::uint8_t* codes) {
+  for (std::size_t k = 0; k < columns.numeric.size(); ++k)
+    std::memcpy(numeric + sizeof(float) * k, row + columns.numeric[k], sizeof(float));
+  for (std::size_t c = 0; c < columns.codes.size(); ++c) {
+    const std::vector<std::int32_t>& members = columns.codes[c];
+    std::uint8_t code = no_code;
+    for (std::size_t m = 0; m < members.size(); ++m)
+      code = is_zero(bits_of(row[members[m]])) ? code : static_cast<std::uint8_t>(m);
+    codes[c] = code;
+  }
+}
+
+}  // namespace
+
 void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows) {
   const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();
   const std::size_t row_size = columns.row_size();
@@ -213,6 +240,7 @@ void encode(const Points& points, const CodedColumns& columns, int n_threads, st
     std::uint8_t *const to = rows + i * row_size, *const codes = to + sizeof(float) * n_numeric;
     std::fill(to, to + row_size, std::uint8_t{0});
     std::fill_n(codes, n_codes, no_code);
+    if (!points.coded_rows) return encode_floats(features_of(points, i), columns, to, codes);
     for_each_value(points, i, [&](std::size_t k, float value) {
       const CodedColumns::Place place = columns.place_of(k);
       const auto at = static_cast<std::size_t>(place.at);

@@ -67,19 +67,19 @@ DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buf
 }
 
 // Adds a chain of features to the sums of a tile: (a - b)^2 or a b.
-template <bool difference, class Real>
+template <bool difference, class Real, std::size_t n_vectors>
 DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::size_t n,
-                            typename Traits<Real>::Vector (&sum)[tile_queries][tile_vectors]) {
+                            typename Traits<Real>::Vector (&sum)[tile_queries][n_vectors]) {
   using Vector = typename Traits<Real>::Vector;
   for (std::size_t k = 0; k < n; ++k, panel += panel_rows) {
-    Vector b[tile_vectors];
+    Vector b[n_vectors];
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < tile_vectors; ++v) b[v] = load_lanes<Real>(panel + v * width<Real>);
+    for (std::size_t v = 0; v < n_vectors; ++v) b[v] = load_lanes<Real>(panel + v * width<Real>);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
       const Vector a = broadcast<Vector>(query[r][k]);
 #pragma GCC unroll 8
-      for (std::size_t v = 0; v < tile_vectors; ++v) {
+      for (std::size_t v = 0; v < n_vectors; ++v) {
         if constexpr (difference) {
           const Vector gap = b[v] - a;
           sum[r][v] += gap * gap;
@@ -95,17 +95,18 @@ DCSVM_INLINE std::size_t chain_end(const DenseTile& t, std::size_t begin) {
   return begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
 }
 
-// Values of n_queries queries and the lanes from `lane` on, in the precision of the output.
-template <class Real, bool difference>
+// Values of n_queries queries and the lanes of so many vectors from `lane` on, in the precision of
+// the output.
+template <class Real, bool difference, std::size_t n_vectors>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
   using Vector = typename Traits<Real>::Vector;
-  Vector total[tile_queries][tile_vectors] = {};
+  Vector total[tile_queries][n_vectors] = {};
   if (t.n_codes > 0) {
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
-      for (std::size_t v = 0; v < tile_vectors; ++v) {
+      for (std::size_t v = 0; v < n_vectors; ++v) {
         total[r][v] =
             coded_part<Real, difference>(t, q.matches[r], q.half_norms[r], lane + v * width<Real>);
       }
@@ -117,17 +118,17 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_
     const Real* rows[tile_queries];
     for (std::size_t r = 0; r < tile_queries; ++r)
       rows[r] = converted<Real>(q.rows[r] + begin, n, buffer[r]);
-    Vector sum[tile_queries][tile_vectors] = {};
+    Vector sum[tile_queries][n_vectors] = {};
     add_chain<difference>(rows, t.panel + begin * panel_rows + lane, n, sum);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
-      for (std::size_t v = 0; v < tile_vectors; ++v) total[r][v] += sum[r][v];
+      for (std::size_t v = 0; v < n_vectors; ++v) total[r][v] += sum[r][v];
     }
   }
   const RbfScale<Real> scale(*t.kernel, difference ? 1.0 : 2.0);
   for (std::size_t r = 0; r < n_queries; ++r) {
-    for (std::size_t v = 0; v < tile_vectors; ++v) {
+    for (std::size_t v = 0; v < n_vectors; ++v) {
       const std::size_t at = lane + v * width<Real>;
       Vector argument = total[r][v];
       if constexpr (!difference) {
@@ -189,11 +190,13 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
     QueryBlock q;
     select_queries(t, first, n, q);
     Real* rows = out + first * t.out_stride;
-    for (std::size_t lane = 0; lane < panel_rows; lane += lanes) {
+    for (std::size_t lane = 0; lane < t.n_lanes; lane += lanes) {
       if constexpr (exact) {
         exact_tile<Real>(t, q, lane, n, rows);
+      } else if (t.n_lanes - lane <= width<Real>) {
+        dense_tile<Real, difference, 1>(t, q, lane, n, rows);
       } else {
-        dense_tile<Real, difference>(t, q, lane, n, rows);
+        dense_tile<Real, difference, tile_vectors>(t, q, lane, n, rows);
       }
     }
   }

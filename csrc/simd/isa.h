@@ -35,6 +35,7 @@ struct DenseTile {
   const std::uint8_t* const* query_codes;  // n_queries pointers to n_codes codes
   const std::uint8_t* panel_codes;         // n_codes x panel_rows
   const double* lane_half_norms;           // panel_rows
+  std::size_t n_lanes;                     // whose values are wanted; others may be computed, too
   std::size_t out_stride;                  // out[query * out_stride + lane]
 };
 
@@ -63,6 +64,21 @@ struct SparseTile {
   std::size_t out_stride;
 };
 
+// W of a product K W: one row of weights per source, in CSR form, whose first entry is at
+// indptr[0]. Every target gets n_columns sums.
+struct SourceWeights {
+  std::size_t n_columns = 1;
+  const std::int64_t* indptr = nullptr;  // null: exactly one weight per source, in column 0
+  const std::int32_t* columns = nullptr;
+  const double* values = nullptr;
+};
+
+// Rows of kernel values, which begin `stride` apart.
+struct ValueRows {
+  const float* values;
+  std::size_t stride, size;
+};
+
 // Curvatures below these count as these, so that equal or nearly equal rows give finite steps: of a
 // pair, K_ii + K_jj - 2 K_ij (LIBSVM's tau); and of K_ii, the part that a second variable leaves.
 constexpr double smallest_pair_curvature = 1e-12;
@@ -89,10 +105,10 @@ struct Isa {
                            std::size_t lanes, double* sum);
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
-  // the same for one lane, and any number of weights of each value in CSR form (a null indptr: one
-  // each): sum[columns[at]] += weight[at] * values[j], the same bits as weighted_sum_f32
-  void (*add_in_order)(const float* values, const double* weight, const std::int64_t* indptr,
-                       const std::int32_t* columns, std::size_t n, double* sum);
+  // the same where the values of n sources follow each other in a row: sums, n_columns of each row,
+  // += the rows times W, the same bits as weighted_sum_f32
+  void (*add_in_order)(const ValueRows& rows, const SourceWeights& weights, std::size_t n,
+                       double* sums);
   // gradient += the steps times the rows; returns the place of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
                          const float* second_row, double second_step, double* largest);

@@ -138,7 +138,8 @@ def _moved(
     target = Target.of(rows.take(moves, axis=1), wanted.values, wanted.weights, wanted.by_sign)
     used = None if start.used.all() else start.used.astype(np.float32)
     coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
-    moving = Moving(kernel, vectors.take(moves, axis=1), coefficients, offset, used, width)
+    held = _held(kernel, target.rows)
+    moving = Moving(kernel, vectors.take(moves, axis=1), coefficients, offset, used, width, held)
     some, shares = _refined_rows(wanted, vectors.shape[0], rng)
     kept = Target(target.rows[some], target.values[some],
                   target.weights[some] * shares[:, None], target.by_sign)  # fmt: skip
@@ -156,6 +157,15 @@ def _moved(
     return replace(start, rows=Rows(*vectors.shape, dense=vectors),
                    coefficients=moving.coefficients.astype(np.float64),
                    offset=moving.offset.astype(np.float64))  # fmt: skip
+
+
+def _held(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
+    """Which features stay as they are, bool (d,): those of zeros and ones where gamma is so large
+    that rows which differ in one do not meet. A landmark between them would meet neither, and of
+    features that stay zeros and ones codes can be made."""
+    if kernel.name != "rbf" or np.exp(-kernel.gamma) > np.finfo(np.float32).epsneg:
+        return np.zeros(rows.shape[1], bool)
+    return ((rows == 0) | (rows == 1)).all(axis=0)
 
 
 def _refined_rows(

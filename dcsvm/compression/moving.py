@@ -61,7 +61,8 @@ class Target:
 @dataclass(eq=False)
 class Moving:
     """`vectors` (m, d), `coefficients` (m, p) and `offset` (p,), all float32; `sizes` are what is
-    large of each. Coefficients that are not `used`, None for all are, stay 0."""
+    large of each. Coefficients that are not `used`, None for all are, stay 0, and features that are
+    `held` bool (d,) as they are."""
 
     kernel: Kernel
     vectors: np.ndarray
@@ -69,6 +70,7 @@ class Moving:
     offset: np.ndarray
     used: np.ndarray | None
     width: float
+    held: np.ndarray
     slopes: Slopes = field(init=False)
 
     def __post_init__(self):
@@ -100,6 +102,7 @@ class Moving:
         for other in others:
             for one, more in zip(total, other, strict=True):
                 one += more
+        total[0][:, self.held] = 0
         if self.used is not None:
             total[1] *= self.used
         return total

@@ -24,6 +24,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
 
 ROUTED_AT_ONCE = 2**22  # values of rows
+ROUTED_BY_FEW = 2**20  # where a row meets few others: it stays in the cache from level to level
 MOST_PARTS = 256  # clusters that one is divided into: all pairs of their centers meet
 MOST_FLAT_PARTS = 4096  # the same in files of version 3
 MOST_FORMS = 2  # of the sampled rows whose forks are kept: encoded, and as they are
@@ -142,7 +143,8 @@ class Partition:
         placed = Placed.at_root(rows.n_samples, second=second)
         sources = Sources.kept(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
-        for some in slices(rows.n_samples, ROUTED_AT_ONCE // row_size):
+        at_once = ROUTED_BY_FEW if self.kernel.name == "linear" else ROUTED_AT_ONCE
+        for some in slices(rows.n_samples, at_once // row_size):
             for meeting in sources.meetings(rows.part(some), threads):
                 part = begin.take(some).take(meeting.place)
                 for fork in self.found(meeting.sources):
@@ -267,17 +269,19 @@ def step(
 ) -> Placed:
     """Where some `rows` int32 of data, None for all, are one level further. Raises Stopped."""
 
-    def routed(node):
-        return _core.route(data.setup, data.points, rows, node, fork, data.threads, stop)
+    def routed(node, second):
+        return _core.route(
+            data.setup, data.points, rows, node, fork, data.threads, stop, second=second
+        )
 
-    nearest, across, distance = routed(placed.nearest)
+    nearest, across, distance = routed(placed.nearest, second)
     if not second:
         return Placed(nearest)
     if placed.second is None:
         return Placed(nearest, across, distance)
     is_nearer = distance < placed.distance
     # those whose nearest border is above go down on the other side of it
-    other = routed(np.where(is_nearer, -1, placed.second).astype(np.int32))[0]
+    other = routed(np.where(is_nearer, -1, placed.second).astype(np.int32), False)[0]
     return Placed(
         nearest,
         np.where(is_nearer, across, other),

@@ -123,7 +123,8 @@ class Sources:
         few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
         result, left = [], np.ones(block.n_samples, bool)
         for how in FORMS:
-            sources, points = self.form(threads, how), _core.Points(block, few)
+            sources = self.form(threads, how)
+            points = _core.Points(block, few, with_norms=False)
             if sources is None or (how == "stepped" and not block.is_dense):
                 continue
             fits = None if how == "plain" else sources.encode(points, block, few)

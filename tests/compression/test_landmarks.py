@@ -90,6 +90,18 @@ def test_sparse_landmarks_stay_rows():
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("gamma", [3.0, 30.0])
+def test_zeros_and_ones_move_unless_rows_that_differ_in_one_do_not_meet(gamma):
+    X, values = waves(800)
+    X[:, 2] = X[:, 2] > 0
+    wanted = Wanted(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=False)
+    used = np.ones((20, 1), bool)
+    kernel = Kernel("rbf", gamma=gamma)
+    found = fitted(kernel, wanted, dense_rows(X[:20]), used, seed=0, steps=50).rows.dense
+    assert not np.array_equal(found[:, 0], X[:20, 0])
+    assert np.array_equal(found[:, 2], X[:20, 2]) == (gamma == 30.0)
+
+
 def test_landmarks_of_equal_rows_stay_there():
     X, values = np.repeat(waves(1)[0], 20, axis=0), np.ones((20, 1), np.float32)
     wanted = Wanted(dense_rows(X), values, np.ones_like(values), by_sign=True)
