@@ -84,6 +84,7 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
 
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
                       const std::int32_t* places, int n_threads, float* out, std::size_t stride) {
+  if (n_new == 0) return;
   std::vector<std::int32_t> numbers;
   const RowList all = indexed(rows, numbers), some = all.slice(0, n_new);
   const bool swapped = has_expensive_rows(setup, *rows.points);

@@ -104,9 +104,11 @@ class LaneProduct {
     for (std::size_t first = begin; first < end; first += source_block) {
       if (!compute(first, std::min(source_block, end - first))) continue;
       add_column(sums);
-      for (std::size_t k = 0; k < near_.size(); ++k)
-        source_sums[near_[k] - begin] +=
-            isa().dot(tile_.data() + k * n_lanes_, lane_weights, n_lanes_);
+      for (std::size_t k = 0; k < near_.size(); ++k) {
+        Real* const values = tile_.data() + k * n_lanes_;
+        std::fill(values + n_rows_, values + n_lanes_, Real(0));  // lanes that are no rows
+        source_sums[near_[k] - begin] += isa().dot(values, lane_weights, n_lanes_);
+      }
     }
   }
 

@@ -63,7 +63,7 @@ FILES = (
     type=NUMBER,
     metavar="T",
     is_basic=True,
-    help="so many times fewer kernel values for a row",
+    help="about so many times fewer kernel values for a row",
     details="Of an early model with those that find the cluster of a row.",
 )
 @size(
@@ -128,6 +128,8 @@ def main(**given) -> None:
     try:
         options = CompressOptions(**{name: given[name] for name in COMPRESS_RULES})
         job = CompressJob.of(given)
+        if options.loss is not None and job.test_file is None:
+            raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
     except OptionError as error:
         raise usage_error(error) from None
     except ValueError as error:

@@ -1,11 +1,11 @@
 """A copy of a loaded model beside its file, as arrays that are mapped into memory.
 
 The text of the model stays the truth. A cache is of one text: its size, its time in nanoseconds and
-a checksum of both its ends. One that is not of this text, of another version, damaged or too short
-counts as none. It is written beside and renamed; where that cannot be done there is none.
+a checksum of both its ends. One that is not of this text, of another version, damaged (by its own
+checksum) or too short counts as none. It is written beside and renamed; where that cannot be done
+there is none.
 
-Arrays are used as they are, so a cache is to be trusted as far as the folder of its model is. The
-core checks all sizes and numbers of rows, so a wrong one gives errors, or wrong predictions.
+Arrays are used as they are, so a cache is to be trusted as far as the folder of its model is.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 
 SUFFIX = ".cache"
-MAGIC = b"dcsvm model cache 1\n"
+MAGIC = b"dcsvm model cache 2\n"
 END = 2**16  # bytes of the text, at its begin and at its end, that the checksum is of
 ALIGNED = 64
-LAST = 20  # bytes that say where the header begins
+LAST = 20  # bytes that say where the header begins, and before them as many with the checksum
 LEFT_OUT = {"report"}
 DTYPES = {np.dtype(one).str: np.dtype(one) for one in ("u1", "i1", "i4", "i8", "f4", "f8")}
 CLASSES = {
@@ -62,7 +62,11 @@ def read_cache(path: str) -> Model | None:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if key is None or data[: len(MAGIC)] != MAGIC:
             return None
-        begin, end = int(data[-LAST:]), len(data) - LAST
+        end = len(data) - 2 * LAST
+        begin, checksum = int(data[-LAST:]), int(data[end:-LAST])
+        with memoryview(data) as view, view[:end] as checked:
+            if zlib.crc32(checked) != checksum:
+                return None
         header = json.loads(data[begin:end])
         return _made(header["model"], data) if header["key"] == key else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -81,15 +85,19 @@ def write_cache(model: Model, path: str, key: list[int]) -> None:
 
 
 def _parts(model: Model, key: list[int]):
-    """The bytes of a cache: arrays, then what they are, then where that begins."""
+    """The bytes of a cache: arrays, then what they are, then the checksum of both, then where what
+    they are begins."""
     arrays: list[np.ndarray] = []
-    place = 0
+    place = checksum = 0
     header = {"key": key, "model": _plain(model, arrays)}
     for part in (np.frombuffer(MAGIC, np.uint8), *arrays):
-        yield part.tobytes().ljust(_room(part.nbytes), b"\0")
-        place += _room(part.nbytes)
-    yield json.dumps(header).encode()
-    yield f"{place:{LAST}}".encode()
+        padded = part.tobytes().ljust(_room(part.nbytes), b"\0")
+        checksum = zlib.crc32(padded, checksum)
+        yield padded
+        place += len(padded)
+    text = json.dumps(header).encode()
+    yield text
+    yield f"{zlib.crc32(text, checksum):{LAST}}{place:{LAST}}".encode()
 
 
 def _plain(value, arrays: list[np.ndarray]):

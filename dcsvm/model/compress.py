@@ -66,6 +66,9 @@ def compress(
     """
     method = options.method or ("exact" if model.exact else "early")
     _check_model(model, method)
+    for name, given in (("rows to fit to", rows), ("test rows", test)):
+        if given is not None and given.n_samples == 0:
+            raise ValueError(f"there are no {name}")
     one = replace(model, **{"early" if method == "exact" else "exact": None})
     if test is not None:
         _check_unseen(one, test)

@@ -133,7 +133,7 @@ class Model(ModelParts):
         needed.
 
         - vectors (int, None): at most so many.
-        - times (float, None): so many times fewer kernel values for a row on average.
+        - times (float, None): about so many times fewer kernel values for a row.
         - loss (float, None): percent of the labels that may change, by the test rows and with 95 %
           confidence.
         - method (str, None): "exact" or "early", as above.
@@ -146,8 +146,12 @@ class Model(ModelParts):
         an unknown option.
         """
         from dcsvm.model.compress import compress
-        from dcsvm.problem.compress_options import CompressOptions
+        from dcsvm.problem.compress_options import COMPRESS_RULES, CompressOptions
+        from dcsvm.problem.options import UnknownOption
 
+        for name in options:
+            if name not in COMPRESS_RULES:
+                raise UnknownOption(name, COMPRESS_RULES, "dcsvm.Model.compress")
         asked = CompressOptions(**options)
         asked = replace(asked, threads=asked.threads or default_threads())
         given = [

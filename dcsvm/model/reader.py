@@ -170,6 +170,8 @@ class ModelReader(Lines):
         self.is_flat = words[1:] == [FLAT_VERSION]
         if not self.is_flat and words[1:] != [VERSION]:
             raise self.error(f"version {shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it")
+        if self.text[-1:] != b"\n":
+            raise ModelError(f"{self.name}: the file is cut off: its last line does not end")
 
     def form(self, values: dict[str, list[str]]) -> str:
         form = " ".join(values.get("rows", ["missing"]))

@@ -67,18 +67,18 @@ RULES = {
 
 
 class UnknownOption(TypeError):
-    """An option that training does not have."""
+    """An option that is none of those that rules are for: those of training, if not others."""
 
-    def __init__(self, name: str):
-        super().__init__(name)
-        self.name = name
+    def __init__(self, name: str, rules: dict | None = None, where: str = "dcsvm.train"):
+        super().__init__(name, rules, where)
+        self.name, self.rules, self.where = name, RULES if rules is None else rules, where
 
     def __str__(self) -> str:
         from difflib import get_close_matches
 
-        known = {option.lower(): option for option in RULES}
+        known = {option.lower(): option for option in self.rules}
         near = get_close_matches(self.name.lower(), known, n=1, cutoff=0.5)
-        hint = f"did you mean {known[near[0]]!r}?" if near else "help(dcsvm.train) lists them"
+        hint = f"did you mean {known[near[0]]!r}?" if near else f"help({self.where}) lists them"
         return f"unknown option {self.name!r}; {hint}"
 
 

@@ -73,7 +73,7 @@ def test_the_range_file_goes_with_the_model(run, invoke, training):
      (["--vectors", 0, "m"], 2, "--vectors must be at least 1"),
      (["--vectors", "few", "m"], 2, "--vectors: 'few' is not a whole number"),
      (["--vectors", 9999, "m"], 1, "--vectors must be below the"),
-     (["--loss", 1, "m"], 1, "--loss is stated on test rows"),
+     (["--loss", 1, "m"], 2, "--loss is stated on rows the model has not seen: give --test"),
      (["--vectors", 5, "--early", "m"], 1, "m: the model has no early level"),
      (["--vectors", 5, "--rows", "-", "--test", "-", "m"], 2, "cannot both be standard input"),
      (["--vectors", 5, "--scale", "r", "m"], 2, "--scale is for rows"),

@@ -102,14 +102,11 @@ def test_a_damaged_cache_is_none(tmp_path):
         cache.write_bytes(part)
         assert same(load_model(path, cache=True), expected)
         assert cache.read_bytes() == data
-    header = data.rindex(b'{"key"')
-    for _ in range(300):  # nothing in it ends the process
+    for place in rng.choice(len(data), min(300, len(data)), replace=False):
         damaged = bytearray(data)
-        damaged[rng.integers(header, len(data))] = rng.integers(32, 127)
+        damaged[place] ^= 1 << rng.integers(8)
         cache.write_bytes(damaged)
-        model = read_cache(os.fspath(path))
-        if model is not None:
-            assert isinstance(model, dcsvm.Model)
+        assert read_cache(os.fspath(path)) is None
 
 
 def test_no_cache_without_being_asked_or_where_it_cannot_be(tmp_path, monkeypatch):

@@ -164,12 +164,21 @@ def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
      ({"vectors": 9, "steps": 0}, "steps must be at least 1"),
      ({"vectors": 9, "method": "naive"}, "method must be one of exact, early"),
      ({"vectors": 9, "method": "early"}, "no early level to compress"),
-     ({"vectors": 9, "X": np.zeros((5, 9))}, "9 features")],
+     ({"vectors": 9, "X": np.zeros((5, 9))}, "9 features"),
+     ({"vectors": 9, "X": np.zeros((0, 3))}, "no rows to fit to"),
+     ({"vectors": 9, "test": np.zeros((0, 3))}, "no test rows")],
     ids=lambda one: one if isinstance(one, str) else " ".join(one),
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(exact, how, sentence):
     with pytest.raises(ValueError, match=sentence):
         exact.compress(**{"threads": 1, **how})
+
+
+def test_an_unknown_option_is_named(exact):
+    with pytest.raises(TypeError, match="unknown option 'vector'; did you mean 'vectors'?"):
+        exact.compress(vector=3)
+    with pytest.raises(TypeError, match=r"unknown option 'early'; help\(dcsvm.Model.compress\)"):
+        exact.compress(vectors=3, early=True)
 
 
 def test_what_has_no_vectors_cannot_be_compressed():

@@ -404,6 +404,15 @@ def test_a_damaged_model_is_refused_with_its_place(tmp_path, kind):
     assert str(caught.value).startswith(f"{path}:{place}")
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_model_that_is_cut_off_in_its_last_line_is_refused(tmp_path, exact):
+    path, text = tmp_path / "cut.model", text_of(made_model(exact=exact))
+    for n in (1, 2, 5):
+        path.write_bytes(text[:-n])
+        with pytest.raises(ModelError, match="the file is cut off: its last line does not end"):
+            load_model(path)
+
+
 def test_a_section_of_another_version_is_refused(tmp_path):
     for model, key in (
         (made_model(), b"dcsvm_section"),
