@@ -111,7 +111,9 @@ def is_worth_ordering(rows: Rows, reach: Reach) -> bool:
     return float(np.mean(distances >= reach.squared_distance)) >= WORTH_ORDERING
 
 
-def is_worth_skipping(points, order, start, reach: Reach, threads: int) -> bool:
+def is_worth_skipping(
+    points, order, start, reach: Reach, threads: int, least: float = WORTH_SKIPPING
+) -> bool:
     """Whether enough pairs of rows and blocks of them, in an order and inside groups that begin at
     `start`, are provably out of reach."""
     sizes = np.diff(start).astype(np.float64)
@@ -122,4 +124,4 @@ def is_worth_skipping(points, order, start, reach: Reach, threads: int) -> bool:
         )
         for g in groups
     ]
-    return float(np.average(shares, weights=sizes[groups] ** 2)) >= WORTH_SKIPPING
+    return float(np.average(shares, weights=sizes[groups] ** 2)) >= least

@@ -22,6 +22,8 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping
 
 SAMPLE = 512  # rows, whose distances say whether an order could pay
+# part of the pairs of sources that must be out of reach: targets are more, in smaller boxes
+LEAST_SKIPPED = 0.05
 FORMS = ("stepped", "coded", "plain")  # what targets that fit no other meet is the last
 COPY_BYTES = 100_000_000  # that a copy may take more than the rows: sparse ones as bytes
 WORTH_THREADS = 2**16  # values; to encode fewer takes less than to start threads
@@ -153,7 +155,7 @@ class Sources:
             if self._order is None:
                 self._order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
         whole = np.array([0, n_rows])
-        worth = is_worth_skipping(sources.points, self._order, whole, reach, threads)
+        worth = is_worth_skipping(sources.points, self._order, whole, reach, threads, LEAST_SKIPPED)
         return self._order if worth else None
 
     def form(self, threads: int = 1, how: str = "coded") -> KernelRows | None:
