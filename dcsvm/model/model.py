@@ -151,7 +151,7 @@ class Model(ModelParts):
 
         for name in options:
             if name not in COMPRESS_RULES:
-                raise UnknownOption(name, COMPRESS_RULES, "dcsvm.Model.compress")
+                raise UnknownOption(name, tuple(COMPRESS_RULES), "dcsvm.Model.compress")
         asked = CompressOptions(**options)
         asked = replace(asked, threads=asked.threads or default_threads())
         given = [

@@ -67,16 +67,18 @@ RULES = {
 
 
 class UnknownOption(TypeError):
-    """An option that is none of those that rules are for: those of training, if not others."""
+    """A name that is none of the `known` options of `where`: those of training, if not others."""
 
-    def __init__(self, name: str, rules: dict | None = None, where: str = "dcsvm.train"):
-        super().__init__(name, rules, where)
-        self.name, self.rules, self.where = name, RULES if rules is None else rules, where
+    def __init__(
+        self, name: str, known: tuple[str, ...] = tuple(RULES), where: str = "dcsvm.train"
+    ):
+        super().__init__(name, known, where)
+        self.name, self.known, self.where = name, known, where
 
     def __str__(self) -> str:
         from difflib import get_close_matches
 
-        known = {option.lower(): option for option in self.rules}
+        known = {option.lower(): option for option in self.known}
         near = get_close_matches(self.name.lower(), known, n=1, cutoff=0.5)
         hint = f"did you mean {known[near[0]]!r}?" if near else f"help({self.where}) lists them"
         return f"unknown option {self.name!r}; {hint}"
