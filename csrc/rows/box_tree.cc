@@ -15,8 +15,8 @@ namespace {
 // memory of the tree against groups that are joined because a leaf has rows of two.
 constexpr std::size_t leaf_rows = 64;
 constexpr std::size_t rows_of_node = 8;
-constexpr std::size_t sampled_rows = 256;   // at most, to choose where a node is split
-constexpr std::size_t leaves_at_once = 64;  // that a thread measures
+constexpr std::size_t sampled_rows = 256;  // at most, to choose where a node is split
+constexpr std::size_t nodes_at_once = 16;  // that a thread measures
 // Keeps a computed distance below the true one: far more than the rounding of its sum.
 constexpr double outward = 1.0 - 1e-9;
 // A split that leaves less than this part of the rows on one side is made at the median instead:
@@ -31,9 +31,11 @@ struct BoxTree::Extent {
       : low(d, std::numeric_limits<float>::infinity()),
         high(d, -std::numeric_limits<float>::infinity()) {}
   void include(const float* lowest, const float* highest) {
-    for (std::size_t k = 0; k < low.size(); ++k) {
-      low[k] = std::min(low[k], lowest[k]);
-      high[k] = std::max(high[k], highest[k]);
+    float *const least = low.data(), *const most = high.data();
+    const std::size_t d = low.size();
+    for (std::size_t k = 0; k < d; ++k) {
+      least[k] = std::min(least[k], lowest[k]);
+      most[k] = std::max(most[k], highest[k]);
     }
   }
   std::vector<float> low, high;
@@ -47,23 +49,35 @@ BoxTree::BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
   boxes_.reserve(most_nodes_ * 2 * d_);
   order_.resize(points.n_samples);
   std::iota(order_.begin(), order_.end(), 0);
-  add(0, order_.size());
+  nodes_.push_back({0, order_.size()});
+  boxes_.resize(2 * d_);
+  sample(0);
 }
 
 void BoxTree::grow(double squared_distance) {
-  const std::size_t most_nodes = points_.n_samples / rows_of_node;
-  for (std::size_t at = 0; at < nodes_.size(); ++at) {
-    const std::size_t begin = nodes_[at].begin, end = nodes_[at].end;
-    const bool is_wide = nodes_.size() < most_nodes &&
-                         squared_extent(static_cast<std::int32_t>(at)) >= squared_distance;
-    const bool is_split = nodes_.size() + 2 <= most_nodes_ && (end - begin > leaf_rows || is_wide);
-    const std::size_t middle = is_split ? split(static_cast<std::int32_t>(at)) : end;
-    if (middle == end) continue;
-    nodes_[at].left = add(begin, middle);
-    nodes_[at].right = add(middle, end);
+  for (std::size_t begin = 0, end; begin < (end = nodes_.size()); begin = end) {
+    const std::vector<std::size_t> wide = to_split(begin, squared_distance);
+    nodes_.resize(end + 2 * wide.size());
+    boxes_.resize(nodes_.size() * 2 * d_);
+    parallel_for({n_threads_, wide.size()}, [&](std::size_t i) { split(wide[i], end + 2 * i); });
   }
   number_leaves();
   measure();
+}
+
+// The nodes of the last level, which begins with node `first`, that are to be split.
+std::vector<std::size_t> BoxTree::to_split(std::size_t first, double squared_distance) const {
+  const std::size_t most_wide = points_.n_samples / rows_of_node;
+  std::vector<std::size_t> chosen;
+  for (std::size_t at = first; at < nodes_.size(); ++at) {
+    const std::size_t n_nodes = nodes_.size() + 2 * chosen.size();
+    if (n_nodes + 2 > most_nodes_) break;
+    if (nodes_[at].feature < 0) continue;
+    if (nodes_[at].end - nodes_[at].begin > leaf_rows ||
+        (n_nodes < most_wide && squared_extent(static_cast<std::int32_t>(at)) >= squared_distance))
+      chosen.push_back(at);
+  }
+  return chosen;
 }
 
 void BoxTree::number_leaves() {
@@ -81,7 +95,7 @@ void BoxTree::number_leaves() {
 
 // The boxes of all rows: of the leaves from their rows, of the others from their children.
 void BoxTree::measure() {
-  parallel_for({n_threads_, leaves_.size(), leaves_at_once}, [&](std::size_t leaf) {
+  parallel_for({n_threads_, leaves_.size(), nodes_at_once}, [&](std::size_t leaf) {
     const auto at = static_cast<std::size_t>(leaves_[leaf]);
     set_box(at, extent_of(nodes_[at].begin, nodes_[at].end, 1));
   });
@@ -142,33 +156,29 @@ double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
   return squares / n - sum / n * (sum / n);
 }
 
-// Adds a node with the box of some of its rows and the feature to split it by: that of the largest
+// Gives a node the box of some of its rows, and the feature to split it by: that of the largest
 // extent, of equal ones that of the largest variance, so that two-valued features go first.
-std::int32_t BoxTree::add(std::size_t begin, std::size_t end) {
+void BoxTree::sample(std::size_t at) {
+  const std::size_t begin = nodes_[at].begin, end = nodes_[at].end;
   std::size_t step = (end - begin + sampled_rows - 1) / sampled_rows;
   Extent extent = extent_of(begin, end, step);
   if (step > 1 && extent.low == extent.high) extent = extent_of(begin, end, step = 1);
-  const std::size_t at = nodes_.size();
-  boxes_.resize((at + 1) * 2 * d_);
   set_box(at, extent);
   float largest = 0;
   for (std::size_t k = 0; k < d_; ++k) largest = std::max(largest, extent.high[k] - extent.low[k]);
-  std::int32_t feature = -1;
   double largest_variance = -1;
   for (std::size_t k = 0; k < d_; ++k) {
     if (!(largest > 0) || extent.high[k] - extent.low[k] < largest) continue;
     const double spread = variance(begin, end, step, k);
     if (spread > largest_variance) {
       largest_variance = spread;
-      feature = static_cast<std::int32_t>(k);
+      nodes_[at].feature = static_cast<std::int32_t>(k);
     }
   }
-  nodes_.push_back({begin, end, -1, -1, -1, feature});
-  return static_cast<std::int32_t>(at);
 }
 
 // Puts rows with a feature of at most `at` first; returns where the others begin.
-std::size_t BoxTree::divide(std::size_t begin, std::size_t end, std::size_t feature, double at) {
+std::size_t BoxTree::divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at) {
   const auto middle = std::partition(
       order_.begin() + static_cast<std::ptrdiff_t>(begin),
       order_.begin() + static_cast<std::ptrdiff_t>(end), [this, feature, at](std::int32_t i) {
@@ -177,23 +187,33 @@ std::size_t BoxTree::divide(std::size_t begin, std::size_t end, std::size_t feat
   return static_cast<std::size_t>(middle - order_.begin());
 }
 
-// Divides a node's rows at the middle of the extent of its feature, or at the median. Returns where
-// the second part begins, or the end when all rows are equal.
-std::size_t BoxTree::split(std::int32_t node) {
-  const Node& whole = nodes_[static_cast<std::size_t>(node)];
-  const std::size_t begin = whole.begin, end = whole.end;
-  if (whole.feature < 0) return end;
-  const auto feature = static_cast<std::size_t>(whole.feature);
-  const double center = 0.5 * (static_cast<double>(high(node)[feature]) + low(node)[feature]);
-  const std::size_t middle = divide(begin, end, feature, center);
+// Splits a node into two at the middle of the extent of its feature, or at the median.
+void BoxTree::split(std::size_t at, std::size_t left) {
+  Node& node = nodes_[at];
+  node.left = static_cast<std::int32_t>(left);
+  node.right = static_cast<std::int32_t>(left + 1);
+  const std::size_t middle = divide(at);
+  nodes_[left] = {node.begin, middle};
+  nodes_[left + 1] = {middle, node.end};
+  sample(left);
+  sample(left + 1);
+}
+
+// Puts the rows of a node in order, and returns where its second part begins.
+std::size_t BoxTree::divide(std::size_t node) {
+  const std::size_t begin = nodes_[node].begin, end = nodes_[node].end;
+  const auto feature = static_cast<std::size_t>(nodes_[node].feature);
+  const auto at = static_cast<std::int32_t>(node);
+  const double center = 0.5 * (static_cast<double>(high(at)[feature]) + low(at)[feature]);
+  const std::size_t middle = divide_at(begin, end, feature, center);
   const double smaller = static_cast<double>(std::min(middle - begin, end - middle));
   if (smaller >= smallest_part * static_cast<double>(end - begin)) return middle;
   std::vector<float> column(end - begin);
   for (std::size_t i = begin; i < end; ++i) column[i - begin] = value(i, feature);
   const auto median = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
   std::nth_element(column.begin(), median, column.end());
-  const bool separates = *median < high(node)[feature];
-  return divide(begin, end, feature, separates ? *median : center);
+  const bool separates = *median < high(at)[feature];
+  return divide_at(begin, end, feature, separates ? *median : center);
 }
 
 }  // namespace dcsvm

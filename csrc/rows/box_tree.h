@@ -17,11 +17,11 @@ namespace dcsvm {
 class BoxTree {
  public:
   struct Node {
-    std::size_t begin, end;        // in the order
-    std::int32_t left, right;      // -1 for a leaf; children come after their parents
-    std::int32_t leaf;             // number of the first leaf below
-    std::int32_t feature;          // to split by, -1 where all rows are equal
-    bool is_one_component = true;  // for locality.cc: once true of a node, for good
+    std::size_t begin, end;              // in the order
+    std::int32_t left = -1, right = -1;  // -1 for a leaf; children come after their parents
+    std::int32_t leaf = -1;              // number of the first leaf below
+    std::int32_t feature = -1;           // to split by, -1 where all rows are equal
+    bool is_one_component = true;        // for locality.cc: once true of a node, for good
   };
 
   // The root only. The tree takes at most memory_bytes.
@@ -61,9 +61,11 @@ class BoxTree {
   Extent extent_of(std::size_t begin, std::size_t end, std::size_t step) const;
   void set_box(std::size_t node, const Extent& extent);
   double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature) const;
-  std::int32_t add(std::size_t begin, std::size_t end);
-  std::size_t divide(std::size_t begin, std::size_t end, std::size_t feature, double at);
-  std::size_t split(std::int32_t node);
+  void sample(std::size_t node);
+  std::vector<std::size_t> to_split(std::size_t first, double squared_distance) const;
+  std::size_t divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at);
+  std::size_t divide(std::size_t node);
+  void split(std::size_t node, std::size_t left);
   void number_leaves();
   void measure();
 
