@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "rows/codes.h"
+#include "rows/features.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -25,7 +27,7 @@ constexpr double smallest_part = 1.0 / 64;
 
 }  // namespace
 
-// Lowest and highest of every feature.
+// Lowest and highest of every feature, and how many rows have a coded column set.
 struct BoxTree::Extent {
   explicit Extent(std::size_t d)
       : low(d, std::numeric_limits<float>::infinity()),
@@ -39,6 +41,8 @@ struct BoxTree::Extent {
     }
   }
   std::vector<float> low, high;
+  std::size_t n_rows = 0;
+  std::vector<std::size_t> n_set;  // empty where rows are not coded
 };
 
 BoxTree::BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
@@ -130,10 +134,38 @@ double BoxTree::squared_extent(std::int32_t node) const {
 
 // Of every step-th row.
 BoxTree::Extent BoxTree::extent_of(std::size_t begin, std::size_t end, std::size_t step) const {
+  if (points_.coded_rows) return coded_extent_of(begin, end, step);
   Extent extent(d_);
   for (std::size_t i = begin; i < end; i += step) {
     const float* x = row(i);
     extent.include(x, x);
+  }
+  return extent;
+}
+
+// The same without widening rows.
+BoxTree::Extent BoxTree::coded_extent_of(std::size_t begin, std::size_t end,
+                                         std::size_t step) const {
+  const CodedColumns& columns = *points_.coding;
+  Extent numeric(columns.numeric.size()), extent(d_);
+  extent.n_set.resize(d_);
+  for (std::size_t i = begin; i < end; i += step) {
+    const CodedRow x = columns.row(points_.coded_rows, static_cast<std::size_t>(order_[i]));
+    numeric.include(x.numeric, x.numeric);
+    for (std::size_t c = 0; c < columns.codes.size(); ++c) {
+      if (x.codes[c] == no_code) continue;
+      ++extent.n_set[static_cast<std::size_t>(columns.codes[c][x.codes[c]])];
+    }
+    ++extent.n_rows;
+  }
+  for (std::size_t k = 0; k < d_; ++k) {
+    extent.low[k] = extent.n_set[k] == extent.n_rows ? 1.0f : 0.0f;
+    extent.high[k] = extent.n_set[k] > 0 ? 1.0f : 0.0f;
+  }
+  for (std::size_t k = 0; k < columns.numeric.size(); ++k) {
+    const auto at = static_cast<std::size_t>(columns.numeric[k]);
+    extent.low[at] = numeric.low[k];
+    extent.high[at] = numeric.high[k];
   }
   return extent;
 }
@@ -143,15 +175,21 @@ void BoxTree::set_box(std::size_t node, const Extent& extent) {
   std::copy(extent.high.begin(), extent.high.end(), boxes_.data() + node * 2 * d_ + d_);
 }
 
-// Of a feature over every step-th row.
-double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
-                         std::size_t feature) const {
+// Of a feature over every step-th row, whose extent is known.
+double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature,
+                         const Extent& extent) const {
   double n = 0, sum = 0, squares = 0;
-  for (std::size_t i = begin; i < end; i += step) {
-    const double x = value(i, feature);
-    n += 1;
-    sum += x;
-    squares += x * x;
+  if (points_.coded_rows && points_.coding->place_of(feature).kind == CodedColumns::Kind::coded) {
+    n = static_cast<double>(extent.n_rows);
+    sum = squares = static_cast<double>(extent.n_set[feature]);
+  } else {
+    const FeatureColumn column(points_, feature);
+    for (std::size_t i = begin; i < end; i += step) {
+      const double x = column[static_cast<std::size_t>(order_[i])];
+      n += 1;
+      sum += x;
+      squares += x * x;
+    }
   }
   return squares / n - sum / n * (sum / n);
 }
@@ -169,7 +207,7 @@ void BoxTree::sample(std::size_t at) {
   double largest_variance = -1;
   for (std::size_t k = 0; k < d_; ++k) {
     if (!(largest > 0) || extent.high[k] - extent.low[k] < largest) continue;
-    const double spread = variance(begin, end, step, k);
+    const double spread = variance(begin, end, step, k, extent);
     if (spread > largest_variance) {
       largest_variance = spread;
       nodes_[at].feature = static_cast<std::int32_t>(k);
@@ -177,14 +215,22 @@ void BoxTree::sample(std::size_t at) {
   }
 }
 
-// Puts rows with a feature of at most `at` first; returns where the others begin.
+// Puts rows with a feature of at most `at` first, all in the order they were in; returns where the
+// others begin. Without branches: which way a row goes cannot be foreseen.
 std::size_t BoxTree::divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at) {
-  const auto middle = std::partition(
-      order_.begin() + static_cast<std::ptrdiff_t>(begin),
-      order_.begin() + static_cast<std::ptrdiff_t>(end), [this, feature, at](std::int32_t i) {
-        return feature_of(points_, static_cast<std::size_t>(i), feature) <= at;
-      });
-  return static_cast<std::size_t>(middle - order_.begin());
+  const FeatureColumn column(points_, feature);
+  std::int32_t* const first = order_.data() + begin;
+  std::vector<std::int32_t> others(end - begin);
+  std::size_t n_first = 0, n_others = 0;
+  for (std::size_t i = 0; i < end - begin; ++i) {
+    const std::int32_t number = first[i];
+    const bool is_first = column[static_cast<std::size_t>(number)] <= at;
+    first[n_first] = others[n_others] = number;
+    n_first += is_first;
+    n_others += !is_first;
+  }
+  std::copy_n(others.data(), n_others, first + n_first);
+  return begin + n_first;
 }
 
 // Splits a node into two at the middle of the extent of its feature, or at the median.
@@ -208,10 +254,12 @@ std::size_t BoxTree::divide(std::size_t node) {
   const std::size_t middle = divide_at(begin, end, feature, center);
   const double smaller = static_cast<double>(std::min(middle - begin, end - middle));
   if (smaller >= smallest_part * static_cast<double>(end - begin)) return middle;
-  std::vector<float> column(end - begin);
-  for (std::size_t i = begin; i < end; ++i) column[i - begin] = value(i, feature);
-  const auto median = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
-  std::nth_element(column.begin(), median, column.end());
+  const FeatureColumn column(points_, feature);
+  std::vector<float> values(end - begin);
+  for (std::size_t i = begin; i < end; ++i)
+    values[i - begin] = column[static_cast<std::size_t>(order_[i])];
+  const auto median = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), median, values.end());
   const bool separates = *median < high(at)[feature];
   return divide_at(begin, end, feature, separates ? *median : center);
 }

@@ -55,12 +55,11 @@ class BoxTree {
   const float* row(std::size_t place) const {
     return features_of(points_, static_cast<std::size_t>(order_[place]));
   }
-  float value(std::size_t place, std::size_t feature) const {
-    return feature_of(points_, static_cast<std::size_t>(order_[place]), feature);
-  }
   Extent extent_of(std::size_t begin, std::size_t end, std::size_t step) const;
+  Extent coded_extent_of(std::size_t begin, std::size_t end, std::size_t step) const;
   void set_box(std::size_t node, const Extent& extent);
-  double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature) const;
+  double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature,
+                  const Extent& extent) const;
   void sample(std::size_t node);
   std::vector<std::size_t> to_split(std::size_t first, double squared_distance) const;
   std::size_t divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at);

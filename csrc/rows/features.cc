@@ -31,19 +31,32 @@ const float* widened_row(const Points& points, std::size_t row) {
   return features.data();
 }
 
-float coded_feature(const Points& points, std::size_t row, std::size_t feature) {
-  const CodedColumns& columns = *points.coding;
-  const CodedRow x = columns.row(points.coded_rows, row);
-  const CodedColumns::Place place = columns.place_of(feature);
-  switch (place.kind) {
-    case CodedColumns::Kind::numeric:
-      return x.numeric[place.at];
-    case CodedColumns::Kind::coded:
-      return x.codes[place.at] == place.code ? 1.0f : 0.0f;
-    case CodedColumns::Kind::zero:
-      break;
+FeatureColumn::FeatureColumn(const Points& points, std::size_t feature) {
+  if (points.dense) {
+    first_ = reinterpret_cast<const std::uint8_t*>(points.dense + feature);
+    stride_ = points.dense_stride * sizeof(float);
+    kind_ = Kind::number;
+    return;
   }
-  return 0.0f;
+  if (points.dense_bytes) {
+    first_ = points.dense_bytes + feature;
+    stride_ = points.byte_row_size();
+    kind_ = Kind::byte;
+    return;
+  }
+  const CodedColumns& columns = *points.coding;
+  const CodedColumns::Place place = columns.place_of(feature);
+  const auto at = static_cast<std::size_t>(place.at);
+  first_ = points.coded_rows;
+  stride_ = columns.row_size();
+  if (place.kind == CodedColumns::Kind::numeric) {
+    first_ += at * sizeof(float);
+    kind_ = Kind::number;
+  } else if (place.kind == CodedColumns::Kind::coded) {
+    first_ += columns.numeric.size() * sizeof(float) + at;
+    kind_ = Kind::code;
+    code_ = place.code;
+  }
 }
 
 void copy_features(const Points& points, int n_threads, float* out) {
