@@ -16,6 +16,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.file_order import page_by_page
+from dcsvm.data.groups import group_order, group_sizes
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
@@ -113,7 +114,7 @@ class Tree:
     @property
     def order(self) -> np.ndarray:
         """The rows by their clusters of all levels, int32 (n,)."""
-        return np.argsort(self.placed[-1].nearest, kind="stable").astype(np.int32)
+        return group_order(self.placed[-1].nearest).astype(np.int32)
 
     def of_rows_in(self, order: np.ndarray, data: KernelRows, levels: Collection[int]) -> Tree:
         """The same tree where row order[i] has become row i of `data`, without groups. It knows
@@ -150,14 +151,14 @@ class Tree:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Random rows int32 of each node, for so many clusters of it, and their nodes."""
         size = min(max(self.sample_size // n_clusters, FEWEST_SAMPLED), MOST_SAMPLED)
-        node = node[self.place].astype(np.min_scalar_type(len(n_parts)))  # short ones sort faster
+        node = node[self.place]
         order = self.rng.permutation(len(node))
-        order = order[np.argsort(node[order], kind="stable")]
+        order = order[group_order(node[order])]
         counts = np.bincount(node, minlength=len(n_parts))
         rank = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
         most = np.minimum(size * n_parts, MOST_OF_NODE)
         chosen = np.sort(order[rank < most[node[order]]])
-        chosen = chosen[np.argsort(node[chosen], kind="stable")]
+        chosen = chosen[group_order(node[chosen])]
         return self.place[chosen], node[chosen]
 
 
@@ -196,7 +197,7 @@ def _costs(node: np.ndarray, n_nodes: int, group: np.ndarray | None) -> np.ndarr
     if group is None:
         return np.bincount(node, minlength=n_nodes).astype(np.float64) ** 2
     n_groups = int(group.max()) + 1
-    shared, sizes = np.unique(node.astype(np.int64) * n_groups + group, return_counts=True)
+    shared, sizes = group_sizes(node.astype(np.int64) * n_groups + group)
     return np.bincount(shared // n_groups, sizes.astype(np.float64) ** 2, n_nodes)
 
 

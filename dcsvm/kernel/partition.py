@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.groups import group_order
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import KernelRows
@@ -242,7 +243,7 @@ def flat_partition(
     """One level, as files of version 3 have it: `cluster` int32 (m,) is that of each sampled row,
     and squared norms of centers are those of means of all pairs of rows, the same ones too. Raises
     ValueError where there are too many."""
-    order = np.argsort(cluster, kind="stable")
+    order = group_order(cluster)
     part, n_clusters = cluster[order], int(cluster.max()) + 1
     if n_clusters > MOST_FLAT_PARTS:
         raise ValueError(f"more than {MOST_FLAT_PARTS} clusters: train the model again")

@@ -16,6 +16,7 @@ from dcsvm.compression.centers import with_single_centers
 from dcsvm.compression.landmarks import LARGEST_START, Landmarks, fitted
 from dcsvm.compression.linear import summed
 from dcsvm.compression.sizes import shares
+from dcsvm.data.groups import group_order
 from dcsvm.data.rows import Rows
 from dcsvm.model.pair_weights import PairWeights, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
@@ -63,7 +64,7 @@ def compressed_early(
     n_clusters = partition.n_clusters
     counted = sample.near if n_vectors < np.count_nonzero(sample.near) else slice(None)
     sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
-    members = np.split(np.argsort(cluster, kind="stable"),
+    members = np.split(group_order(cluster),
                        np.searchsorted(np.sort(cluster), np.arange(1, n_clusters)))  # fmt: skip
 
     def solved(c: int) -> tuple[np.ndarray, Landmarks]:

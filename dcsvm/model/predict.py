@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from dcsvm.data.groups import group_order
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import ClusterRanges
@@ -134,9 +135,7 @@ def _local(
 ) -> np.ndarray:
     """Equation (11) of the paper: of some targets only the support vectors of one cluster count."""
     numbers = np.arange(meeting.n_targets, dtype=np.int32)[some]
-    # numbers of 16 bits are sorted by their digits, which is faster
-    is_narrow = part.partition.n_clusters <= 2**16
-    order = np.argsort(cluster.astype(np.uint16) if is_narrow else cluster, kind="stable")
+    order = group_order(cluster)
     found, first = np.unique(cluster[order], return_index=True)
     ranges = ClusterRanges(
         np.append(first, len(order)),

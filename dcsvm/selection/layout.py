@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dcsvm.data.groups import group_order
 from dcsvm.kernel.partition import Placed
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation
@@ -64,7 +65,7 @@ class Layout:
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """All variables int32, by cluster and pair, and where each of these begins."""
         part = self.clustered.cluster.astype(np.int64) * self.n_pairs + self.formulation.number
-        order = np.argsort(part, kind="stable").astype(np.int32)
+        order = group_order(part).astype(np.int32)
         n_parts = self.n_clusters * self.n_pairs
         return order, np.searchsorted(part[order], np.arange(n_parts + 1))
 
@@ -77,7 +78,7 @@ class Layout:
         cluster = np.concatenate([self.placed.nearest[row[held]], self.placed.across(row[two])])
         n_folds = self.folds.n_folds
         key = cluster.astype(np.int64) * n_folds + self.folds.fold[entries]
-        order = np.argsort(key, kind="stable")
+        order = group_order(key)
         start = np.searchsorted(key[order], np.arange(self.n_clusters * n_folds + 1))
         return entries[order], order >= held.stop - held.start, start
 

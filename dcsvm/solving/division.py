@@ -31,9 +31,11 @@ class Division:
         if overlap == 1 or not np.any(has_border := placed.second >= 0):
             return Division(partition, placed)
         wanted = min(round((overlap - 1.0) * len(has_border)), np.count_nonzero(has_border))
-        distances = np.sort(placed.distance[has_border])
-        border = np.nextafter(distances[max(wanted, 1) - 1], np.inf)
-        blend = min(border, distances[(len(distances) - 1) // 2])
+        distances = placed.distance[has_border]
+        last, middle = max(wanted, 1) - 1, (len(distances) - 1) // 2
+        distances = np.partition(distances, [last, middle])
+        border = np.nextafter(distances[last], np.inf)
+        blend = min(border, distances[middle])
         return Division(replace(partition, blend=float(blend)), placed, float(border))
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcsvm.data.groups import group_order
 from dcsvm.kernel.partition import Partition
 from dcsvm.model.parts import EarlyModel, ExactModel, Worth
 from dcsvm.problem.dual_problems import pairs_of
@@ -84,7 +85,7 @@ class Solution:
         part = problem_of.astype(np.int64) * n_clusters + cluster_of
         if problem.sum_of is None:
             return self._deciding(rho, part)
-        order = np.argsort(part, kind="stable")
+        order = group_order(part)
         starts = np.flatnonzero(np.diff(part[order], prepend=-1))
         for members in np.split(order, starts[1:]):
             place = cluster_of[members[0]], problem_of[members[0]]

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dcsvm.data.groups import group_order, group_sizes
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
 from dcsvm.solving.control import Control
@@ -69,7 +70,7 @@ class LevelSolving(Solving):
         Stopped."""
         wanted = chosen & ~self.is_solved
         own = np.flatnonzero(wanted[self.cluster])
-        members = own[np.argsort(self.part[own], kind="stable")].astype(np.int32)
+        members = own[group_order(self.part[own])].astype(np.int32)
         part = self.part[members]
         first = np.flatnonzero(np.diff(part, prepend=-1))
         parts, sizes = part[first], np.diff(first, append=len(part))
@@ -82,7 +83,7 @@ class LevelSolving(Solving):
     @cached_property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """The parts there are, and how many variables they have."""
-        return np.unique(self.part, return_counts=True)
+        return group_sizes(self.part)
 
     @cached_property
     def costs(self) -> np.ndarray:

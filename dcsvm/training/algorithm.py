@@ -14,6 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.groups import group_order, group_sizes
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.solving.checkpoint import CheckpointError
 from dcsvm.solving.clusters import grow, new_tree
@@ -238,16 +239,16 @@ class Run(Relaxation):
             state.has_begun, state.is_global = True, False
             self.iterate.forget(open_)
         part, n_places = self.parts_of_level(level, division)
-        largest = int(np.unique(part, return_counts=True)[1].max())
-        members = open_[np.argsort(part[open_], kind="stable")].astype(np.int32)
-        parts, sizes = np.unique(part[open_], return_counts=True)
+        largest = int(group_sizes(part)[1].max())
+        members = open_[group_order(part[open_])].astype(np.int32)
+        parts, sizes = group_sizes(part[open_])
         del part, open_  # 16 bytes a row while the level is solved
         self.division = level, division
         self.control.progress.begin(f"level {level}", self.problem.size)
         counts = dict(self.report.counts)
         solved = self.solve(members, sizes, tolerance)
         objective = sum(one["objective"] for one in solved) + self.objective_of_whole(tolerance)
-        units, n_parts = np.unique(parts // n_places, return_counts=True)
+        units, n_parts = group_sizes(parts // n_places)
         state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
         done = self.report.counts
         self.note_level(

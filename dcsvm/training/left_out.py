@@ -13,6 +13,7 @@ from math import isqrt
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.groups import group_order, group_sizes
 from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
@@ -31,7 +32,7 @@ def left_out_losses(level: LevelSolving, rows: np.ndarray, n_exact: int = MOST_E
     a wrong class, the squared error of a regression. With more than `n_exact` free support vectors
     in a cluster losses may be too high. Raises Stopped."""
     losses = np.empty(len(rows))
-    order = np.argsort(level.division.cluster[rows], kind="stable")  # spans are of clusters
+    order = group_order(level.division.cluster[rows])  # spans are of clusters
     for some in slices(len(rows), VALUES_AT_ONCE // level.formulation.n_problems):
         losses[order[some]] = _losses(level, rows[order[some]], n_exact)
     return losses
@@ -117,8 +118,8 @@ def _spans(level: LevelSolving, own: _Own, n_exact: int) -> np.ndarray:
     has_any = np.zeros(len(level.is_solved), bool)
     has_any[level.cluster[doubtful]] = True
     support = np.flatnonzero(has_any[level.cluster] & (level.alpha != 0))
-    members = support[np.argsort(level.part[support], kind="stable")].astype(np.int32)
-    sizes = np.unique(level.part[support], return_counts=True)[1]
+    members = support[group_order(level.part[support])].astype(np.int32)
+    sizes = group_sizes(level.part[support])[1]
     room = isqrt(level.solver_bytes // (EXACT_BYTES * level.threads))
     n_exact = min(max(room, FEWEST_EXACT), n_exact)
     parts = Parts.of_sizes(level.problem, members, sizes)
@@ -152,7 +153,7 @@ def _add_other_pairs(
     clusters, to the lines `places` of `values`."""
     cluster_of, number = level.division.cluster[rows], level.formulation.number
     support = np.flatnonzero((level.alpha != 0) & level.is_solved[level.cluster])
-    support = support[np.argsort(level.cluster[support], kind="stable")]
+    support = support[group_order(level.cluster[support])]
     ends = np.searchsorted(level.cluster[support], np.arange(level.division.n_clusters + 1))
     offsets, how = level.offsets(), Evaluation(stop=level.control.stop)
     for c in np.unique(cluster_of):

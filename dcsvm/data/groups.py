@@ -1,0 +1,27 @@
+"""Entries by the numbers of their groups, which are whole numbers of at least 0: what np.argsort
+and np.unique answer, in a small part of their time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+DIGIT_BITS = 16  # NumPy sorts integers of so many bits by counting, longer ones by comparing
+SPARSE = 8  # times as many numbers as entries: too many to count each
+
+
+def group_order(group: np.ndarray) -> np.ndarray:
+    """The entries int64 (n,) group by group, those of one in their order."""
+    order = np.argsort(group.astype(np.uint16), kind="stable")
+    for shift in range(DIGIT_BITS, int(group.max(initial=0)).bit_length(), DIGIT_BITS):
+        digits = (group >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
+
+
+def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The groups that have entries, ascending, and how many each has, int64."""
+    if group.max(initial=0) > SPARSE * len(group):
+        return np.unique(group, return_counts=True)
+    counts = np.bincount(group)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
