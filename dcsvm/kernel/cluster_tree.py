@@ -16,8 +16,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.file_order import page_by_page
-from dcsvm.data.groups import group_order, group_sizes
 from dcsvm.data.rows import Rows
+from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MOST_PARTS, Fork, Partition, Placed, step

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.groups import group_order
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import slices
+from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources

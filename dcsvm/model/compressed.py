@@ -16,8 +16,8 @@ from dcsvm.compression.centers import with_single_centers
 from dcsvm.compression.landmarks import LARGEST_START, Landmarks, fitted
 from dcsvm.compression.linear import summed
 from dcsvm.compression.sizes import shares
-from dcsvm.data.groups import group_order
 from dcsvm.data.rows import Rows
+from dcsvm.data.sorting import group_order
 from dcsvm.model.pair_weights import PairWeights, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.sample import Sample

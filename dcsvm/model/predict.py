@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from dcsvm.data.groups import group_order
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import slices
+from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import ClusterRanges
 from dcsvm.kernel.partition import blended
 from dcsvm.kernel.sources import Meeting, Sources

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dcsvm.data.groups import group_order
+from dcsvm.data.sorting import group_order
 from dcsvm.kernel.partition import Placed
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation

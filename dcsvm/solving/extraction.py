@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.groups import group_order
+from dcsvm.data.sorting import group_order
 from dcsvm.kernel.partition import Partition
 from dcsvm.model.parts import EarlyModel, ExactModel, Worth
 from dcsvm.problem.dual_problems import pairs_of

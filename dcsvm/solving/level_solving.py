@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dcsvm.data.groups import group_order, group_sizes
+from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
 from dcsvm.solving.control import Control

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.groups import group_order, group_sizes
+from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.solving.checkpoint import CheckpointError
 from dcsvm.solving.clusters import grow, new_tree

@@ -13,8 +13,8 @@ from math import isqrt
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.groups import group_order, group_sizes
 from dcsvm.data.slices import slices
+from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.model.coupling import most_voted

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dcsvm.data.groups import group_order, group_sizes
+from dcsvm.data.sorting import group_order, group_sizes
 
 
 @pytest.mark.parametrize("most", [1, 2, 300, 2**16, 2**16 + 1, 10**6, 2**40])
