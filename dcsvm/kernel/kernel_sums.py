@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
 
 
@@ -69,7 +70,7 @@ def weighted_sums(
     if n_columns == 1:
         weights = np.bincount(place, sources.alpha, minlength=len(rows))
     else:
-        order = np.argsort(place, kind="stable")
+        order = group_order(place)
         indptr = np.concatenate(([0], np.cumsum(np.bincount(place, minlength=len(rows)))))
         columns = sources.column[order].astype(np.int32)
         weights = indptr, columns, sources.alpha[order], n_columns

@@ -64,8 +64,8 @@ def compressed_early(
     n_clusters = partition.n_clusters
     counted = sample.near if n_vectors < np.count_nonzero(sample.near) else slice(None)
     sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
-    members = np.split(group_order(cluster),
-                       np.searchsorted(np.sort(cluster), np.arange(1, n_clusters)))  # fmt: skip
+    ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
+    members = np.split(group_order(cluster), ends[:-1])
 
     def solved(c: int) -> tuple[np.ndarray, Landmarks]:
         own = sample.take(members[c])

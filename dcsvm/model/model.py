@@ -147,11 +147,9 @@ class Model(ModelParts):
         """
         from dcsvm.model.compress import compress
         from dcsvm.problem.compress_options import COMPRESS_RULES, CompressOptions
-        from dcsvm.problem.options import UnknownOption
+        from dcsvm.problem.options import check_names
 
-        for name in options:
-            if name not in COMPRESS_RULES:
-                raise UnknownOption(name, tuple(COMPRESS_RULES), "dcsvm.Model.compress")
+        check_names(options, COMPRESS_RULES, "dcsvm.Model.compress")
         asked = CompressOptions(**options)
         asked = replace(asked, threads=asked.threads or default_threads())
         given = [

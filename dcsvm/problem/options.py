@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from dcsvm.kernel.kernels import NAMES, Kernel
@@ -67,11 +68,9 @@ RULES = {
 
 
 class UnknownOption(TypeError):
-    """A name that is none of the `known` options of `where`: those of training, if not others."""
+    """A name that is none of the `known` options of `where`."""
 
-    def __init__(
-        self, name: str, known: tuple[str, ...] = tuple(RULES), where: str = "dcsvm.train"
-    ):
+    def __init__(self, name: str, known: tuple[str, ...], where: str):
         super().__init__(name, known, where)
         self.name, self.known, self.where = name, known, where
 
@@ -82,6 +81,15 @@ class UnknownOption(TypeError):
         near = get_close_matches(self.name.lower(), known, n=1, cutoff=0.5)
         hint = f"did you mean {known[near[0]]!r}?" if near else f"help({self.where}) lists them"
         return f"unknown option {self.name!r}; {hint}"
+
+
+def check_names(
+    names: Iterable[str], known: Iterable[str] = RULES, where: str = "dcsvm.train"
+) -> None:
+    """Raises UnknownOption."""
+    for name in names:
+        if name not in known:
+            raise UnknownOption(name, tuple(known), where)
 
 
 @dataclass(frozen=True)
@@ -119,9 +127,7 @@ class TrainOptions:
     @classmethod
     def of(cls, **options) -> TrainOptions:
         """Raises UnknownOption for a name that is not a field, and OptionError."""
-        for name in options:
-            if name not in RULES:
-                raise UnknownOption(name)
+        check_names(options)
         return cls(**options)
 
     def __post_init__(self):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.model import Model
@@ -169,7 +170,7 @@ class Solving:
         # in the order of rows, whose kernel values problems share
         by_row = variables
         if self.formulation.n_problems > 1:
-            by_row = variables[np.argsort(self.problem.rows[variables], kind="stable")]
+            by_row = variables[group_order(self.problem.rows[variables])]
         how = Evaluation(float64, reach, self.control.stop)
         for block in np.array_split(by_row, n_blocks):
             some = np.sort(block)

@@ -89,7 +89,6 @@ def test_sparse_landmarks_stay_rows():
     assert found.rows is chosen
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("gamma", [3.0, 30.0])
 def test_zeros_and_ones_move_unless_rows_that_differ_in_one_do_not_meet(gamma):
     X, values = waves(800)
@@ -102,6 +101,7 @@ def test_zeros_and_ones_move_unless_rows_that_differ_in_one_do_not_meet(gamma):
     assert np.array_equal(found[:, 2], X[:20, 2]) == (gamma == 30.0)
 
 
+@pytest.mark.filterwarnings("error")
 def test_landmarks_of_equal_rows_stay_there():
     X, values = np.repeat(waves(1)[0], 20, axis=0), np.ones((20, 1), np.float32)
     wanted = Wanted(dense_rows(X), values, np.ones_like(values), by_sign=True)
