@@ -97,9 +97,10 @@ def train(
     - levels (int, None): levels L to 1 with branching^L clusters in the finest; 0 solves directly;
       None lets the number of rows decide.
     - branching (int, 4): clusters for each one of the next coarser level.
-    - sample (int, 1000): rows that kernel k-means is run on for a level; at least 8 and at most 64
-      for each of its clusters.
-    - clustering (str, "kernel"): or "kmeans", with Euclidean distances.
+    - sample (int, 1000): rows of a level that kernel k-means is run on; at least 8 for each of its
+      clusters, in a tree at most 64.
+    - clustering (str, "tree"): each cluster is a part of a coarser one; or "adaptive", levels from
+      support vectors of the level below; "random", from random rows; "kmeans", a Euclidean tree.
     - early (bool, False): only one level, with a model of its clusters.
     - early_level (int or "auto", None): the level of early prediction; "auto" finds it, for early
       models alone, and is their default; else it is 3, or the finest.

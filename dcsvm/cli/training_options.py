@@ -152,14 +152,18 @@ sample_option = levels(
     "--sample",
     type=WHOLE,
     metavar="M",
-    help="rows that kernel k-means is run on",
-    details="For each level: at least 8 and at most 64 for every one of its clusters.",
+    help="rows of a level that kernel k-means is run on",
+    details="At least 8 for every one of its clusters; in a tree at most 64.",
 )
 clustering_option = levels(
     "--clustering",
     type=click.Choice(CLUSTERINGS),
     metavar="HOW",
-    help="kernel, or kmeans: Euclidean distances",
+    help="adaptive, random, tree or kmeans: how clusters are found",
+    details="adaptive: each level by two-step kernel k-means of a sample of the support vectors of "
+    "the level below (Algorithm 1 of the paper). random: the same of a sample of all rows. "
+    "tree: clusters are parts of those of the next coarser level, as always with --early and where "
+    "there are more than 256. kmeans: such a tree with Euclidean distances.",
 )
 early_option = levels(
     "--early",

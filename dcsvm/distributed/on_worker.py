@@ -20,7 +20,7 @@ from dcsvm.distributed.packed import (
     unpacked_problem,
     unpacked_terms,
 )
-from dcsvm.kernel.cluster_tree import fork_of
+from dcsvm.kernel.cluster_tree import Starts, fork_of
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
 from dcsvm.kernel.kernels import Kernel
@@ -178,12 +178,13 @@ def divided_sample(
     wanted: np.ndarray,
     seed: int,
     means: Means,
+    starts: Starts | None,
 ) -> Divided:
     """Nodes divided by a sample of their rows, pieces put in order, as `fork_of`."""
     sample = put_together(pieces, order)
     data = KernelRows(sample, means.kernel, means.threads, coded=True)
     every = np.arange(sample.n_samples, dtype=np.int32)
-    kept, fork = fork_of(data, every, of_node, wanted, seed)
+    kept, fork = fork_of(data, every, of_node, wanted, seed, starts)
     return Divided(sample.take(kept), kept, fork)
 
 

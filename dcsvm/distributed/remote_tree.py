@@ -11,7 +11,7 @@ from dcsvm import _core
 from dcsvm.distributed.connection import threads_of_hosts
 from dcsvm.distributed.on_worker import Means, divided_sample, placed_chunk, without_rows
 from dcsvm.distributed.packed import unpacked_places
-from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.kernel.cluster_tree import Starts, Tree
 from dcsvm.kernel.partition import Fork, Placed
 
 
@@ -25,7 +25,12 @@ class RemoteTree(Tree):
         self.at: dict[int, Future] = {}
 
     def forked(
-        self, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
+        self,
+        rows: np.ndarray,
+        of_node: np.ndarray,
+        wanted: np.ndarray,
+        seed: int,
+        starts: Starts | None = None,
     ) -> tuple[np.ndarray, Fork]:
         tasks, level = self.rows.tasks, f"level{len(self.forks) + 1}"
         pieces, order = [self.rows.form.no_rows], None
@@ -33,7 +38,7 @@ class RemoteTree(Tree):
             pieces, order = self.rows.pieces(rows, f"{level}-sample")
         means = Means(self.data.kernel, 0, threads_of_hosts(tasks.client))
         self.divided = tasks.submit(
-            f"{level}-divide", divided_sample, pieces, order, of_node, wanted, seed, means
+            f"{level}-divide", divided_sample, pieces, order, of_node, wanted, seed, means, starts
         )
         return tasks.results([tasks.submit(f"{level}-fork", without_rows, self.divided)])[0]
 

@@ -1,8 +1,8 @@
 """A tree of clusters by two-step kernel k-means (the paper's section 3, after Chitta et al. 2011).
 
 Level by level every cluster is divided: a sample of its rows by kernel k-means, and every other row
-goes to its nearest center in kernel space. Euclidean k-means is the same algorithm with the linear
-kernel.
+goes to its nearest center in kernel space. A level may also be found alone, straight from a sample
+of all rows or of support vectors. Euclidean k-means is the same algorithm with the linear kernel.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,10 @@ FEWEST_SAMPLED, MOST_SAMPLED = 8, 64
 MOST_OF_NODE = 2048  # sampled rows, of which all pairs meet
 MAPPED_AT_ONCE = 2**24  # values of rows in a mapped file that are routed together
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
+# runs of k-means for a level that is found alone; of those whose clusters cost at most COST_LIMIT
+# times as much as equal ones the one with the least kernel values between clusters is taken. The
+# gap of the level falls by half, to a third on covtype: docs/how-it-works.md
+STARTS, COST_LIMIT = 8, 1.3
 
 
 class Tree:
@@ -53,11 +57,11 @@ class Tree:
         self.rows, self.sample_size, self.group = data.rows, sample_size, group
         n_rows = self.rows.n_samples
         self.place = inverse(np.arange(n_rows) if order is None else order)
-        self.rng = np.random.default_rng(seed)
+        self.seed, self.rng = seed, np.random.default_rng(seed)
         some = self.rng.choice(n_rows, min(sample_size, n_rows), replace=False)
         some = self.rows.take(self.place[np.sort(some)])
-        kernel = clustering_kernel(some, kernel, data.threads)
-        self.data = data.with_kernel(kernel)
+        self.kernel = kernel
+        self.data = data.with_kernel(clustering_kernel(some, kernel, data.threads))
         self.forks: list[Fork] = []
         self.sampled: list[np.ndarray] = []  # rows of each
         self.placed: list[Placed | None] = [Placed.at_root(n_rows)]
@@ -73,6 +77,30 @@ class Tree:
         self.forks.append(fork)
         self.sampled.append(rows)
         self.placed.append(self.stepped(placed, fork, rows, stop, second=second))
+        self.seconds.append(time.perf_counter() - start)
+
+    def sample(self, n_clusters: int, candidates: np.ndarray | None, level: int) -> np.ndarray:
+        """Rows int32, ascending, to find that many clusters from alone: random ones of the
+        candidates, None for all; the same in whatever order rows are."""
+        n_wanted = max(self.sample_size, FEWEST_SAMPLED * n_clusters)
+        given = inverse(self.place) if candidates is None else inverse(self.place)[candidates]
+        rng = np.random.default_rng([self.seed, level])
+        chosen = rng.choice(np.sort(given), min(n_wanted, len(given)), replace=False)
+        return np.sort(self.place[chosen])
+
+    def grow_alone(
+        self, n_clusters: int, sample: np.ndarray, stop: _core.Stop | None = None, *, second: bool
+    ) -> None:
+        """Find the only level, of at most n_clusters, from a `sample` of rows int32. Raises
+        Stopped."""
+        start = time.perf_counter()
+        group = None if self.group is None else self.group[sample]
+        of_node, wanted = np.zeros(len(sample), np.int64), np.array([n_clusters])
+        seed = int(self.rng.integers(2**63 - STARTS))
+        kept, fork = self.forked(sample, of_node, wanted, seed, Starts(self.kernel, group))
+        self.forks.append(fork)
+        self.sampled.append(sample[kept])
+        self.placed.append(self.stepped(self.placed[0], fork, sample[kept], stop, second=second))
         self.seconds.append(time.perf_counter() - start)
 
     def stepped(
@@ -139,12 +167,17 @@ class Tree:
         return fork, rows[kept]
 
     def forked(
-        self, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
+        self,
+        rows: np.ndarray,
+        of_node: np.ndarray,
+        wanted: np.ndarray,
+        seed: int,
+        starts: Starts | None = None,
     ) -> tuple[np.ndarray, Fork]:
         """Nodes divided by sampled rows int32, and the places of those that the fork keeps."""
         data, numbers = self.those(rows)
         with page_by_page(data.rows.dense):
-            return fork_of(data, numbers, of_node, wanted, seed)
+            return fork_of(data, numbers, of_node, wanted, seed, starts)
 
     def _some_of_each(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
@@ -162,14 +195,53 @@ class Tree:
         return self.place[chosen], node[chosen]
 
 
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """What the runs of k-means of one node are compared by: the `kernel` that is solved with, and
+    the `group` int (m,) of each sampled row, None where all are one group."""
+
+    kernel: Kernel
+    group: np.ndarray | None
+
+    def best(self, sample: Rows, parts: np.ndarray, n_clusters: int, threads: int) -> int:
+        """Which of the `parts` int32 (n, m) of a sample of m rows has the least kernel values
+        between different clusters (D(pi) of the paper's Theorem 1), among those whose clusters do
+        not cost too much."""
+        values = np.abs(KernelRows(sample, self.kernel, threads).matrix().astype(np.float64))
+        np.fill_diagonal(values, 0.0)
+        scores = []
+        for part in parts:
+            of_cluster = (part[:, None] == np.arange(part.max() + 1)).astype(np.float64)
+            within = float(np.sum(of_cluster * (values @ of_cluster)))
+            equal_cost = len(part) ** 2 / n_clusters
+            cost = _costs(part, int(part.max()) + 1, self.group).sum() / equal_cost
+            scores.append((max(cost, COST_LIMIT), -within))
+        return min(range(len(parts)), key=scores.__getitem__)
+
+
 def fork_of(
-    data: KernelRows, rows: np.ndarray, of_node: np.ndarray, wanted: np.ndarray, seed: int
+    data: KernelRows,
+    rows: np.ndarray,
+    of_node: np.ndarray,
+    wanted: np.ndarray,
+    seed: int,
+    starts: Starts | None = None,
 ) -> tuple[np.ndarray, Fork]:
     """Nodes divided by some rows int32 of data into as many clusters as are wanted, or fewer, and
-    the places of those rows that the fork keeps."""
+    the places of those rows that the fork keeps. One node may be divided by the best of several
+    runs."""
     n_nodes = len(wanted)
-    nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
-    part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
+    if starts is None:
+        nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
+        part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
+    else:
+        each = np.arange(STARTS + 1, dtype=np.int64) * len(rows)
+        nodes = _core.Nodes(data.points, np.tile(rows, STARTS), each)
+        n_parts = np.full(STARTS, wanted[0], np.int32)
+        parts = _core.kernel_kmeans(data.setup, nodes, n_parts, seed, data.threads)
+        parts = parts.reshape(STARTS, -1)
+        sample = data.rows.take(rows)
+        part = parts[starts.best(sample, parts, int(wanted[0]), data.threads)]
     found = np.ones(n_nodes, np.int64)
     np.maximum.at(found, of_node, part + 1)
     kept = np.flatnonzero(found[of_node] > 1)

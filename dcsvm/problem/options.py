@@ -24,7 +24,7 @@ from dcsvm.problem.option_rules import (
 )
 from dcsvm.problem.svm_types import SVM_TYPES, WITH_LEVELS
 
-CLUSTERINGS = ("kernel", "kmeans")
+CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 MOST_LEVELS = 30
 AUTO = "auto"  # an early level
 CENTERED = "centered"  # probabilities that are 1/2 where a decision value is 0
@@ -116,7 +116,7 @@ class TrainOptions:
     early: bool = False
     early_level: int | str | None = None
     overlap: float | None = None
-    clustering: str = "kernel"
+    clustering: str = "tree"
     seed: int = 0
     threads: int | None = None
     cache_mb: int | None = None

@@ -1,4 +1,4 @@
-"""The tree of clusters of a run, whose levels look at no solution."""
+"""The clusters of a run: a tree, whose levels look at no solution, or each level alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.partition import MOST_PARTS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.plan import Plan
 from dcsvm.solving.work import Work
@@ -17,9 +18,16 @@ def new_tree(
 ) -> Tree:
     """A tree without levels, of all rows that are worked on, which are in an `order` of their own
     and in each `group` int (n,)."""
-    kernel = work.data.kernel if options.clustering == "kernel" else Kernel("linear")
+    kernel = Kernel("linear") if options.clustering == "kmeans" else work.data.kernel
     how = {"sample_size": options.sample, "seed": options.seed}
     return work.tree(kernel, **how, order=order, group=group)
+
+
+def is_alone(level: int, plan: Plan, options: TrainOptions) -> bool:
+    """Whether a level is found alone. Early models by themselves have the tree: many small clusters
+    are found once; and so have more clusters than are told apart by one product."""
+    is_exact = not options.early and options.clustering in ("adaptive", "random")
+    return is_exact and plan.branching**level <= MOST_PARTS
 
 
 def grow(

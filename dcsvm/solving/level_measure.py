@@ -14,6 +14,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
+from dcsvm.problem.formulation import BoxProblem
 
 SAMPLED_ROWS = 1024
 SAMPLED_COLUMNS = 16384
@@ -32,6 +33,13 @@ class LevelState:
     alpha: np.ndarray
     linear: np.ndarray
     objective: float
+
+    @staticmethod
+    def of(
+        problem: BoxProblem, alpha: np.ndarray, cluster: np.ndarray, objective: float
+    ) -> LevelState:
+        some = np.flatnonzero(alpha)
+        return LevelState(cluster, problem.rows[some], alpha[some], problem.linear[some], objective)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,7 @@ class Plan:
     """The levels to run, from the finest; `skipped` ones were asked for but would be too small.
 
     `early_level` is one of `levels`, or None when there are none. Of `choices`, from the finest,
-    training finds the early level instead, and runs no other. `keeps_rows`: the solver of all rows
-    computes kernel rows once and keeps them, for the gradient and its steps.
+    training finds the early level instead, and runs no other.
     """
 
     levels: tuple[int, ...]
@@ -31,7 +30,6 @@ class Plan:
     early_level: int | None
     branching: int
     choices: tuple[int, ...] = ()
-    keeps_rows: bool = False
 
     @property
     def deepest(self) -> int:
@@ -58,13 +56,10 @@ def make_plan(
     levels: int | None,
     branching: int,
     early_level: int | None,
-    *,
-    keeps_rows: bool = False,
 ) -> Plan:
     """Levels l..1 with branching**l clusters each; see the module constants for the rules.
 
     Without `levels` those run that pay: the early one, every second finer one and the coarsest.
-    Where the solver of all rows `keeps_rows` the coarsest would compute more rows than it saves.
     """
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
@@ -85,10 +80,8 @@ def make_plan(
     if levels is None and kept:
         coarsest = min(COARSEST, deepest)
         wanted_levels = {coarsest, *range(early_level, deepest + 1, LEVEL_STEP)}
-        if keeps_rows:
-            wanted_levels -= {coarsest} - {early_level}
         kept = tuple(level for level in kept if level in wanted_levels)
-    return Plan(kept, skipped, early_level, branching, keeps_rows=keeps_rows)
+    return Plan(kept, skipped, early_level, branching)
 
 
 def early_plan(

@@ -28,8 +28,6 @@ from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
 from dcsvm.solving.work import MOST_COPIED, Work
 
-BYTES_OF_KERNEL_VALUE = 4
-KEPT_SHARE = 0.1  # of the rows, as support vectors
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
 
@@ -136,16 +134,9 @@ def prepare(
         formulation=formulation,
         data=data,
         work=Work(data),
-        plan=plan_of(options, formulation, rows.n_samples, keeps_rows=_keeps_rows(data, spare)),
+        plan=plan_of(options, formulation, rows.n_samples),
         tree=tree and tree.of_rows_in(locality.order, data, {*plan.levels, *plan.choices}),
     )
-
-
-def _keeps_rows(data: KernelRows, memory_bytes: int) -> bool:
-    """Whether kernel rows cost many times reading them, and those of the support vectors there may
-    be fit so much memory."""
-    kept_bytes = BYTES_OF_KERNEL_VALUE * KEPT_SHARE * data.rows.n_samples**2
-    return data.has_expensive_rows and kept_bytes <= memory_bytes - data.copy_bytes
 
 
 def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
@@ -227,9 +218,7 @@ def _levels_asked(options: TrainOptions) -> int | None:
     return options.levels if options.has_levels else 0
 
 
-def plan_of(
-    options: TrainOptions, formulation: Formulation, n_rows: int, *, keeps_rows: bool = False
-) -> Plan:
+def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Plan:
     """The levels of a run on so many rows. Raises OptionError where there is none for `early`."""
     if options.early and (options.levels is None or options.chooses_early_level):
         plan = early_plan(n_rows, _levels_asked(options), options.branching, options.early_level)
@@ -240,7 +229,6 @@ def plan_of(
             _levels_asked(options),
             options.branching,
             options.early_level,
-            keeps_rows=keeps_rows,
         )
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")

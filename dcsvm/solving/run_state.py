@@ -27,7 +27,8 @@ class RunState:
     """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
     `has_begun`: the level in progress is no longer what it began with; `begun_with` int32: the
     variables that refine began with, None before and after. `level_alpha` float64: where the
-    clusters of a level are, each for itself, or None.
+    clusters of a level are, each for itself, or None. `sample` int32: the rows that the level in
+    progress was found from, where it was found alone.
     `is_global`: what is known of the gradient is of the whole problem, not of clusters. `early` is
     the model of the early level, or of the last level before it. `checked`: how far the float64
     check of alpha is, where that goes on, after `checks` that found a violation. `multiplier` is
@@ -43,6 +44,7 @@ class RunState:
     has_begun: bool = False
     begun_with: np.ndarray | None = None
     level_alpha: np.ndarray | None = None
+    sample: np.ndarray | None = None
     is_global: bool = True
     seconds_before: float = 0.0
     early: EarlyModel | None = None
@@ -78,6 +80,8 @@ class RunState:
             arrays["begun_with"] = self.begun_with
         if self.level_alpha is not None:
             arrays["level_alpha"] = self.level_alpha
+        if self.sample is not None:
+            arrays["sample"] = self.sample
         if self.checked is not None:
             arrays["is_exact"] = self.checked.is_exact
             arrays["difference"] = self.checked.difference
@@ -120,6 +124,9 @@ class RunState:
         self.has_begun = bool(values["has_begun"])
         self.report.early_choice = _choice(values["early_choice"])
         self.begun_with, self.level_alpha = arrays.get("begun_with"), arrays.get("level_alpha")
+        self.sample = arrays.get("sample")
+        if self.sample is not None:
+            _check_numbers(self.sample, n_rows)
         if not 0 <= self.steps_done < n_steps:
             raise ValueError("steps_done")
         if self.begun_with is not None:

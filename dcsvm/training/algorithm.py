@@ -17,7 +17,7 @@ from dcsvm import _core
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.solving.checkpoint import CheckpointError
-from dcsvm.solving.clusters import grow, new_tree
+from dcsvm.solving.clusters import grow, is_alone, new_tree
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_measure import LevelState
@@ -48,6 +48,7 @@ class Run(Relaxation):
         self.division: tuple[int, Division] | None = None
         self.level_solving: LevelSolving | None = None
         self.found: LevelSolving | None = None
+        self.seconds_alone = 0.0
         self.test: TestRows | None = None
 
     def resume(self) -> None:
@@ -72,9 +73,7 @@ class Run(Relaxation):
             steps.append((f"level {level}", partial(self.divide, level)))
             if self.options.early and level == self.plan.early_level:
                 return steps
-        # rows that are far are gone through as rarely as can be
-        extends = self.work.has_far_rows or not self.plan.keeps_rows
-        if (self.plan.levels or self.is_warm) and extends:
+        if self.plan.levels or self.is_warm:
             steps += [("refine", self.refine), ("gradient", self.extend_gradient)]
         return [*steps, ("conquer", self.conquer)]
 
@@ -114,6 +113,9 @@ class Run(Relaxation):
     def tree(self) -> Tree:
         if self.prepared.tree is not None:
             return self.prepared.tree
+        return self.new_tree()
+
+    def new_tree(self) -> Tree:
         group = self.locality.group if self.locality.n_groups > 1 else None
         return new_tree(self.work, self.options, self.locality.order, group)
 
@@ -123,15 +125,34 @@ class Run(Relaxation):
 
     def divided(self, level: int) -> Division:
         """The clusters of a level. Raises Stopped."""
-        self.grow_tree(level)
         overlap = self.options.early_overlap
         if level != self.plan.early_level and level not in self.plan.choices:
             overlap = 1.0
-        return Division.overlapping(self.tree.partition(level), self.tree.placed[level], overlap)
+        if is_alone(level, self.plan, self.options):
+            tree, n_levels = self.found_alone(level, second=overlap > 1), 1
+        else:
+            self.grow_tree(level)
+            tree, n_levels = self.tree, level
+        return Division.overlapping(tree.partition(n_levels), tree.placed[n_levels], overlap)
+
+    def found_alone(self, level: int, *, second: bool) -> Tree:
+        """A level that is found from a sample of all rows, or of the support vectors of the level
+        below (the paper's adaptive clustering, Theorem 3). Raises Stopped."""
+        tree = self.new_tree()
+        n_clusters = self.plan.branching**level
+        if self.state.sample is None:
+            support = np.unique(self.problem.rows[np.flatnonzero(self.alpha)])
+            is_adaptive = self.options.clustering == "adaptive" and len(support) > 0
+            self.state.sample = tree.sample(n_clusters, support if is_adaptive else None, level)
+        tree.grow_alone(n_clusters, self.state.sample, self.control.stop, second=second)
+        self.seconds_alone = tree.seconds[1]
+        return tree
 
     def seconds_of_clusters(self, level: int) -> float:
-        """What finding the clusters of a level took: the step to it from the next coarser level of
-        the plan."""
+        """What finding the clusters of a level took, in a tree the step to it from the next coarser
+        level of the plan."""
+        if is_alone(level, self.plan, self.options):
+            return self.seconds_alone
         coarser = max((one for one in self.plan.levels if one < level), default=0)
         return sum(self.tree.seconds[coarser + 1 : level + 1])
 
@@ -210,7 +231,7 @@ class Run(Relaxation):
         self.take_level()
         seconds = self.seconds_of_clusters(level), time.perf_counter() - begun
         self.note_level(solving.level_report(*seconds), solving.division.cluster)
-        self.state.level_alpha = self.division = self.level_solving = None
+        self.state.level_alpha = self.division = self.level_solving = self.state.sample = None
 
     def take_level(self) -> None:
         """Keep the model of the level in progress, as far as it is solved, and go on from there."""
@@ -234,11 +255,15 @@ class Run(Relaxation):
             return
         wanted = EARLY_TOLERANCE if level == self.plan.early_level else LEVEL_TOLERANCE
         tolerance = max(self.options.tolerance, wanted)
-        open_ = np.flatnonzero(state.whole_tolerance[self.units.of] > tolerance)
+        part, n_places = self.parts_of_level(level, division)
+        is_open = state.whole_tolerance > tolerance
+        if level == self.plan.early_level:  # its clusters predict: none is part of a whole
+            units, n_parts = group_sizes(np.unique(part) // n_places)
+            is_open[units[n_parts > 1]] = True
+        open_ = np.flatnonzero(is_open[self.units.of])
         if not state.has_begun:
             state.has_begun, state.is_global = True, False
             self.iterate.forget(open_)
-        part, n_places = self.parts_of_level(level, division)
         largest = int(group_sizes(part)[1].max())
         members = open_[group_order(part[open_])].astype(np.int32)
         parts, sizes = group_sizes(part[open_])
@@ -271,7 +296,7 @@ class Run(Relaxation):
         self.report.converged = bool(self.converged.all())
         if self.plan.early_level is not None and level >= self.plan.early_level:
             self.keep_early(level, division)
-        state.has_begun, self.division = False, None
+        state.has_begun, state.sample, self.division = False, None, None
         self.relax_after(level)
 
     def relax_after(self, level: int) -> None:
@@ -306,22 +331,11 @@ class Run(Relaxation):
         self.report.levels.append(report)
         self.report.support_by_level.append(np.sort(rows))
         # what rows in two clusters would add to the sum of their objectives has no theorem
-        measured = self.measured_state(cluster, report.objective) if report.overlap == 1 else None
-        self.state.levels.append(measured)
+        is_measured = self.options.measure_levels and self.formulation.n_problems == 1
+        is_measured &= report.overlap == 1
+        measured = LevelState.of(self.problem, self.alpha, cluster, report.objective)
+        self.state.levels.append(measured if is_measured else None)
         self.control.progress.end_level(report)
-
-    def measured_state(self, cluster: np.ndarray, objective: float) -> LevelState | None:
-        """What is needed to measure a level at the end, where that is wanted."""
-        if not self.options.measure_levels or self.formulation.n_problems > 1:
-            return None
-        variables = np.flatnonzero(self.alpha)
-        return LevelState(
-            cluster,
-            self.problem.rows[variables],
-            self.alpha[variables],
-            self.problem.linear[variables],
-            objective,
-        )
 
     def refine(self) -> None:
         """Solve the problem of the support vectors of the coarsest level alone.
