@@ -141,6 +141,7 @@ def train(
     labels = as_labels(y)
     arguments.warn_of_labels(options, labels)
     test = arguments.test_rows_of(test, X, options)
+    options = options if test is None else options.choosing_by_test()
     model, report = train_rows(
         Rows.from_array(X),
         labels,

@@ -67,7 +67,7 @@ def random_options(rng, X):
         "bias": bool(rng.integers(2)),
         "levels": None if rng.random() < 0.3 else int(rng.integers(3)),
         "branching": int(rng.integers(2, 5)),
-        "clustering": str(rng.choice(["kernel", "kmeans"])),
+        "clustering": str(rng.choice(["tree", "adaptive", "random", "kmeans"])),
         "tolerance": float(rng.choice([1e-2, 1e-3, 1e-4])),
         "cache_mb": int(rng.choice([25, 100])),
         "threads": 2,

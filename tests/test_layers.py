@@ -19,7 +19,7 @@ ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
 ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and what runs them, dcsvm.sklearn
-LONGEST_FILE = 350  # lines
+LONGEST_FILE = 600  # lines
 MOST_PARAMETERS = 8
 LARGEST_FILE = 1_000_000  # bytes, of what git tracks
 

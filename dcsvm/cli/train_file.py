@@ -54,6 +54,8 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             data = read_training_set(job, options)
         scaling = data.scaling
         test = None if job.test_file is None else read_test_rows(job, options, scaling)
+        if test is not None:
+            options = options.choosing_by_test()
         if job.n_folds is not None:
             from dcsvm.cli.cross_validation import cross_validate_data
 

@@ -159,7 +159,7 @@ clustering_option = levels(
     "--clustering",
     type=click.Choice(CLUSTERINGS),
     metavar="HOW",
-    help="adaptive, random, tree or kmeans: how clusters are found",
+    help="tree, adaptive, random, kmeans",
     details="adaptive: each level by two-step kernel k-means of a sample of the support vectors of "
     "the level below (Algorithm 1 of the paper). random: the same of a sample of all rows. "
     "tree: clusters are parts of those of the next coarser level, as always with --early and where "
@@ -179,7 +179,8 @@ early_level_option = levels(
     default_text="auto, else 3",
     details="auto, for --early alone, takes the level with the fewest wrong rows, or the least "
     "squared error, as the rows of some clusters tell that are left out one by one. It looks from "
-    "the finest level up, that of -l or of 100 rows a cluster. Without --early the default is 3.",
+    "the finest level up, that of -l or of 100 rows a cluster. By default up to 50,000 rows have "
+    "level 1 or 2 without a search. Without --early the default is 3.",
 )
 overlap_option = levels(
     "--overlap",

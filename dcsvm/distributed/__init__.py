@@ -58,6 +58,7 @@ def train(
     options = TrainOptions.of(**options)
     control = arguments.checked_control(progress, stop, checkpoint, init_model)
     test = arguments.test_rows_of(test, X, options)
+    options = options if test is None else options.choosing_by_test()
     check_workers(client)
     tasks = Tasks(client)
     data = remote_data(tasks, chunks_of(tasks, X, y), control)

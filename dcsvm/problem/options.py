@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.machine import MOST_THREADS
@@ -148,6 +148,10 @@ class TrainOptions:
     def chooses_early_level(self) -> bool:
         """Whether training finds the early level."""
         return self.early and self.early_level in (None, AUTO)
+
+    def choosing_by_test(self) -> TrainOptions:
+        """The same where test rows choose the early level, however few rows there are."""
+        return replace(self, early_level=AUTO)
 
     @property
     def early_overlap(self) -> float:

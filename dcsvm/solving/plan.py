@@ -14,6 +14,9 @@ LEVEL_STEP = 2  # between the default levels from the early one to the finest; 1
 # the coarsest by default. Level l costs about 3.5 |S_l| n / branching^l kernel values, one with 4
 # clusters nearly as many as the whole problem needs: docs/how-it-works.md has what it saves
 COARSEST = 2
+# Early models of at most so many rows have a level without a search, which would cost more than the
+# exact model: the finest of 1 and 2 that has clusters of so many rows on average.
+SEARCHED_FROM, UNSEARCHED_MEAN_CLUSTER = 50_001, 3000
 SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
 
 
@@ -87,11 +90,13 @@ def make_plan(
 def early_plan(
     n_samples: int, levels: int | None, branching: int, early_level: int | str | None
 ) -> Plan:
-    """Of early models alone: the level that is asked for, or those to find it among, which are all
-    that are not too fine."""
+    """Of early models alone: the level that is asked for, that of few rows, or those to find it
+    among, which are all that are not too fine."""
     deepest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
     kept = tuple(range(min(deepest, wanted), 0, -1))
+    if early_level is None and levels is None and kept and n_samples < SEARCHED_FROM:
+        early_level = 2 if n_samples >= branching**2 * UNSEARCHED_MEAN_CLUSTER else 1
     if not isinstance(early_level, int):
         return Plan((), tuple(range(wanted, deepest, -1)), None, branching, kept)
     _check_exists(early_level, kept)

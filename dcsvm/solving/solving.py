@@ -133,12 +133,16 @@ class Solving:
         support vectors or none."""
         start, state = time.perf_counter(), self.state
         others = np.flatnonzero(~self.iterate.is_known)
+        self.control.progress.begin("gradient", len(others))
         for some, gradient, n_values in self.gradients_of(others, self.reach, float64=False):
             self.iterate.learn(some, gradient)
             self.report.counts["kernel_evaluations"] += n_values
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
-        self.report.phases["rebuild"] += time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        self.report.phases["rebuild"] += seconds
+        n_sv = int(np.count_nonzero(self.alpha))
+        self.control.progress.end("gradient", seconds, n_sv)
 
     def sources(self) -> tuple[Terms, np.ndarray]:
         """The support vectors as kernel sums see them, and their alpha."""

@@ -1,5 +1,8 @@
 """Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
 
+As printed it is `-l L --clustering adaptive`; by default the clusters are a tree, and of the levels
+those run that pay.
+
 Levels from the finest up: solve the clusters of the rows from the solution of the level below; then
 the support vectors of the last alone (refine), then all rows (conquer) to the tolerance, checked
 with float64 kernel values. For early models alone one level is enough, which may be found first.

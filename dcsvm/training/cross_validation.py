@@ -112,7 +112,7 @@ class HeldOut:
         prepared, folds = self.prepared, self.folds
         formulation = formulation_of_folds(prepared, folds, some)
         n_rows = folds.n_held(some)
-        n_phases = len(prepared.plan.levels) + 2  # refine, conquer
+        n_phases = len(prepared.plan.levels) + 3  # refine, gradient, conquer
         part = PartOfProgress(self.progress, n_phases, self.n_done, n_rows)
         run = _FoldRun(prepared, Control(part, self.stop), formulation)
         if self.tree is not None:

@@ -19,6 +19,7 @@ from paper.run import cells_of
 from paper.scales import SCALES, Scale
 from paper.sections import Page
 
+TEXT_SCALE = "full"  # of the run that findings.md was written of
 FINDINGS = Path(__file__).with_name("findings.md")
 TITLES = {
     "data_sets": "Data sets",
@@ -39,21 +40,27 @@ def findings() -> dict[str, str]:
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def head(scale: Scale, results: Path, generated: bool, text: str) -> str:
+def about(results: Path) -> dict:
+    """The machine that the cells were measured on, and with how many threads."""
     try:
-        about = json.loads((results / "machine.json").read_text())
+        return json.loads((results / "machine.json").read_text())
     except FileNotFoundError:
-        about = {}
+        return {}
+
+
+def head(scale: Scale, results: Path, generated: bool, text: str) -> str:
     lines = ["# The paper's experiments on this machine", text]
     if generated:
         lines.append("**Measured on generated data:** the published files were not there.")
-    shown = [f"- {key.replace('_', ' ')}: {value}" for key, value in about.items()]
+    shown = [f"- {key.replace('_', ' ')}: {value}" for key, value in about(results).items()]
     return "\n\n".join([*lines, "\n".join([f"- scale: {scale.name}", *shown])])
 
 
 def section(experiment: str, page: Page, missing: int, paragraph: str) -> str:
     module = import_module(f"paper.sections.{experiment}")
     note = [f"*{missing} cells are not measured.*"] if missing else []
+    if page.scale.name != TEXT_SCALE:
+        note.append(f"*The conclusions are of a run at scale {TEXT_SCALE}, not of these cells.*")
     shown = module.show(page) if page.names else "None of its data sets is there."
     return "\n\n".join([f"## {TITLES[experiment]}", *note, paragraph, shown])
 
@@ -62,12 +69,13 @@ def section(experiment: str, page: Page, missing: int, paragraph: str) -> str:
 @click.option("--scale", type=click.Choice(SCALES), default="small", show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="prepared files")
 @click.option("--results", type=click.Path(path_type=Path), required=True, help="folder of cells")
-@click.option("--threads", type=int, default=machine.usable_cores(), show_default="usable cores")
+@click.option("--threads", type=int, show_default="those that were measured with")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="RESULTS.md")
 @click.option("--plots", type=click.Path(path_type=Path), required=True, help="folder of plots")
 def main(scale, data, results, threads, out, plots) -> None:
     """Write the results page."""
     folder, scale = results / scale, SCALES[scale]
+    threads = threads or about(folder).get("threads", machine.usable_cores())
     texts = findings()
     generated = problems.available((), data) == ["generated"]
     parts = [head(scale, folder, generated, texts["introduction"])]

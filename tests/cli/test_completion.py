@@ -25,7 +25,7 @@ def completed(line, command="train"):
     [("--ea", ["--early", "--early-level"]),
      ("-c 4 --measure", ["--measure-levels"]),
      ("-r -1 -q --certi", ["--certify"]),
-     ("--clustering k", ["kernel", "kmeans"]),
+     ("--clustering k", ["kmeans"]),
      ("-c 4 --model-format ", ["dcsvm", "libsvm"]),
      ("-s ", ["0", "1", "2", "3", "4"]),
      ("-t 4", ["4"]),

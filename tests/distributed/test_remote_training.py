@@ -23,10 +23,11 @@ def cut(X, y, size=700):
         {"C": 4, "gamma": 0.5},
         {"C": 4, "gamma": 0.5, "levels": 2, "bias": True},
         {"C": 4, "gamma": 50},
+        {"C": 4, "gamma": 0.5, "levels": 2, "clustering": "adaptive"},
         {"svm_type": "epsilon_svr", "C": 2, "gamma": 0.5},
         {"svm_type": "nu_svc", "nu": 0.3, "gamma": 0.5},
     ],
-    ids=["plain", "bias", "groups", "svr", "nu"],
+    ids=["plain", "bias", "groups", "adaptive", "svr", "nu"],
 )
 def test_the_exact_model_is_that_of_one_process(client, rows_in_spots, options):
     X, y = rows_in_spots

@@ -65,7 +65,7 @@ def test_every_field_has_a_rule_that_its_default_keeps():
      ({"max_iterations": -5}, "max_iterations must be at least 1 (or -1 for no limit), not -5"),
      ({"bias": 1}, "bias must be True or False, not 1"),
      ({"early": None}, "early must be True or False, not None"),
-     ({"clustering": "x"}, "clustering must be one of kernel, kmeans, not 'x'"),
+     ({"clustering": "x"}, "clustering must be one of tree, adaptive, random, kmeans, not 'x'"),
      ({"kernel": 2}, "kernel must be one of linear, polynomial, rbf, sigmoid, precomputed, not 2"),
      ({"svm_type": []}, "svm_type must be one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr, "
       "not []")],

@@ -6,7 +6,7 @@ import pytest
 
 from dcsvm import machine
 from dcsvm.machine import default_cache_mb, default_threads
-from dcsvm.solving.plan import Plan, make_plan
+from dcsvm.solving.plan import Plan, early_plan, make_plan
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_the_defaults_of_this_machine_are_usable(monkeypatch):
     assert 1 <= default_cache_mb() <= 8000
 
 
-def test_dear_kernel_rows_leave_out_level_1_by_default():
-    plan = make_plan(10**7, None, 4, None, keeps_rows=True)
-    assert plan.levels == (5, 3)
-    assert make_plan(5000, None, 4, None, keeps_rows=True).levels == (1,)
-    assert plan.early_level == 3
-    assert make_plan(10**7, 6, 4, None, keeps_rows=True).levels == (6, 5, 4, 3, 2, 1)
+def test_early_models_of_few_rows_have_a_level_without_a_search():
+    assert early_plan(20_000, None, 4, None).levels == (1,)
+    assert early_plan(50_000, None, 4, None).levels == (2,)
+    assert early_plan(50_001, None, 4, None).choices == (4, 3, 2, 1)
+    assert early_plan(20_000, None, 4, "auto").choices == (3, 2, 1)
+    assert early_plan(20_000, 2, 4, None).choices == (2, 1)
 
 
 def test_a_cgroup_of_version_1_limits_the_memory(monkeypatch, tmp_path):

@@ -26,6 +26,7 @@ from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
 EARLY = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True}
+SEARCH = EARLY | {"early_level": "auto"}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
 
 
 def test_the_rows_nearest_to_borders_are_in_two_clusters(wavy):
-    run = Run(prepare(Rows.from_array(wavy[0]), wavy[1], TrainOptions(**EARLY)))
+    run = Run(prepare(Rows.from_array(wavy[0]), wavy[1], TrainOptions(**SEARCH)))
     run.divided(2)
     partition, placed = run.tree.partition(2), run.tree.placed[2]
     for overlap in (1.0, 1.2, 1.5, 2.0):
@@ -151,7 +152,7 @@ def test_regressions_have_early_models_and_probabilities_and_folds():
     rng = np.random.default_rng(3)
     X = rng.uniform(-1, 1, (2000, 3)).astype(np.float32)
     y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=2000)
-    options = EARLY | {"svm_type": "epsilon_svr", "epsilon": 0.05, "probability": True}
+    options = SEARCH | {"svm_type": "epsilon_svr", "epsilon": 0.05, "probability": True}
     model = dcsvm.train(X, y, **options)
     choice = model.report.early_choice
     assert not choice.is_wrong and 0.008 < choice.loss < 0.02
@@ -287,7 +288,7 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
         y = np.where(np.sin(bend * X[:, 0]) + np.sin(bend * X[:, 1]) > 0, 1.0, -1.0)
         y[rng.random(12000) < noise] *= -1
         train, test = slice(0, 6000), slice(6000, 12000)
-        found = dcsvm.train(X[train], y[train], **EARLY)
+        found = dcsvm.train(X[train], y[train], **SEARCH)
         choice = found.report.early_choice
         assert choice.coarsest <= choice.level <= choice.finest == 2
         assert found.early.level == choice.level
@@ -303,7 +304,7 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
 def test_labels_that_mean_nothing_have_no_worth():
     X, _ = labelled_rows(3000, 3, seed=3)
     y = np.where(np.random.default_rng(1).random(3000) < 0.5, 1.0, -1.0)
-    choice = dcsvm.train(X, y, **EARLY).report.early_choice
+    choice = dcsvm.train(X, y, **SEARCH).report.early_choice
     assert abs(choice.loss - 0.5) < 5 * choice.error
 
 
@@ -380,7 +381,7 @@ def test_the_command_says_which_level_it_found(wavy, tmp_path, monkeypatch):
                  for row, label in zip(X, y, strict=True)]  # fmt: skip
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     run = CliRunner().invoke
-    options = ["-c", "4", "-g", "2", "--early", "--threads", "2"]
+    options = ["-c", "4", "-g", "2", "--early", "--early-level", "auto", "--threads", "2"]
     done = run(train_command, [*options, "--report", "r.json", "train", "m"])
     assert done.exit_code == 0, done.stderr
     report = json.loads((tmp_path / "r.json").read_text())

@@ -329,14 +329,17 @@ class Recorder(Progress):
         self.ended.append(name)
 
 
+PHASES = ["level 2", "level 1", "refine", "gradient", "conquer"]
+
+
 def test_progress_hears_of_every_phase(wavy):
     X, y = wavy
     progress = Recorder()
     train(X, y, progress, levels=2, branching=2)
-    assert [name for name, _ in progress.begun] == ["level 2", "level 1", "refine", "conquer"]
-    assert progress.begun[0][1] == progress.begun[3][1] == len(X)
+    assert [name for name, _ in progress.begun] == PHASES
+    assert progress.begun[0][1] == progress.begun[-1][1] == len(X)
     assert progress.levels == [2, 1]
-    assert progress.ended == ["refine", "conquer"]
+    assert progress.ended == PHASES[2:]
 
 
 def test_a_stop_before_anything_is_solved_gives_no_model(wavy):
@@ -557,7 +560,7 @@ def test_gamma_is_by_default_one_over_the_number_of_features(wavy):
         ({"levels": -1}, "levels must be"),
         ({"levels": 1, "branching": 1}, "branching must be"),
         ({"sample": 0}, "sample must be"),
-        ({"clustering": "random"}, "clustering must be"),
+        ({"clustering": "kernel"}, "clustering must be"),
         ({"threads": 0}, "threads must be"),
         ({"cache_mb": 0}, "cache_mb must be"),
         ({"levels": 1, "early_level": 2}, "early_level must be at most 1"),

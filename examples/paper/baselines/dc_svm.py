@@ -51,7 +51,7 @@ def fit(
     branching: int = BRANCHING,
     **options,
 ) -> Fitted:
-    """DC-SVM, Algorithm 1; `options` are further fields of `dcsvm.TrainOptions`.
+    """DC-SVM, Algorithm 1 with a tree of clusters; `options` are more of `dcsvm.TrainOptions`.
 
     The history has no accuracies: models on the way are those of fit_early at other levels.
     """

@@ -79,7 +79,9 @@ def partition(settings: dict, X: np.ndarray, kernel: Kernel) -> np.ndarray:
 def between(X: np.ndarray, cluster: np.ndarray, kernel: Kernel, threads: int) -> float:
     """D(pi): the sum of K over all ordered pairs in different clusters; K >= 0 as for rbf."""
 
-    def total(rows: np.ndarray) -> float:
-        return float(expansion(kernel, rows, np.ones(len(rows)), threads)(rows).sum())
+    def with_others(own: np.ndarray) -> float:
+        others = X[~own]
+        return float(expansion(kernel, others, np.ones(len(others)), threads)(X[own]).sum())
 
-    return total(X) - sum(total(X[cluster == c]) for c in np.unique(cluster))
+    clusters = np.unique(cluster)
+    return sum(with_others(cluster == c) for c in clusters) if len(clusters) > 1 else 0.0

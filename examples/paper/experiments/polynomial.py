@@ -32,7 +32,7 @@ def steps(scale: Scale, method: str) -> list[dict]:
 
 def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> Cell:
     (key, value), *_ = options.items()
-    C, gamma = POLYNOMIAL.get(name, (1, 1))
+    C, gamma = POLYNOMIAL[name]
     chosen = problem(name, scale.polynomial_rows, scale.test_rows)
     return fit_cell(
         "polynomial",

@@ -27,7 +27,7 @@ REFERENCE_TOLERANCE = 1e-4
 
 def kernels(name: str) -> dict[str, tuple[float, dict]]:
     """C and kernel by the kernel's name."""
-    C, gamma = POLYNOMIAL.get(name, (1, 1))
+    C, gamma = POLYNOMIAL[name]
     known = KNOWN[name]
     return {"rbf": (known.C, rbf(known.gamma)), "polynomial": (C, polynomial(gamma))}
 

@@ -1,0 +1,122 @@
+"""How the clusters of a level are found: Algorithm 1 of the paper samples support vectors."""
+
+import numpy as np
+import pytest
+
+import dcsvm
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.clusters import is_alone
+from dcsvm.solving.plan import Plan
+from dcsvm.training.cross_validation import cross_validate
+
+
+@pytest.fixture(scope="module")
+def spots():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (3000, 3)).astype(np.float32)
+    return X, np.where(np.sin(4 * X[:, 0]) * X[:, 1] > 0.1, 1.0, -1.0)
+
+
+@pytest.fixture
+def samples(monkeypatch):
+    """The sampled rows of each level that is found alone, by the numbers they were given."""
+    found, grow_alone = [], Tree.grow_alone
+
+    def grow(tree, n_clusters, sample, *what, **how):
+        order = np.argsort(tree.place)
+        found.append(set(order[sample].tolist()))
+        return grow_alone(tree, n_clusters, sample, *what, **how)
+
+    monkeypatch.setattr(Tree, "grow_alone", grow)
+    return found
+
+
+@pytest.mark.parametrize("gamma", [2.0, 200.0], ids=["one group", "groups"])
+def test_an_adaptive_level_is_found_from_support_vectors_of_the_level_below(spots, samples, gamma):
+    X, y = spots
+    options = {"C": 10, "gamma": gamma, "levels": 2, "sample": 200, "clustering": "adaptive"}
+    report = dcsvm.train(X, y, **options).report
+    assert [level.level for level in report.levels] == [2, 1]
+    below = set(report.support_by_level[0].tolist())
+    assert len(samples) == 2 and len(samples[1]) == min(200, len(below))
+    assert samples[1] <= below
+    assert not samples[0] <= below
+
+
+def test_a_random_level_is_found_from_rows_that_may_support_nothing(spots, samples):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "levels": 2, "sample": 200, "clustering": "random"}
+    report = dcsvm.train(X, y, **options).report
+    assert not samples[1] <= set(report.support_by_level[0].tolist())
+
+
+@pytest.mark.parametrize("clustering", ["adaptive", "random", "tree", "kmeans"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_exact_model_does_not_depend_on_the_clusters(spots, clustering, bias):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "bias": bias}
+    model = dcsvm.train(X, y, levels=2, clustering=clustering, **options)
+    direct = dcsvm.train(X, y, levels=0, **options)
+    assert model.report.converged
+    assert model.report.objective == pytest.approx(direct.report.objective, rel=1e-5)
+    assert np.mean(model.predict(X, method="early") == y) > 0.9
+
+
+def test_folds_have_adaptive_levels(spots, samples):
+    X, y = spots
+    options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
+    found = cross_validate(Rows.from_array(X), y, options, 3)
+    assert len(samples) == 2
+    assert np.mean(found == y) > 0.9
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_adaptive_levels_are_the_same_in_any_number_of_threads(spots, threads):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "levels": 2, "clustering": "adaptive"}
+    one, other = (dcsvm.train(X, y, threads=n, **options) for n in (2, threads))
+    assert np.array_equal(one.decision_function(X), other.decision_function(X))
+    assert np.array_equal(one.predict(X, method="early"), other.predict(X, method="early"))
+
+
+def test_a_level_in_progress_is_found_again_from_its_own_sample(spots, samples, tmp_path):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "levels": 2, "clustering": "adaptive", "threads": 1}
+    whole = dcsvm.train(X, y, **options)
+    stop = dcsvm.Stop()
+
+    class Stopping(dcsvm.Progress):
+        def begin(self, name, n_rows):
+            if name == "level 1":
+                stop.request()
+
+    folder = tmp_path / "run"
+    dcsvm.train(
+        X, y, checkpoint=dcsvm.Checkpoint(folder), stop=stop, progress=Stopping(), **options
+    )
+    stopped = samples[-1]
+    resumed = dcsvm.train(X, y, checkpoint=dcsvm.Checkpoint(folder, resume=True), **options)
+    assert samples[-1] == stopped == samples[1]
+    assert resumed.report.objective == pytest.approx(whole.report.objective, rel=1e-6)
+
+
+def test_more_clusters_than_one_product_tells_apart_and_early_models_have_the_tree():
+    plan, options = Plan((5, 4, 1), (), 1, 4), TrainOptions(clustering="adaptive")
+    assert [is_alone(level, plan, options) for level in plan.levels] == [False, True, True]
+    assert not is_alone(1, plan, TrainOptions(clustering="adaptive", early=True))
+    assert not is_alone(1, plan, TrainOptions(clustering="tree"))
+
+
+def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken():
+    X = np.repeat(np.array([[0.0], [1.0], [10.0], [11.0]], np.float32), 5, axis=0)
+    X += np.linspace(0, 0.1, 20, dtype=np.float32)[:, None]
+    pairs = np.repeat(np.array([0, 0, 1, 1], np.int32), 5)
+    apart = np.repeat(np.array([0, 1, 0, 1], np.int32), 5)
+    unequal = np.repeat(np.array([0, 0, 0, 1], np.int32), 5)
+    starts = Starts(Kernel("rbf", 1.0), None)
+    parts = np.array([apart, unequal, pairs])
+    assert starts.best(Rows.from_array(X), parts, 2, 1) == 2
+    assert np.sum(np.bincount(unequal) ** 2) * 2 / 20**2 < COST_LIMIT
