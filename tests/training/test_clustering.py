@@ -120,3 +120,16 @@ def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken
     parts = np.array([apart, unequal, pairs])
     assert starts.best(Rows.from_array(X), parts, 2, 1) == 2
     assert np.sum(np.bincount(unequal) ** 2) * 2 / 20**2 < COST_LIMIT
+
+
+@pytest.mark.parametrize("clustering", ["adaptive", "random"])
+def test_rows_in_a_mapped_file_have_levels_that_are_found_alone(spots, clustering, tmp_path):
+    X, y = spots
+    mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", X.dtype, X.shape)
+    mapped[:] = X
+    options = {"C": 10, "gamma": 2, "levels": 2, "clustering": clustering}
+    report = dcsvm.train(mapped, y, **options).report
+    assert report.converged and [level.level for level in report.levels] == [2, 1]
+    assert report.objective == pytest.approx(
+        dcsvm.train(X, y, **options).report.objective, rel=1e-5
+    )
