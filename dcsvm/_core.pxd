@@ -175,7 +175,7 @@ cdef extern from "kernel/cluster_product.h" namespace "dcsvm" nogil:
 
     void c_cluster_product "dcsvm::cluster_product"(
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, const ClusterRanges&,
-        int, double*) except +
+        Precision, int, double*) except +
 
 
 cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
@@ -222,7 +222,7 @@ cdef extern from "kernel/row_panels.h" namespace "dcsvm" nogil:
 cdef extern from "kernel/few_rows.h" namespace "dcsvm" nogil:
     cdef cppclass PackedSources:
         PackedSources(const KernelSetup&, const CPoints&, const CodedColumns*,
-                      const SourceWeights&) except +
+                      const SourceWeights&, Precision) except +
 
     cdef cppclass ClusterModels:
         size_t n_columns

@@ -75,20 +75,32 @@ bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumn
 }
 
 PackedSources::PackedSources(const KernelSetup& setup, const Points& points,
-                             const CodedColumns* coded, const SourceWeights& weights)
+                             const CodedColumns* coded, const SourceWeights& weights,
+                             Precision precision)
     : setup_(setup.is_flat ? setup.less_one() : setup),
       coded_(coded),
       weights_(weights),
-      lanes_(setup, {&points, nullptr, points.n_samples}) {}
+      lanes_(setup, {&points, nullptr, points.n_samples}),
+      precision_(precision) {}
 
 void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
                         std::size_t n_columns, double* sums) const {
   std::fill_n(sums, n_columns, 0.0);
   if (begin == end) return;
   if (setup_.kernel.less_one) add_weights(weights_, begin, end, sums);
+  if (precision_ == Precision::double_tiles) {
+    add<double>(row, begin, end, n_columns, sums);
+  } else {
+    add<float>(row, begin, end, n_columns, sums);
+  }
+}
+
+template <class Real>
+void PackedSources::add(const LoneRow& row, std::size_t begin, std::size_t end,
+                        std::size_t n_columns, double* sums) const {
   const std::size_t first = begin / panel_rows, n = (end - 1) / panel_rows + 1 - first;
   TileScratch tile;
-  std::vector<float> values(n * panel_rows);
+  std::vector<Real> values(n * panel_rows);
   const std::int32_t query = 0;
   tile.select(setup_, lanes_, first, n);
   tile.rows(row.points(), &query, 1, values.data(), values.size());
@@ -99,8 +111,8 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   } else {
     own.values += begin;
   }
-  isa().add_in_order({values.data() + (begin - first * panel_rows), values.size(), 1}, own,
-                     end - begin, sums);
+  add_in_order(ValueRows<Real>{values.data() + (begin - first * panel_rows), values.size(), 1}, own,
+               end - begin, sums);
 }
 
 MeanWeights::MeanWeights(const std::vector<Fork>& forks) : indptr{0} {
@@ -125,7 +137,8 @@ ServedTree::ServedTree(const KernelSetup& setup, const Points& points, const Cod
     : forks_(std::move(forks)),
       weights_(forks_),
       sample_(setup, points, coded,
-              {1, weights_.indptr.data(), weights_.part.data(), weights_.values.data()}) {
+              {1, weights_.indptr.data(), weights_.part.data(), weights_.values.data()},
+              Precision::single_tiles) {
   std::size_t first = 0;
   for (const Fork& fork : forks_) {
     first_.push_back(first);

@@ -45,7 +45,7 @@ class LoneRow {
 class PackedSources {
  public:
   PackedSources(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
-                const SourceWeights& weights);
+                const SourceWeights& weights, Precision precision);
 
   bool encode(const float* row, std::size_t n_features, LoneRow& out) const {
     return out.encode(row, n_features, coded_, setup_.form);
@@ -56,10 +56,15 @@ class PackedSources {
            double* sums) const;
 
  private:
+  template <class Real>
+  void add(const LoneRow& row, std::size_t begin, std::size_t end, std::size_t n_columns,
+           double* sums) const;
+
   KernelSetup setup_;  // of the tiles
   const CodedColumns* coded_;
   SourceWeights weights_;
   RowPanels lanes_;
+  Precision precision_;
 };
 
 // The models of clusters: their sources are consecutive. One cluster and no tree is an exact model.

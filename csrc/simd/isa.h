@@ -74,8 +74,9 @@ struct SourceWeights {
 };
 
 // Rows of kernel values, which begin `stride` apart.
+template <class Real>
 struct ValueRows {
-  const float* values;
+  const Real* values;
   std::size_t stride, size;
 };
 
@@ -106,9 +107,11 @@ struct Isa {
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
   // the same where the values of n sources follow each other in a row: sums, n_columns of each row,
-  // += the rows times W, the same bits as weighted_sum_f32
-  void (*add_in_order)(const ValueRows& rows, const SourceWeights& weights, std::size_t n,
-                       double* sums);
+  // += the rows times W, the same bits as the weighted sums
+  void (*add_in_order_f32)(const ValueRows<float>& rows, const SourceWeights& weights,
+                           std::size_t n, double* sums);
+  void (*add_in_order_f64)(const ValueRows<double>& rows, const SourceWeights& weights,
+                           std::size_t n, double* sums);
   // gradient += the steps times the rows; returns the place of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
                          const float* second_row, double second_step, double* largest);
@@ -149,6 +152,14 @@ inline void add_weighted(const float* const* rows, const double* weight, std::si
 inline void add_weighted(const double* const* rows, const double* weight, std::size_t n,
                          std::size_t lanes, double* sum) {
   isa().weighted_sum_f64(rows, weight, n, lanes, sum);
+}
+inline void add_in_order(const ValueRows<float>& rows, const SourceWeights& weights, std::size_t n,
+                         double* sums) {
+  isa().add_in_order_f32(rows, weights, n, sums);
+}
+inline void add_in_order(const ValueRows<double>& rows, const SourceWeights& weights, std::size_t n,
+                         double* sums) {
+  isa().add_in_order_f64(rows, weights, n, sums);
 }
 
 }  // namespace dcsvm

@@ -18,12 +18,24 @@ namespace DCSVM_ISA {
 #include "simd/descent_impl.h"
 // clang-format on
 
-static const Isa functions = {
-    DCSVM_ISA_NAME,       dense<float>,  dense<double>,    bytes<float>,
-    bytes<double>,        sparse<float>, sparse<double>,   weighted_sum<float>,
-    weighted_sum<double>, add_in_order,  descend,          best_companion,
-    descend_pair,         best_partner,  subtract_product, dot,
-    add_multiple};
+static const Isa functions = {DCSVM_ISA_NAME,
+                              dense<float>,
+                              dense<double>,
+                              bytes<float>,
+                              bytes<double>,
+                              sparse<float>,
+                              sparse<double>,
+                              weighted_sum<float>,
+                              weighted_sum<double>,
+                              add_in_order<float>,
+                              add_in_order<double>,
+                              descend,
+                              best_companion,
+                              descend_pair,
+                              best_partner,
+                              subtract_product,
+                              dot,
+                              add_multiple};
 
 #undef DCSVM_INLINE
 

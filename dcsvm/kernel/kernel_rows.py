@@ -125,14 +125,19 @@ class KernelRows:
         )  # fmt: skip
 
     def cluster_product(
-        self, weights, ranges: ClusterRanges, targets: KernelRows, target_rows: np.ndarray
+        self,
+        weights,
+        ranges: ClusterRanges,
+        targets: KernelRows,
+        target_rows: np.ndarray,
+        float64: bool,
     ) -> np.ndarray:
         """K(targets, these rows) W, float64 (n_targets, n_columns), where the targets of a cluster
         meet its rows alone; `target_rows` int32 are the targets, cluster after cluster, `weights`
-        those of all these rows, as of `product`."""
+        those of all these rows, as of `product`; `float64` says how kernel values are computed."""
         return _core.cluster_product(
             self.setup, targets.points, target_rows, ranges.target_start,
-            self.points, ranges.source_begin, ranges.source_end, weights, self.threads,
+            self.points, ranges.source_begin, ranges.source_end, weights, float64, self.threads,
         )  # fmt: skip
 
     def matrix(

@@ -102,7 +102,7 @@ class Model(ModelParts):
         if method in (None, "exact", "early"):
             part = self._part if method is None else getattr(self, method)
             if part is not None and (threads is None or RULES["threads"].check("threads", threads)):
-                return few_values(part, self.kernel, self.n_pairs, X)
+                return few_values(self, part, X)
         return None
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
