@@ -270,6 +270,7 @@ cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
     cdef cppclass SolveOptions:
         double tolerance
         double attainable
+        Precision precision
         int64_t max_iterations
         int n_threads
         double gradient_error
@@ -285,7 +286,7 @@ cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
         double* base
         Known* known
 
-    size_t c_matrix_bytes "dcsvm::matrix_bytes"(size_t)
+    size_t c_matrix_bytes "dcsvm::matrix_bytes"(size_t, Precision)
     size_t c_array_bytes "dcsvm::array_bytes"(size_t)
 
     cdef struct SolveReport:

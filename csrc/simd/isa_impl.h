@@ -18,6 +18,10 @@ namespace DCSVM_ISA {
 #include "simd/descent_impl.h"
 // clang-format on
 
+template <class Real>
+static constexpr DescentPasses<Real> descent_passes = {descend<Real>, best_companion<Real>,
+                                                       descend_pair<Real>, best_partner<Real>};
+
 static const Isa functions = {DCSVM_ISA_NAME,
                               dense<float>,
                               dense<double>,
@@ -29,10 +33,8 @@ static const Isa functions = {DCSVM_ISA_NAME,
                               weighted_sum<double>,
                               add_in_order<float>,
                               add_in_order<double>,
-                              descend,
-                              best_companion,
-                              descend_pair,
-                              best_partner,
+                              descent_passes<float>,
+                              descent_passes<double>,
                               subtract_product,
                               dot,
                               add_multiple};

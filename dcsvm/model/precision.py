@@ -41,16 +41,17 @@ def _shows(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
         return False
     is_regression = not (model.is_classifier or model.svm_type == "one_class")
     margin = 1.0 if model.is_classifier else float(np.nanmax(np.abs(part.rho), initial=0.0))
-    if kernel.name in ("rbf", "sigmoid") and not is_regression:
-        if ROUNDING * weights.totals().max(initial=0.0) <= SMALL * margin:
-            return False
+    is_bounded = kernel.name in ("rbf", "sigmoid") and not is_regression
+    if is_bounded and ROUNDING * weights.totals().max(initial=0.0) <= SMALL * margin:
+        return False
     sources = Sources.kept(part.rows, kernel).form()
     n = part.rows.n_samples
     some = np.unique(np.linspace(0, n - 1, SAMPLED).astype(np.int32))
     rounded, exact = (_values(part, sources, weights.all(), some, float64=f) for f in (False, True))
     if is_regression:
         margin = float(np.std(exact))
-    return bool(SAFETY * np.max(np.abs(rounded - exact)) > SMALL * margin)
+    # float32 ones may be too large for it: then the error is nan
+    return not SAFETY * np.max(np.abs(rounded - exact)) <= SMALL * margin
 
 
 def _values(

@@ -16,13 +16,7 @@ from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.certificate import (
-    Certificate,
-    Checked,
-    Scope,
-    certificate_of_known,
-    check,
-)
+from dcsvm.solving.certificate import Certificate, Checked, Scope, check
 from dcsvm.solving.control import Control
 from dcsvm.solving.core_progress import CoreProgress
 from dcsvm.solving.extraction import Solution, check_known
@@ -35,11 +29,12 @@ from dcsvm.solving.units import Units
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
 LARGEST_REFINEMENTS = 10
+# a refinement that leaves more than this of the violation: float32 kernel values are not enough
+LEAST_REFINED = 0.5
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
 SMALLEST_MARGIN = 2.0**-24  # of the sum of |alpha|: float32 kernel values hide a smaller one
-NANOSECONDS_WHEN_STOPPED = 1e9  # a thread, of kernel values, by the core's cost model
 
 
 class Solving:
@@ -47,7 +42,8 @@ class Solving:
 
     `prepared` and `control` do not change; `state` does. `formulation` is what is solved, with its
     `problem`, `units` and `reach`. `converged` says of each fold whether its answer is as good as
-    was asked for, `certificate` what is known of the solution, once something is.
+    was asked for, `certificate` what is known of the solution, once something is. The solver's
+    kernel values are `float64` once float32 ones were not enough.
     """
 
     def __init__(
@@ -62,7 +58,7 @@ class Solving:
         self.solver_bytes = prepared.solver_bytes(self.formulation)
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
-        self.is_warm = self.is_near = False
+        self.is_warm = self.is_near = self.float64 = False
         self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
@@ -188,7 +184,8 @@ class Solving:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
         The check leaves float64 values in the gradient wherever float32 ones could hide a
-        violation; while there is one, the solver goes on from them. Raises Stopped, and NoMargin
+        violation; while there is one, the solver goes on from them, with float64 kernel values
+        where that gains too little. Raises Stopped, and NoMargin
         where a margin that solutions are divided by cannot be told from none.
         """
         start, state = time.perf_counter(), self.state
@@ -200,6 +197,7 @@ class Solving:
         self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
+        before = np.inf
         for _ in range(LARGEST_REFINEMENTS):
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = self.attainable(folds, tolerance)
@@ -213,6 +211,9 @@ class Solving:
                 break
             if tolerance * min(certificates[k].unit for k in folds) < attainable:
                 break
+            now = max(certificates[k].violation for k in folds)
+            self.float64 |= now > LEAST_REFINED * before
+            before = now
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
                 tolerance *= min(max(wanted, 0.01), 0.5)
@@ -287,7 +288,7 @@ class Solving:
         budget = self.solver_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
             tolerance, state.iterations_left, max(budget, 0), self.threads, self.reach,
-            state.neglected, attainable,
+            state.neglected, attainable, self.float64,
         )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
         solved = self.work.solve(
@@ -312,39 +313,3 @@ class Solving:
         """Keep what is known of the solution, and report it."""
         self.certificate = certificate
         self.report.take(certificate)
-
-    def settle_stopped(self) -> None:
-        """Settle a run that was stopped with what can be said in about a second.
-
-        Entries of the gradient that are not known are computed, of random variables where all would
-        take too long; then the violation is the largest that was seen, objectives and gaps are
-        None.
-        """
-        unknown = self._affordable(np.flatnonzero(~self.iterate.is_known))
-        if len(unknown):
-            gradient, _ = self.gradient_of(unknown, Evaluation(reach=self.reach))
-            self.iterate.learn(unknown, gradient)
-        is_convex = self.data.kernel.is_positive_semidefinite
-        parts = []
-        for part in self.formulation.parts():
-            neglected = self.state.neglected + self.locality.neglected(self.alpha[part])
-            parts.append(
-                certificate_of_known(self.problem, part, self.iterate, neglected, is_convex)
-            )
-        self.settle(Certificate.of_all(parts))
-
-    def _affordable(self, variables: np.ndarray) -> np.ndarray:
-        """As many of the variables, ascending, as time allows to compute the gradient of, when a
-        run was stopped; free ones first, which tell rho."""
-        n_sv = max(int(np.count_nonzero(self.alpha)), 1)
-        cost = _core.value_cost(self.data.setup, self.data.points)
-        n_possible = int(NANOSECONDS_WHEN_STOPPED * self.threads / (cost * n_sv))
-        if n_possible >= len(variables):
-            return variables
-        rng = np.random.default_rng(self.options.seed)
-        variables = rng.permutation(variables)
-        alpha = self.alpha[variables]
-        lower, upper = self.problem.lower[variables], self.problem.upper[variables]
-        first = np.flatnonzero((alpha > lower) & (alpha < upper))[: n_possible // 2]
-        others = np.delete(variables, first)
-        return np.sort(np.concatenate([variables[first], others])[:n_possible])

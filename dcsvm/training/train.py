@@ -21,6 +21,7 @@ from dcsvm.solving.extraction import NoMargin, exact_model
 from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
 from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import TrainReport
+from dcsvm.solving.stopped import certificate_of_stopped
 from dcsvm.training.algorithm import Run
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.probability import fitted_probability
@@ -169,7 +170,7 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
         if state.early is None:
             raise _core.Stopped("stopped before anything was solved")
         return None
-    run.settle_stopped()
+    run.settle(certificate_of_stopped(run))
     try:
         return _exact(run)
     except NoMargin as nothing:

@@ -63,4 +63,6 @@ def test_clusters_of_rows_that_there_are_not_are_refused(starts, begins, ends):
     setup, targets, sources = rows_of(kernel, form)
     order, weights = np.arange(N_TARGETS, dtype=np.int32), np.ones(N_SOURCES)
     with pytest.raises(ValueError, match="clusters|source"):
-        _core.cluster_product(setup, targets, order, starts, sources, begins, ends, weights, False, 1)
+        _core.cluster_product(
+            setup, targets, order, starts, sources, begins, ends, weights, False, 1
+        )
