@@ -23,7 +23,8 @@ constexpr double step_cost = 2.0;         // per |F|^2
 constexpr double slowing = 5.0;
 constexpr double slowest_rate = 1.05;  // reduction of the violation that a round is credited with
 
-// Of the width of the box: a step that ends nearer to a bound than that ends there.
+// Of alpha or the step, whichever is larger: a step that ends nearer to a bound than that ends
+// there.
 constexpr double resolution = 1e-13;
 
 double factor_cost(std::size_t n_free) {
@@ -124,6 +125,9 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
   for (std::size_t held = 0; held <= most_held; ++held) {
     std::vector<double> direction = newton;
     held_.project(direction);
+    // without damping to speak of the matrix is so ill-conditioned that something of the sums is
+    // left
+    if (sizeof(Real) == sizeof(double)) held_.project(direction);
     const std::size_t n_outside = keep_inside(set, direction);
     if (held == 0 && n_outside > most_held && damping_ < largest_damping) return false;
     if (held == 0 && n_outside <= most_held / 4)
@@ -203,8 +207,9 @@ std::vector<double> NewtonStep<Real>::targets(const WorkingSet<Real>& set,
   std::vector<double> target(free_.size());
   for (std::size_t a = 0; a < free_.size(); ++a) {
     const std::size_t i = free_[a];
-    const double margin = resolution * (set.upper[i] - set.lower[i]);
-    target[a] = set.alpha[i] + length * direction[a];
+    const double step = length * direction[a];
+    const double margin = resolution * std::max(std::fabs(set.alpha[i]), std::fabs(step));
+    target[a] = set.alpha[i] + step;
     if (direction[a] > 0 && target[a] >= set.upper[i] - margin) target[a] = set.upper[i];
     if (direction[a] < 0 && target[a] <= set.lower[i] + margin) target[a] = set.lower[i];
   }

@@ -20,7 +20,9 @@ from dcsvm.solving.report import ProblemReport
 UNKNOWN_MARGIN = 0.1  # a violation over the margin above which that may as well be none
 
 
-AT_BOUND = 1e-12  # of the room between its bounds: a variable this near to one is at it
+# of the room between its bounds, or of the largest alpha where that is less: a variable this near
+# to a bound is at it
+AT_BOUND = 1e-12
 
 
 class NoMargin(ValueError):
@@ -58,7 +60,8 @@ class Solution:
             return 0.0, 1.0
         alpha, gradient = self.alpha[variables], self.iterate.gradient[variables]
         lower, upper = problem.lower[variables], problem.upper[variables]
-        rounding = AT_BOUND * (upper - lower)  # of sums that were put right, at a warm start
+        # of sums that were put right, at a warm start
+        rounding = AT_BOUND * np.minimum(upper - lower, np.abs(alpha).max(initial=0.0))
         can_rise_at_all, can_fall_at_all = alpha < upper - rounding, alpha > lower + rounding
         offsets = []
         for number in range(problem.n_sums):

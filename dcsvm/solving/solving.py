@@ -209,10 +209,12 @@ class Solving:
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0:
                 break
-            if tolerance * min(certificates[k].unit for k in folds) < attainable:
-                break
             now = max(certificates[k].violation for k in folds)
-            self.float64 |= now > LEAST_REFINED * before
+            unit = min(certificates[k].unit for k in folds)
+            is_stuck = now > LEAST_REFINED * before
+            if tolerance * unit < attainable and (self.float64 or self.problem.divides_by_margin):
+                break
+            self.float64 |= is_stuck
             before = now
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
