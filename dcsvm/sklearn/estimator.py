@@ -20,6 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import BeyondFloat32
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
@@ -109,8 +110,9 @@ class Estimator(Fitted, BaseEstimator):
                 # model
                 options |= self._options(seed)
                 model, report = self._trained(rows, labels, options, weights)
-        except NoMargin as reason:  # scikit-learn's solver stops before it finds that out
-            self._leave(*as_given[:2], weights, reason)
+        except (NoMargin, BeyondFloat32) as reason:  # scikit-learn's solver may get somewhere
+            if not self._leave(*as_given[:2], weights, reason, max_iter=MOST_ITERATIONS):
+                raise
             return
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)

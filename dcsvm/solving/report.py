@@ -109,6 +109,7 @@ class TrainReport:
     relative_gap: float | None = None
     kernel_error: float | None = None
     n_merged: int = 0
+    n_negligible: int = 0
     n_groups: int = 1
     n_sv: int = 0
     n_bsv: int = 0
@@ -219,6 +220,7 @@ def report_dict(report: TrainReport) -> dict:
         "relative_gap": report.relative_gap,
         "kernel_error": report.kernel_error,
         "n_merged": report.n_merged,
+        "n_negligible": report.n_negligible,
         "n_groups": report.n_groups,
         "problems": [asdict(problem) for problem in report.problems],
         "n_sv": report.n_sv,

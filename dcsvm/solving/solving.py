@@ -67,6 +67,7 @@ class Solving:
             report=TrainReport(
                 threads=self.threads,
                 n_merged=prepared.row_map.n_merged,
+                n_negligible=prepared.n_negligible,
                 n_groups=self.locality.n_groups,
             ),
         )
