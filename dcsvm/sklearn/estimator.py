@@ -46,7 +46,7 @@ FEW_OF_LINEAR = 64  # that the solver of all kernels takes at once
 # are copies and the order of rows does not matter, to 7 digits
 FINE_TOLERANCE = 1e-12  # of the largest kernel value
 FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
-MOST_ITERATIONS = 20_000_000  # of scikit-learn's solver, some seconds
+MOST_UPDATES = 20_000_000_000  # of gradient entries by scikit-learn's solver, some ten seconds
 # checked arrays of these are taken as they are, others become float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
           np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
@@ -111,7 +111,7 @@ class Estimator(Fitted, BaseEstimator):
                 options |= self._options(seed)
                 model, report = self._trained(rows, labels, options, weights)
         except (NoMargin, BeyondFloat32) as reason:  # scikit-learn's solver may get somewhere
-            if not self._leave(*as_given[:2], weights, reason, max_iter=MOST_ITERATIONS):
+            if not self._leave(*as_given[:2], weights, reason, max_iter=MOST_UPDATES // X.shape[0]):
                 raise
             return
         except OptionError as error:
@@ -119,7 +119,7 @@ class Estimator(Fitted, BaseEstimator):
             raise OptionError(name, error.reason) from None
         if not report.converged and self._is_beyond_float32(X):
             reason = "kernel values need float64"
-            if self._leave(*as_given, reason, max_iter=MOST_ITERATIONS):
+            if self._leave(*as_given, reason, max_iter=MOST_UPDATES // X.shape[0]):
                 return
         self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
         self._warn(report)

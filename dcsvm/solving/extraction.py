@@ -17,9 +17,8 @@ from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReport
 
-UNKNOWN_MARGIN = 0.1  # a violation over the margin above which that may as well be none
-
-
+# of the sum of |alpha|: a margin that float64 tells from none
+SMALLEST_TOLD = 2.0**-40
 # of the room between its bounds, or of the largest alpha where that is less: a variable this near
 # to a bound is at it
 AT_BOUND = 1e-12
@@ -205,10 +204,10 @@ def check_margins(margin: np.ndarray) -> None:
         raise NoMargin
 
 
-def check_known(violations: list[float]) -> None:
-    """Raise NoMargin where nu-SVC came no nearer to an optimum, and these are its violations over
-    the margins."""
-    if any(violation > UNKNOWN_MARGIN for violation in violations):
+def check_told(margins: list[float], size: float) -> None:
+    """Raise NoMargin where nu-SVC came to margins that may as well be none beside the `size` of the
+    sums that they are differences of."""
+    if any(margin <= SMALLEST_TOLD * size for margin in margins):
         raise NoMargin
 
 
