@@ -56,10 +56,6 @@ class PackedSources {
            double* sums) const;
 
  private:
-  template <class Real>
-  void add(const LoneRow& row, std::size_t begin, std::size_t end, std::size_t n_columns,
-           double* sums) const;
-
   KernelSetup setup_;  // of the tiles
   const CodedColumns* coded_;
   SourceWeights weights_;

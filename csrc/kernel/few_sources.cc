@@ -73,7 +73,7 @@ ProductCount few_sources_product(const KernelSetup& setup, const RowList& target
           for (std::size_t c = 0; c < n_columns; ++c)
             sums[i * n_columns + c] = taken_off.empty() ? 0.0 : taken_off[c];
         }
-        add_in_order(ValueRows<float>{state.tile.data(), stride, n}, weights, sources.size, sums);
+        isa().add_in_order({state.tile.data(), stride, n}, weights, sources.size, sums);
       });
   ProductCount count;
   count.evaluated = static_cast<std::int64_t>(targets.size * sources.size);

@@ -74,9 +74,8 @@ struct SourceWeights {
 };
 
 // Rows of kernel values, which begin `stride` apart.
-template <class Real>
 struct ValueRows {
-  const Real* values;
+  const float* values;
   std::size_t stride, size;
 };
 
@@ -127,11 +126,9 @@ struct Isa {
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
   // the same where the values of n sources follow each other in a row: sums, n_columns of each row,
-  // += the rows times W, the same bits as the weighted sums
-  void (*add_in_order_f32)(const ValueRows<float>& rows, const SourceWeights& weights,
-                           std::size_t n, double* sums);
-  void (*add_in_order_f64)(const ValueRows<double>& rows, const SourceWeights& weights,
-                           std::size_t n, double* sums);
+  // += the rows times W, the same bits as weighted_sum_f32
+  void (*add_in_order)(const ValueRows& rows, const SourceWeights& weights, std::size_t n,
+                       double* sums);
   DescentPasses<float> descent_f32;
   DescentPasses<double> descent_f64;
   // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
@@ -158,14 +155,6 @@ inline void add_weighted(const float* const* rows, const double* weight, std::si
 inline void add_weighted(const double* const* rows, const double* weight, std::size_t n,
                          std::size_t lanes, double* sum) {
   isa().weighted_sum_f64(rows, weight, n, lanes, sum);
-}
-inline void add_in_order(const ValueRows<float>& rows, const SourceWeights& weights, std::size_t n,
-                         double* sums) {
-  isa().add_in_order_f32(rows, weights, n, sums);
-}
-inline void add_in_order(const ValueRows<double>& rows, const SourceWeights& weights, std::size_t n,
-                         double* sums) {
-  isa().add_in_order_f64(rows, weights, n, sums);
 }
 
 template <class Real>

@@ -22,22 +22,11 @@ template <class Real>
 static constexpr DescentPasses<Real> descent_passes = {descend<Real>, best_companion<Real>,
                                                        descend_pair<Real>, best_partner<Real>};
 
-static const Isa functions = {DCSVM_ISA_NAME,
-                              dense<float>,
-                              dense<double>,
-                              bytes<float>,
-                              bytes<double>,
-                              sparse<float>,
-                              sparse<double>,
-                              weighted_sum<float>,
-                              weighted_sum<double>,
-                              add_in_order<float>,
-                              add_in_order<double>,
-                              descent_passes<float>,
-                              descent_passes<double>,
-                              subtract_product,
-                              dot,
-                              add_multiple};
+static const Isa functions = {
+    DCSVM_ISA_NAME,       dense<float>,  dense<double>,         bytes<float>,
+    bytes<double>,        sparse<float>, sparse<double>,        weighted_sum<float>,
+    weighted_sum<double>, add_in_order,  descent_passes<float>, descent_passes<double>,
+    subtract_product,     dot,           add_multiple};
 
 #undef DCSVM_INLINE
 

@@ -40,8 +40,8 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
 // Rows that are summed side by side, so that their additions do not wait for each other.
 constexpr std::size_t rows_in_order = 8;
 
-template <std::size_t n_rows, class Real>
-DCSVM_INLINE void add_rows_in_order(const Real* values, std::size_t stride, const double* weight,
+template <std::size_t n_rows>
+DCSVM_INLINE void add_rows_in_order(const float* values, std::size_t stride, const double* weight,
                                     std::size_t n, double* sums) {
   double total[n_rows];
   for (std::size_t i = 0; i < n_rows; ++i) total[i] = sums[i];
@@ -55,8 +55,7 @@ DCSVM_INLINE void add_rows_in_order(const Real* values, std::size_t stride, cons
 
 // One row of values times weights in CSR form. Not inline: each addition waits for the address of
 // its sum, which takes longer where the row is part of it (a tenth of the time of letter's rows).
-template <class Real>
-[[gnu::noinline]] static void add_row_in_order(const Real* values, const SourceWeights& w,
+[[gnu::noinline]] static void add_row_in_order(const float* values, const SourceWeights& w,
                                                std::size_t n, double* sum) {
   const std::int64_t* const indptr = w.indptr;
   const std::int32_t* const columns = w.columns;
@@ -69,8 +68,7 @@ template <class Real>
 }
 
 // Rows of values times weights in CSR form, or one for each value where there is no indptr.
-template <class Real>
-static void add_in_order(const ValueRows<Real>& rows, const SourceWeights& w, std::size_t n,
+static void add_in_order(const ValueRows& rows, const SourceWeights& w, std::size_t n,
                          double* sums) {
   std::size_t i = 0;
   if (!w.indptr) {

@@ -98,7 +98,8 @@ class Traffic:
 class TrainReport:
     """What a training run did and what its answer is worth; the manual's page on the report has
     the fields. `missing` lists what was asked for beside the solution and not done when the run
-    was stopped. `values` are the kernel values of each of STEPS, those of the check in float64;
+    was stopped. It is `usable` where the violation is smaller than what decision values are
+    compared with. `values` are the kernel values of each of STEPS, those of the check in float64;
     `traffic` is that of workers, where there were any."""
 
     objective: float | None = None
@@ -114,6 +115,7 @@ class TrainReport:
     n_sv: int = 0
     n_bsv: int = 0
     converged: bool = False
+    usable: bool = True
     stopped: bool = False
     missing: list[str] = field(default_factory=list)
     n_checked: int | None = None
@@ -226,6 +228,7 @@ def report_dict(report: TrainReport) -> dict:
         "n_sv": report.n_sv,
         "n_bsv": report.n_bsv,
         "converged": report.converged,
+        "usable": report.usable,
         "stopped": report.stopped,
         "missing": report.missing,
         "n_checked": report.n_checked,

@@ -15,6 +15,7 @@ from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
+from dcsvm.model.precision import is_seen
 from dcsvm.problem.formulation import Formulation
 from dcsvm.solving.certificate import Certificate, Checked, Scope, check
 from dcsvm.solving.control import Control
@@ -47,7 +48,8 @@ class Solving:
     `prepared` and `control` do not change; `state` does. `formulation` is what is solved, with its
     `problem`, `units` and `reach`. `converged` says of each fold whether its answer is as good as
     was asked for, `certificate` what is known of the solution, once something is. The solver's
-    kernel values are `float64` once float32 ones were not enough.
+    kernel values are `float64` once float32 ones were not enough; `rounding` is the largest error
+    of a gradient of float32 ones that a check has seen.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Solving:
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
         self.is_warm = self.is_near = self.float64 = False
+        self.rounding = 0.0
         self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
@@ -110,6 +113,20 @@ class Solving:
     def solution(self) -> Solution:
         """The current alpha, as models are made of it."""
         return Solution(self.prepared, self.formulation, self.iterate)
+
+    @property
+    def size_of_values(self) -> float:
+        """What decision values of a settled run are compared with."""
+        multipliers = self.certificate.parts[0].multipliers
+        return self.task.size_of_values(self.prepared.targets, *multipliers[:1])
+
+    @property
+    def needs_float64(self) -> bool:
+        """Whether decision values of float32 kernel values would show their rounding."""
+        if self.certificate is None:
+            return False
+        size = self.certificate.unit * self.size_of_values
+        return is_seen(self.rounding, size, is_regression=self.task.is_regression)
 
     def set_seconds(self) -> None:
         self.report.seconds_train = (
@@ -202,9 +219,8 @@ class Solving:
         self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
-        before, least = np.inf, tolerance * SMALLEST_MARGIN
-        if self.problem.size > FEW_VARIABLES:
-            least = FIRST_MARGIN
+        before, is_large = np.inf, self.problem.size > FEW_VARIABLES
+        least = FIRST_MARGIN if is_large else tolerance * SMALLEST_MARGIN
         for _ in range(LARGEST_REFINEMENTS):
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = self.attainable(folds, least)
@@ -213,12 +229,12 @@ class Solving:
                 self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance)
             state.checks += 1
+            self.rounding = max(self.rounding, *(certificates[k].kernel_error for k in folds))
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0:
                 break
             open_ = Certificate.of_all([certificates[k] for k in folds])
-            is_beyond = tolerance * open_.unit < attainable
-            if is_beyond and self.is_far_enough(open_, least):
+            if tolerance * open_.unit < attainable and self.is_far_enough(open_, least):
                 break
             least = tolerance * SMALLEST_MARGIN
             self.float64 |= open_.violation > LEAST_REFINED * before
