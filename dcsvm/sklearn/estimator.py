@@ -25,7 +25,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
-from dcsvm.sklearn.checks import checked_weights, rows_to_fit, warn_of_offsets
+from dcsvm.sklearn.checks import NOT_FINITE, checked_weights, rows_to_fit, warn_of_offsets
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
 from dcsvm.sklearn.parameters import train_options
@@ -110,10 +110,12 @@ class Estimator(Fitted, BaseEstimator):
                 # model
                 options |= self._options(seed)
                 model, report = self._trained(rows, labels, options, weights)
-        except (NoMargin, BeyondFloat32) as reason:  # scikit-learn's solver may get somewhere
+        except NoMargin as reason:  # scikit-learn's solver stops before it finds that out
             if not self._leave(*as_given[:2], weights, reason, max_iter=MOST_UPDATES // X.shape[0]):
                 raise
             return
+        except BeyondFloat32 as reason:
+            raise ValueError(f"{NOT_FINITE} ({reason})") from None
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)
             raise OptionError(name, error.reason) from None

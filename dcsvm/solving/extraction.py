@@ -151,11 +151,13 @@ class Coefficients:
 @dataclass(frozen=True, eq=False)
 class ExactResult:
     """The exact model, and what a report says of its solution: the problems, how many support
-    vectors are at their bound, and the gap in the units of LIBSVM's objective."""
+    vectors are at their bound, the violation of the model and the gap in the units of LIBSVM's
+    objective."""
 
     model: ExactModel
     problems: list[ProblemReport]
     n_bsv: int
+    violation: float
     gap: float | None
 
     @property
@@ -168,7 +170,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     """The model of the whole problem. Raises NoMargin."""
     task, targets = solution.task, solution.prepared.targets
     found, known = Coefficients(solution), solution.iterate.is_known
-    parts, gap = solution.formulation.parts(), certificate.gap
+    parts, gap, violation = solution.formulation.parts(), certificate.gap, certificate.violation
     offsets = [
         solution.offset_and_margin(part.start + np.flatnonzero(known[part])) for part in parts
     ]
@@ -176,6 +178,9 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     if task.divides_by_margin:
         check_margins(margin)
         gap = _divided_gap(certificate, margin)
+        if not converged:  # before that there is more than one margin
+            own = zip(certificate.parts, margin, strict=True)
+            violation = max(one.violation * one.unit / r for one, r in own)
     problems = [
         _problem_report(solution, part, one.objective, *numbers)
         for part, one, numbers in zip(parts, certificate.parts, offsets, strict=True)
@@ -193,9 +198,9 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
         rho=np.array([problem.rho for problem in problems]),
         n_sv=counts,
         row_numbers=found.row_numbers[order],
-        worth=Worth(converged, certificate.violation, gap),
+        worth=Worth(converged, violation, gap),
     )
-    return ExactResult(model, problems, found.n_bounded, gap)
+    return ExactResult(model, problems, found.n_bounded, violation, gap)
 
 
 def check_margins(margin: np.ndarray) -> None:

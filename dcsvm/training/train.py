@@ -138,7 +138,8 @@ def _exact(run: Run) -> ExactModel:
     report = run.report
     found = exact_model(run.solution, run.certificate, report.converged)
     report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
-    report.usable = bool(report.violation < run.size_of_values)
+    report.violation = found.violation
+    report.usable = bool(found.violation < run.size_of_values)
     report.problems, report.objective = found.problems, found.objective
     for problem, iterations in zip(report.problems, run.n_iterations.tolist(), strict=True):
         problem.iterations = iterations
