@@ -40,7 +40,8 @@ class Model(ModelParts):
     default of the commands. They raise ValueError for what the model does not have.
 
     Of many rows, rbf kernel values of support vectors that are provably far may be left out. That
-    changes no decision value by more than 2^-24 of the largest coefficient, and no label.
+    changes no decision value by more than 2^-24 of the largest coefficient, and no label. Where the
+    coefficients are so large that float32 kernel values would show, they are float64.
     """
 
     report: object | None = None
