@@ -81,8 +81,8 @@ class Prepared:
         rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
         described = "kernel values" if kernel.is_precomputed else "features"
         repeat = f" ({self.row_map.n_merged} repeat others)" if self.row_map.n_merged else ""
-        if self.n_negligible:
-            repeat += f" ({self.n_negligible} of weights too small to count)"
+        if n_negligible := self.n_negligible:
+            repeat += f" ({n_negligible} of weights too small to count)"
         sizes = np.diff(self.locality.start)
         groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
         return (

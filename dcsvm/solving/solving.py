@@ -32,6 +32,7 @@ SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; h
 LARGEST_REFINEMENTS = 10
 # a refinement that leaves more than this of the violation: float32 kernel values are not enough
 LEAST_REFINED = 0.5
+NEAR = 1e-3  # a violation that needs no float64 where a smaller one cannot be stated
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
 ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
@@ -129,9 +130,8 @@ class Solving:
         return is_seen(self.rounding, size, is_regression=self.task.is_regression)
 
     def set_seconds(self) -> None:
-        self.report.seconds_train = (
-            self.state.seconds_before + time.perf_counter() - self.prepared.start
-        )
+        seconds = time.perf_counter() - self.prepared.start
+        self.report.seconds_train = self.state.seconds_before + seconds
 
     def save(self) -> None:
         """Store a checkpoint, if one is kept."""
@@ -262,9 +262,9 @@ class Solving:
 
     def is_far_enough(self, found: Certificate, margin: float) -> bool:
         """Whether nothing beyond the least violation that was asked for (see `attainable`) is worth
-        asking for: in float64, or where a margin may as well be none."""
+        asking for: in float64, near the solution, or where a margin may as well be none."""
         if not self.problem.divides_by_margin:
-            return self.float64
+            return self.float64 or found.violation <= NEAR
         return found.violation > HIDDEN_MARGIN or margin < FIRST_MARGIN
 
     def weight(self, folds: list[int]) -> float:

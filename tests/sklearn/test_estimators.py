@@ -224,6 +224,14 @@ def test_nu_svc_without_a_margin_is_that_of_scikit_learn(caplog):
     assert fitted.score(X, y) == svm.NuSVC(kernel="linear", nu=0.05).fit(X, y).score(X, y)
 
 
+def test_a_cubic_of_raw_rows_is_solved_here():
+    X, y = load_iris(return_X_y=True)
+    options = {"kernel": "poly", "gamma": 1.0, "C": 1000.0}
+    fitted = SVC(**options).fit(X, y)
+    assert fitted.report_ is not None and fitted.fit_status_ == 0
+    assert fitted.score(X, y) == svm.SVC(**options).fit(X, y).score(X, y) == 1.0
+
+
 def test_what_is_left_to_scikit_learn_has_a_limit(monkeypatch):
     limits = []
 
