@@ -24,23 +24,14 @@ from dcsvm.solving.extraction import Solution, check_told
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.preparation import Prepared
+from dcsvm.solving.refinement import Refinement
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.units import Units
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
-LARGEST_REFINEMENTS = 10
-# a refinement that leaves more than this of the violation: float32 kernel values are not enough
-LEAST_REFINED = 0.5
-NEAR = 1e-3  # a violation that needs no float64 where a smaller one cannot be stated
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
-ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-# of the sum of |alpha|: float32 kernel values hide a smaller one; as much violation is looked at
-# first. Half of that takes twice the time on covtype with nu 0.1 and is as good
-SMALLEST_MARGIN, FIRST_MARGIN = 2.0**-24, 2.0**-23
-HIDDEN_MARGIN = 1.0  # a violation over the margin above which that may as well be none
-FEW_VARIABLES = 2000  # of which a hidden margin is sought all the same: it takes a second
 
 
 class Solving:
@@ -219,13 +210,15 @@ class Solving:
         self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
-        before, is_large = np.inf, self.problem.size > FEW_VARIABLES
-        least = FIRST_MARGIN if is_large else tolerance * SMALLEST_MARGIN
-        for _ in range(LARGEST_REFINEMENTS):
+        rounds = Refinement(self.problem)
+        while True:
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
-            attainable = self.attainable(folds, least)
+            weight = self.weight(folds)
             if state.checked is None:
-                wanted = SOLVER_TOLERANCE * tolerance
+                wanted, attainable = (
+                    SOLVER_TOLERANCE * tolerance,
+                    rounds.attainable(tolerance, weight),
+                )
                 self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance)
             state.checks += 1
@@ -233,12 +226,10 @@ class Solving:
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0:
                 break
-            open_ = Certificate.of_all([certificates[k] for k in folds])
-            if tolerance * open_.unit < attainable and self.is_far_enough(open_, least):
+            found = Certificate.of_all([certificates[k] for k in folds])
+            if not rounds.goes_on(found, tolerance, weight):
                 break
-            least = tolerance * SMALLEST_MARGIN
-            self.float64 |= open_.violation > LEAST_REFINED * before
-            before = open_.violation
+            self.float64 = rounds.float64
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
                 tolerance *= min(max(wanted, 0.01), 0.5)
@@ -254,18 +245,6 @@ class Solving:
 
     def approach(self, tolerance: float) -> None:
         """What comes before the whole problem is solved to a tolerance: nothing."""
-
-    def attainable(self, folds: list[int], margin: float) -> float:
-        """The least violation, in no unit, that is worth asking for: what float64 gradients can
-        state, and of what is divided by a margin that part of the sum of |alpha|."""
-        return max(ROUNDING, margin * self.problem.divides_by_margin) * self.weight(folds)
-
-    def is_far_enough(self, found: Certificate, margin: float) -> bool:
-        """Whether nothing beyond the least violation that was asked for (see `attainable`) is worth
-        asking for: in float64, near the solution, or where a margin may as well be none."""
-        if not self.problem.divides_by_margin:
-            return self.float64 or found.violation <= NEAR
-        return found.violation > HIDDEN_MARGIN or margin < FIRST_MARGIN
 
     def weight(self, folds: list[int]) -> float:
         """The largest sum of |alpha| of a problem of some folds."""
