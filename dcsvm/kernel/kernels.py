@@ -78,6 +78,17 @@ class Kernel:
                 "features, or take a smaller gamma"
             )
 
+    def largest_value(self, squared_norm: float) -> float:
+        """The largest size of a kernel value of rows up to |x|^2, infinite beyond float64."""
+        if self.name == "linear":
+            return squared_norm
+        if self.name != "polynomial":
+            return 1.0
+        try:
+            return (self.gamma * squared_norm + abs(self.coef0)) ** self.degree
+        except OverflowError:
+            return math.inf
+
     def _largest(self, squared_norm: float) -> float:
         """The largest number on the way to kernel values of rows up to |x|^2."""
         product = self.gamma * squared_norm + abs(self.coef0)

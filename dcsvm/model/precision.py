@@ -28,7 +28,7 @@ _kept: weakref.WeakKeyDictionary[ExactModel | EarlyModel, tuple[Kernel, bool]]
 _kept = weakref.WeakKeyDictionary()
 
 
-def is_seen(error: float, size: float, *, is_regression: bool) -> bool:
+def is_seen(error: float, size: float, *, is_regression: bool = False) -> bool:
     """Whether an error of decision values shows beside what they are compared with: the margin, or
     the spread of the values of a regression. One that is not a number does."""
     return not error <= (SMALL_OF_REGRESSION if is_regression else SMALL) * size

@@ -130,3 +130,31 @@ def test_kernel_values_beyond_float32_of_a_model_of_libsvm_are_predicted(tmp_pat
     T = np.array([[300.0, 40.0], [40.0, 300.0]])
     assert model.predict(T).tolist() == [1.0, -1.0]
     assert model.decision_function(T) == pytest.approx(float64_values(model, T), rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [dense_rows, csr_rows])
+@pytest.mark.parametrize(
+    ("kernel", "factor", "is_exact"),
+    [
+        (Kernel("rbf", 0.5), 1.0, False),
+        (Kernel("rbf", 0.5), 1e5, True),
+        (Kernel("polynomial", 1.0, 0.0, 3), 1.0, False),
+        (Kernel("polynomial", 100.0, 0.0, 3), 1.0, True),
+        (Kernel("precomputed", 0.0), 1e5, False),
+    ],
+)
+def test_features_have_the_digits_that_libsvm_needs(tmp_path, form, kernel, factor, is_exact):
+    """LIBSVM's tools read them as float64: the shortest digits of a float32 are another number."""
+    model = with_weights(made_model(2, form=form), factor)
+    model = replace(model, kernel=kernel, early=None)
+    if kernel.is_precomputed:
+        rows = replace(dense_rows(np.eye(30)), columns=np.arange(30, dtype=np.int32))
+        model = replace(model, exact=replace(model.exact, rows=rows))
+    model.save(tmp_path / "m")
+    lines = (tmp_path / "m").read_text().split("SV\n")[1].split("dcsvm")[0].splitlines()[:30]
+    read = [float(pair.split(":")[1]) for line in lines for pair in line.split()[1:]]
+    if not kernel.is_precomputed:
+        held = dense(model.exact.rows).astype(np.float64)
+        assert np.array_equal(read, held[held != 0]) == is_exact
+        back = load_model(tmp_path / "m")
+        assert np.array_equal(dense(back.exact.rows), dense(model.exact.rows))
