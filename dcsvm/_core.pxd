@@ -175,7 +175,7 @@ cdef extern from "kernel/cluster_product.h" namespace "dcsvm" nogil:
 
     void c_cluster_product "dcsvm::cluster_product"(
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, const ClusterRanges&,
-        int, double*) except +
+        Precision, int, double*) except +
 
 
 cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
@@ -222,7 +222,7 @@ cdef extern from "kernel/row_panels.h" namespace "dcsvm" nogil:
 cdef extern from "kernel/few_rows.h" namespace "dcsvm" nogil:
     cdef cppclass PackedSources:
         PackedSources(const KernelSetup&, const CPoints&, const CodedColumns*,
-                      const SourceWeights&) except +
+                      const SourceWeights&, Precision) except +
 
     cdef cppclass ClusterModels:
         size_t n_columns
@@ -270,6 +270,7 @@ cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
     cdef cppclass SolveOptions:
         double tolerance
         double attainable
+        Precision precision
         int64_t max_iterations
         int n_threads
         double gradient_error
@@ -285,7 +286,7 @@ cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
         double* base
         Known* known
 
-    size_t c_matrix_bytes "dcsvm::matrix_bytes"(size_t)
+    size_t c_matrix_bytes "dcsvm::matrix_bytes"(size_t, Precision)
     size_t c_array_bytes "dcsvm::array_bytes"(size_t)
 
     cdef struct SolveReport:

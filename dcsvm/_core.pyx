@@ -126,7 +126,7 @@ def value_cost(Setup setup, Points points):
 
 def matrix_bytes(size_t n_variables):
     """What the matrices of a solver take for a problem of that many variables."""
-    return c_matrix_bytes(n_variables)
+    return c_matrix_bytes(n_variables, Precision.single_tiles)
 
 
 def array_bytes(size_t n_variables):

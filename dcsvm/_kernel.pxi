@@ -29,6 +29,10 @@ cdef class Weights:
         self.arrays = weights
 
 
+cdef Precision precision_of(cbool double_tiles) noexcept:
+    return Precision.double_tiles if double_tiles else Precision.single_tiles
+
+
 def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
                    cbool double_tiles, int threads, reach=None, Stop stop=None):
     """K(targets, sources) W in float64, (n_targets, n_columns).
@@ -45,7 +49,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     cdef double[:, ::1] out = result
     if a.size == 0 or b.size == 0:
         return result
-    cdef Precision precision = Precision.double_tiles if double_tiles else Precision.single_tiles
+    cdef Precision precision = precision_of(double_tiles)
     cdef CReach limit = as_reach(reach)
     cdef const CStop* c_stop = NULL
     if stop is not None:
@@ -62,7 +66,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
 def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
                     const int64_t[::1] target_start, Points sources,
                     const int64_t[::1] source_begin, const int64_t[::1] source_end, weights,
-                    int threads):
+                    cbool double_tiles, int threads):
     """As kernel_product(), but targets target_start[c] to before target_start[c + 1] meet the sources
     source_begin[c] to before source_end[c] alone; the weights are of all sources."""
     check_sides(setup, targets, sources, threads)
@@ -87,8 +91,10 @@ def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
     ranges.source_begin = &source_begin[0]
     ranges.source_end = &source_end[0]
     ranges.n_clusters = n_clusters
+    cdef Precision precision = precision_of(double_tiles)
     with nogil:
-        c_cluster_product(setup.setup, a, b, w.weights, ranges, threads, &out[0, 0])
+        c_cluster_product(setup.setup, a, b, w.weights, ranges, precision, threads,
+                          &out[0, 0])
     return result
 
 

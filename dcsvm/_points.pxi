@@ -80,6 +80,11 @@ cdef class Points:
         return self.points.n_features
 
     @property
+    def largest_squared_norm(self):
+        """|x|^2 of the longest row, before the norms are fitted to a form."""
+        return 2 * float(np.max(np.asarray(self.half_norms)[: self.points.n_samples], initial=0.0))
+
+    @property
     def n_codes(self):
         return self.points.n_codes
 

@@ -27,8 +27,8 @@ cdef class FewRows:
     cdef object arrays
 
     def __init__(self, Setup setup, Points points, weights, const int64_t[::1] start,
-                 const double[:, ::1] offsets):
-        """`weights` are as kernel_product() takes them. Those of cluster c are from start[c] on to
+                 const double[:, ::1] offsets, cbool double_tiles):
+        """`weights` and `double_tiles` are as kernel_product() takes them. Those of cluster c are from start[c] on to
         before start[c + 1]; offsets[c] float64 (n_columns,) is added to its sums."""
         check_packed(setup, points)
         check_indptr(np.asarray(start), points.points.n_samples, "clusters")
@@ -41,7 +41,8 @@ cdef class FewRows:
         self.models.offsets = &offsets[0, 0] if offsets.size else NULL
         self.models.blend = 0
         self.sources.reset(
-            new PackedSources(setup.setup, points.points, codes_of(points), w.weights))
+            new PackedSources(setup.setup, points.points, codes_of(points), w.weights,
+                              precision_of(double_tiles)))
         self.arrays = [points, w, np.asarray(start), np.asarray(offsets)]
 
     def set_tree(self, Setup setup, forks, double blend):

@@ -60,11 +60,12 @@ cdef check_clusters(problem, Points points, start, members):
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
-                   double gradient_error=0.0, Stop stop=None, double attainable=0.0):
+                   double gradient_error=0.0, Stop stop=None, double attainable=0.0,
+                   cbool double_tiles=False):
     """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
 
     `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
-    is asked for. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
+    is asked for. `double_tiles` computes kernel values in float64. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
     must be feasible; its gradients are those inside the clusters. Where something is known of all of a
     cluster on entry it is used, with up to `gradient_error` left out of it. Kernel values of rows
     out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
@@ -94,6 +95,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     clusters.members = &members[0]
     options.solve.tolerance = tolerance
     options.solve.attainable = attainable
+    options.solve.precision = precision_of(double_tiles)
     options.solve.max_iterations = max_iterations
     options.memory_bytes = memory_bytes
     options.solve.n_threads = threads

@@ -63,6 +63,7 @@ cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
         size_t n_prefix
         const int64_t* row_numbers
         size_t n_lines
+        cbool float64
 
     void densify_rows "dcsvm::densify"(const TextCsr&, size_t, float*, int) except +
     void write_rows(string&, const TextLines&, const TextDense&) except +
@@ -284,7 +285,7 @@ cdef TextLines _lines(const double[:, ::1] prefix, const int64_t[::1] row_number
     cdef size_t n_lines = n_rows if row_numbers is None else row_numbers.shape[0]
     if <size_t>prefix.shape[0] != n_lines:
         raise ValueError(f"{prefix.shape[0]} prefix rows for {n_lines} lines")
-    cdef TextLines lines = TextLines(&prefix[0, 0], prefix.shape[1], NULL, n_lines)
+    cdef TextLines lines = TextLines(&prefix[0, 0], prefix.shape[1], NULL, n_lines, False)
     if row_numbers is not None:
         lines.row_numbers = &row_numbers[0]
     return lines
@@ -303,15 +304,17 @@ def densify(const int64_t[::1] indptr not None, const int32_t[::1] indices not N
 
 
 def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows not None,
-                const int64_t[::1] row_numbers=None):
+                const int64_t[::1] row_numbers=None, *, cbool float64=False):
     """Return lines of text, as bytes.
 
     Line k is row k of `prefix`, then the nonzero features of row `row_numbers[k]` of `rows` (row k
-    without `row_numbers`). Every number reads back bit for bit. IndexError for a row that does not
-    exist, ValueError for a number that is not finite.
+    without `row_numbers`). Every number reads back bit for bit; features where they are read as
+    `float64`, too. IndexError for a row that does not exist, ValueError for a number that is not
+    finite.
     """
     cdef string out
     cdef TextLines lines = _lines(prefix, row_numbers, rows.shape[0])
+    lines.float64 = float64
     cdef TextDense view = TextDense(&rows[0, 0], rows.shape[0], rows.shape[1])
     with nogil:
         write_rows(out, lines, view)
@@ -320,11 +323,12 @@ def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows n
 
 def write_csr(const double[:, ::1] prefix not None, const int64_t[::1] indptr not None,
               const int32_t[::1] indices not None, const float[::1] values not None,
-              const int64_t[::1] row_numbers=None):
+              const int64_t[::1] row_numbers=None, *, cbool float64=False):
     """Return the lines of `write_dense` for rows in CSR form."""
     cdef string out
     cdef TextCsr view = _csr(indptr, indices, values)
     cdef TextLines lines = _lines(prefix, row_numbers, view.n_rows)
+    lines.float64 = float64
     with nogil:
         write_rows(out, lines, view)
     return out

@@ -41,8 +41,8 @@ std::size_t n_values(const std::vector<Block>& blocks) {
 }  // namespace
 
 void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                     const SourceWeights& weights, const ClusterRanges& ranges, int n_threads,
-                     double* out) {
+                     const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
+                     int n_threads, double* out) {
   const std::vector<Block> blocks = blocks_of(ranges);
   if (!threads_pay(n_threads, n_values(blocks))) n_threads = 1;
   parallel_for({n_threads, blocks.size()}, [&](std::size_t k) {
@@ -59,8 +59,7 @@ void cluster_product(const KernelSetup& setup, const RowList& targets, const Row
       own.values += b.source_begin;
     }
     kernel_product(setup, targets.slice(b.target_begin, b.target_end),
-                   sources.slice(b.source_begin, b.source_end), own, Precision::single_tiles,
-                   Reach(), 1, sums);
+                   sources.slice(b.source_begin, b.source_end), own, precision, Reach(), 1, sums);
   });
 }
 

@@ -22,7 +22,7 @@ struct ClusterRanges {
 // As kernel_product() for every cluster; out is n_targets x n_columns, overwritten. Threads share
 // the clusters, and parts of large ones. Both lists have an index.
 void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                     const SourceWeights& weights, const ClusterRanges& ranges, int n_threads,
-                     double* out);
+                     const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
+                     int n_threads, double* out);
 
 }  // namespace dcsvm

@@ -23,6 +23,28 @@ void add_weights(const SourceWeights& w, std::size_t begin, std::size_t end, dou
   }
 }
 
+// sums += values times weights, with the same operations as in a product of many rows: what is in
+// the other lanes of its vectors, up to panel_rows beyond the values, does not matter.
+void add_values(const double* values, const SourceWeights& w, std::size_t n, double* sums) {
+  std::vector<std::vector<const double*>> rows(w.n_columns);
+  std::vector<std::vector<double>> weights(w.n_columns);
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto begin = w.indptr ? w.indptr[j] : static_cast<std::int64_t>(j);
+    const auto end = w.indptr ? w.indptr[j + 1] : begin + 1;
+    for (std::int64_t at = begin; at < end; ++at) {
+      const auto column = w.indptr ? static_cast<std::size_t>(w.columns[at]) : 0;
+      rows[column].push_back(values + j);
+      weights[column].push_back(w.values[at]);
+    }
+  }
+  double lanes[panel_rows] = {};
+  for (std::size_t c = 0; c < w.n_columns; ++c) {
+    lanes[0] = sums[c];
+    add_weighted(rows[c].data(), weights[c].data(), rows[c].size(), panel_rows, lanes);
+    sums[c] = lanes[0];
+  }
+}
+
 // The values of one cluster.
 void cluster_values(const LoneRow& row, const PackedSources& sources, const ClusterModels& models,
                     std::int32_t cluster, double* out) {
@@ -75,11 +97,13 @@ bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumn
 }
 
 PackedSources::PackedSources(const KernelSetup& setup, const Points& points,
-                             const CodedColumns* coded, const SourceWeights& weights)
+                             const CodedColumns* coded, const SourceWeights& weights,
+                             Precision precision)
     : setup_(setup.is_flat ? setup.less_one() : setup),
       coded_(coded),
       weights_(weights),
-      lanes_(setup, {&points, nullptr, points.n_samples}) {}
+      lanes_(setup, {&points, nullptr, points.n_samples}),
+      precision_(precision) {}
 
 void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
                         std::size_t n_columns, double* sums) const {
@@ -88,10 +112,8 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   if (setup_.kernel.less_one) add_weights(weights_, begin, end, sums);
   const std::size_t first = begin / panel_rows, n = (end - 1) / panel_rows + 1 - first;
   TileScratch tile;
-  std::vector<float> values(n * panel_rows);
   const std::int32_t query = 0;
   tile.select(setup_, lanes_, first, n);
-  tile.rows(row.points(), &query, 1, values.data(), values.size());
   SourceWeights own = weights_;
   own.n_columns = n_columns;
   if (own.indptr) {
@@ -99,8 +121,16 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   } else {
     own.values += begin;
   }
-  isa().add_in_order({values.data() + (begin - first * panel_rows), values.size(), 1}, own,
-                     end - begin, sums);
+  const std::size_t skipped = begin - first * panel_rows;
+  if (precision_ == Precision::double_tiles) {
+    std::vector<double> values((n + 1) * panel_rows);
+    tile.rows(row.points(), &query, 1, values.data(), n * panel_rows);
+    add_values(values.data() + skipped, own, end - begin, sums);
+    return;
+  }
+  std::vector<float> values(n * panel_rows);
+  tile.rows(row.points(), &query, 1, values.data(), values.size());
+  isa().add_in_order({values.data() + skipped, values.size(), 1}, own, end - begin, sums);
 }
 
 MeanWeights::MeanWeights(const std::vector<Fork>& forks) : indptr{0} {
@@ -125,7 +155,8 @@ ServedTree::ServedTree(const KernelSetup& setup, const Points& points, const Cod
     : forks_(std::move(forks)),
       weights_(forks_),
       sample_(setup, points, coded,
-              {1, weights_.indptr.data(), weights_.part.data(), weights_.values.data()}) {
+              {1, weights_.indptr.data(), weights_.part.data(), weights_.values.data()},
+              Precision::single_tiles) {
   std::size_t first = 0;
   for (const Fork& fork : forks_) {
     first_.push_back(first);

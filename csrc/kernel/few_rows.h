@@ -45,7 +45,7 @@ class LoneRow {
 class PackedSources {
  public:
   PackedSources(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
-                const SourceWeights& weights);
+                const SourceWeights& weights, Precision precision);
 
   bool encode(const float* row, std::size_t n_features, LoneRow& out) const {
     return out.encode(row, n_features, coded_, setup_.form);
@@ -60,6 +60,7 @@ class PackedSources {
   const CodedColumns* coded_;
   SourceWeights weights_;
   RowPanels lanes_;
+  Precision precision_;
 };
 
 // The models of clusters: their sources are consecutive. One cluster and no tree is an exact model.

@@ -25,15 +25,16 @@ std::size_t lanes_of_block(const KernelSetup& setup, const RowList& rows, int n_
 }
 
 // Values of consecutive rows at consecutive lanes: that of row i and lane j is at i * stride + j.
+template <class Real>
 struct Tile {
   std::size_t first_row, n_rows, first_lane, n_lanes;
-  const float* values;
+  const Real* values;
   std::size_t stride;
 };
 
 // Gives the tiles of K(rows, lanes) to take(tile). The first n_shared of the lanes are the first of
 // the rows, too: of two such pairs (i, j) and (j, i) one at least is in a tile.
-template <class Take>
+template <class Real, class Take>
 void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lanes,
                std::size_t n_shared, int n_threads, Take take) {
   const int threads = threads_pay(n_threads, rows.size * lanes.size) ? n_threads : 1;
@@ -42,10 +43,10 @@ void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lan
   const std::size_t n_blocks = n_blocks_shared + (lanes.size - n_shared + block - 1) / block;
   struct State {
     TileScratch scratch;
-    AlignedVector<float> tile;
+    AlignedVector<Real> tile;
   };
   parallel_for(
-      {threads, n_blocks}, [&] { return State{{}, AlignedVector<float>(tile_rows * block)}; },
+      {threads, n_blocks}, [&] { return State{{}, AlignedVector<Real>(tile_rows * block)}; },
       [&](State& own, std::size_t b) {
         const bool shared = b < n_blocks_shared;
         const std::size_t begin = shared ? b * block : n_shared + (b - n_blocks_shared) * block;
@@ -56,7 +57,7 @@ void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lan
         for (std::size_t first = shared ? begin : 0; first < rows.size; first += tile_rows) {
           const std::size_t n = std::min(tile_rows, rows.size - first);
           own.scratch.rows(*rows.points, rows.index + first, n, own.tile.data(), stride);
-          take(Tile{first, n, begin, panels.size(), own.tile.data(), stride});
+          take(Tile<Real>{first, n, begin, panels.size(), own.tile.data(), stride});
         }
       });
 }
@@ -71,7 +72,7 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
   std::vector<std::int32_t> few_numbers, many_numbers;
   const RowList few = indexed(swapped ? targets : sources, few_numbers),
                 many = indexed(swapped ? sources : targets, many_numbers);
-  for_tiles(setup, many, few, 0, n_threads, [&](const Tile& tile) {
+  for_tiles<float>(setup, many, few, 0, n_threads, [&](const Tile<float>& tile) {
     for (std::size_t j = 0; swapped && j < tile.n_lanes; ++j) {
       float* to = out + (tile.first_lane + j) * sources.size + tile.first_row;
       for (std::size_t i = 0; i < tile.n_rows; ++i) to[i] = tile.values[i * tile.stride + j];
@@ -82,28 +83,34 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
   });
 }
 
+template <class Real>
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
-                      const std::int32_t* places, int n_threads, float* out, std::size_t stride) {
+                      const std::int32_t* places, int n_threads, Real* out, std::size_t stride) {
   if (n_new == 0) return;
   std::vector<std::int32_t> numbers;
   const RowList all = indexed(rows, numbers), some = all.slice(0, n_new);
   const bool swapped = has_expensive_rows(setup, *rows.points);
-  for_tiles(setup, swapped ? all : some, swapped ? some : all, n_new, n_threads,
-            [&](const Tile& tile) {
-              const std::int32_t* row = places + tile.first_row;
-              const std::int32_t* lane = places + tile.first_lane;
-              for (std::size_t i = 0; i < tile.n_rows; ++i) {
-                float* to = out + static_cast<std::size_t>(row[i]) * stride;
-                const float* from = tile.values + i * tile.stride;
-                for (std::size_t j = 0; j < tile.n_lanes; ++j) to[lane[j]] = from[j];
-              }
-              for (std::size_t j = 0; j < tile.n_lanes; ++j) {
-                float* to = out + static_cast<std::size_t>(lane[j]) * stride;
-                for (std::size_t i = 0; i < tile.n_rows; ++i)
-                  to[row[i]] = tile.values[i * tile.stride + j];
-              }
-            });
+  for_tiles<Real>(setup, swapped ? all : some, swapped ? some : all, n_new, n_threads,
+                  [&](const Tile<Real>& tile) {
+                    const std::int32_t* row = places + tile.first_row;
+                    const std::int32_t* lane = places + tile.first_lane;
+                    for (std::size_t i = 0; i < tile.n_rows; ++i) {
+                      Real* to = out + static_cast<std::size_t>(row[i]) * stride;
+                      const Real* from = tile.values + i * tile.stride;
+                      for (std::size_t j = 0; j < tile.n_lanes; ++j) to[lane[j]] = from[j];
+                    }
+                    for (std::size_t j = 0; j < tile.n_lanes; ++j) {
+                      Real* to = out + static_cast<std::size_t>(lane[j]) * stride;
+                      for (std::size_t i = 0; i < tile.n_rows; ++i)
+                        to[row[i]] = tile.values[i * tile.stride + j];
+                    }
+                  });
 }
+
+template void symmetric_matrix<float>(const KernelSetup&, const RowList&, std::size_t,
+                                      const std::int32_t*, int, float*, std::size_t);
+template void symmetric_matrix<double>(const KernelSetup&, const RowList&, std::size_t,
+                                       const std::int32_t*, int, double*, std::size_t);
 
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threads, float* out) {
   std::vector<std::int32_t> places(rows.size);

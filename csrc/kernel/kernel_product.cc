@@ -53,6 +53,23 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   return count;
 }
 
+template <class Real>
+ProductCount add_to_lanes(const Sources& sources, const RowPanels& lanes, const Boxes& boxes,
+                          int n_threads, double* sums) {
+  const std::size_t panels = panels_per_block(sources.setup, lanes.points());
+  const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
+  ProductCount count;
+  parallel_for(
+      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<Real>(sources); },
+      [&](LaneProduct<Real>& one, std::size_t b) {
+        const std::size_t first = b * panels;
+        one.select(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b);
+        one.add(sums + first * panel_rows);
+      },
+      [&](const LaneProduct<Real>& one) { count.add(one.count()); });
+  return count;
+}
+
 }  // namespace
 
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
@@ -77,21 +94,12 @@ Boxes lane_boxes(const KernelSetup& setup, const Points& points,
 }
 
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
-                         const RowList& source_list, const double* weights, const Reach& reach,
-                         int n_threads, double* sums) {
+                         const RowList& source_list, const double* weights, Precision precision,
+                         const Reach& reach, int n_threads, double* sums) {
   const Sources sources(setup, source_list, {1, nullptr, nullptr, weights}, reach);
-  const std::size_t panels = panels_per_block(setup, lanes.points());
-  const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
-  ProductCount count;
-  parallel_for(
-      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<float>(sources); },
-      [&](LaneProduct<float>& one, std::size_t b) {
-        const std::size_t first = b * panels;
-        one.select(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b);
-        one.add(sums + first * panel_rows);
-      },
-      [&](const LaneProduct<float>& one) { count.add(one.count()); });
-  return count;
+  return precision == Precision::double_tiles
+             ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums)
+             : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums);
 }
 
 }  // namespace dcsvm

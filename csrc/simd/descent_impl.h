@@ -59,17 +59,21 @@ DCSVM_INLINE FloatVector joined(HalfFloatVector low, HalfFloatVector high,
   return __builtin_shufflevector(low, high, static_cast<int>(lane)...);
 }
 
-// The lanes of a vector of float, from differences that need the accuracy of double.
-template <class DifferencesAt>
-DCSVM_INLINE FloatVector narrowed(DifferencesAt differences_at, std::size_t i) {
-  return joined(__builtin_convertvector(differences_at(i), HalfFloatVector),
-                __builtin_convertvector(differences_at(i + width<double>), HalfFloatVector),
-                std::make_index_sequence<width<float>>());
+// The lanes of a vector of Real, from differences that need the accuracy of double.
+template <class Real, class DifferencesAt>
+DCSVM_INLINE typename Traits<Real>::Vector lanes_of(DifferencesAt differences_at, std::size_t i) {
+  if constexpr (sizeof(Real) == sizeof(double)) {
+    return differences_at(i);
+  } else {
+    return joined(__builtin_convertvector(differences_at(i), HalfFloatVector),
+                  __builtin_convertvector(differences_at(i + width<double>), HalfFloatVector),
+                  std::make_index_sequence<width<float>>());
+  }
 }
 
-template <bool is_scaled>
-static std::size_t descended(const CoordinateState s, const float* first_row, double first_step,
-                             const float* second_row, double second_step, double* largest) {
+template <class Real, bool is_scaled>
+static std::size_t descended(const CoordinateState s, const Real* first_row, double first_step,
+                             const Real* second_row, double second_step, double* largest) {
   constexpr std::size_t w = width<double>;
   const DoubleVector zero = {}, t = zero + first_step, u = zero + second_step;
   Largest<double> found(-1.0);
@@ -92,33 +96,36 @@ static std::size_t descended(const CoordinateState s, const float* first_row, do
       largest);
 }
 
-static std::size_t descend(const CoordinateState& state, const float* first_row, double first_step,
-                           const float* second_row, double second_step, double* largest) {
-  const auto work = state.scale ? descended<true> : descended<false>;
+template <class Real>
+static std::size_t descend(const CoordinateState& state, const Real* first_row, double first_step,
+                           const Real* second_row, double second_step, double* largest) {
+  const auto work = state.scale ? descended<Real, true> : descended<Real, false>;
   return work(state, first_row, first_step, second_row, second_step, largest);
 }
 
 // Gains only choose the partner: float is exact enough for them, and its divisions are cheaper.
-static std::size_t best_companion(const CoordinateState& state, const float* diagonal,
-                                  const float* row, std::size_t place, double* gain) {
+template <class Real>
+static std::size_t best_companion(const CoordinateState& state, const Real* diagonal,
+                                  const Real* row, std::size_t place, double* gain) {
+  using Vector = typename Traits<Real>::Vector;
   const CoordinateState s = state;
-  constexpr std::size_t w = width<float>;
+  constexpr std::size_t w = width<Real>;
   const DoubleVector ratio = DoubleVector{} + s.gradient[place] / diagonal[place];
-  const FloatVector zero = {}, inverse = zero + 1.0f / diagonal[place],
-                    share = zero + static_cast<float>(smallest_share);
+  const Vector zero = {}, inverse = zero + Real(1) / diagonal[place],
+               share = zero + static_cast<Real>(smallest_share);
   const auto left_at = [&](std::size_t i) {
     return load<DoubleVector>(s.gradient + i) - load_lanes<double>(row + i) * ratio;
   };
   const auto gains = [&](std::size_t i) {
-    const FloatVector k = load<FloatVector>(row + i), left = narrowed(left_at, i);
-    const FloatVector own = load<FloatVector>(diagonal + i);
-    const FloatVector curvature = own - k * k * inverse, least = own * share;
-    const FloatVector value = left * left / (curvature > least ? curvature : least);
-    return load<FloatVector>(s.side + i) * left <= zero ? value : zero - 1.0f;
+    const Vector k = load<Vector>(row + i), left = lanes_of<Real>(left_at, i);
+    const Vector own = load<Vector>(diagonal + i);
+    const Vector curvature = own - k * k * inverse, least = own * share;
+    const Vector value = left * left / (curvature > least ? curvature : least);
+    return load_lanes<Real>(s.side + i) * left <= zero ? value : zero - Real(1);
   };
-  Largest<float> found(-2.0f);
+  Largest<Real> found(-Real(2));
   for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {
-    FloatVector top = zero - 1.0f;
+    Vector top = zero - Real(1);
 #pragma GCC unroll 16
     for (std::size_t i = begin; i < begin + panel_rows; i += w) top = maximum(top, gains(i));
     found.include(found, top);
@@ -134,8 +141,9 @@ DCSVM_INLINE DoubleVector upward(const CoordinateState& s, std::size_t i, Double
   return load_lanes<double>(s.side + i) >= zero ? -g : zero + nothing;
 }
 
-static std::size_t descend_pair(const CoordinateState& state, const float* first_row,
-                                double first_step, const float* second_row, double second_step,
+template <class Real>
+static std::size_t descend_pair(const CoordinateState& state, const Real* first_row,
+                                double first_step, const Real* second_row, double second_step,
                                 double* up, double* down) {
   const CoordinateState s = state;
   constexpr std::size_t w = width<double>;
@@ -163,27 +171,28 @@ static std::size_t descend_pair(const CoordinateState& state, const float* first
       [&s](std::size_t i) { return upward(s, i, load<DoubleVector>(s.gradient + i)); }, up);
 }
 
-static std::size_t best_partner(const CoordinateState& state, const float* diagonal,
-                                const float* row, std::size_t place, double* gain) {
+template <class Real>
+static std::size_t best_partner(const CoordinateState& state, const Real* diagonal, const Real* row,
+                                std::size_t place, double* gain) {
+  using Vector = typename Traits<Real>::Vector;
   const CoordinateState s = state;
-  constexpr std::size_t w = width<float>;
+  constexpr std::size_t w = width<Real>;
   const DoubleVector own = DoubleVector{} + s.gradient[place];
-  const FloatVector zero = {}, curve = zero + diagonal[place],
-                    least = zero + static_cast<float>(smallest_pair_curvature);
+  const Vector zero = {}, curve = zero + diagonal[place],
+               least = zero + static_cast<Real>(smallest_pair_curvature);
   const auto difference_at = [&](std::size_t i) {
     return load<DoubleVector>(s.gradient + i) - own;
   };
   const auto gains = [&](std::size_t i) {
-    const FloatVector difference = narrowed(difference_at, i);
-    const FloatVector curvature =
-        curve + load<FloatVector>(diagonal + i) - 2.0f * load<FloatVector>(row + i);
-    const FloatVector value = difference * difference / (curvature > least ? curvature : least);
-    const FloatVector gain_down = load<FloatVector>(s.side + i) <= zero ? value : zero - 1.0f;
-    return difference > zero ? gain_down : zero - 1.0f;
+    const Vector difference = lanes_of<Real>(difference_at, i);
+    const Vector curvature = curve + load<Vector>(diagonal + i) - Real(2) * load<Vector>(row + i);
+    const Vector value = difference * difference / (curvature > least ? curvature : least);
+    const Vector gain_down = load_lanes<Real>(s.side + i) <= zero ? value : zero - Real(1);
+    return difference > zero ? gain_down : zero - Real(1);
   };
-  Largest<float> found(-2.0f);
+  Largest<Real> found(-Real(2));
   for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {
-    FloatVector top = zero - 1.0f;
+    Vector top = zero - Real(1);
 #pragma GCC unroll 16
     for (std::size_t i = begin; i < begin + panel_rows; i += w) top = maximum(top, gains(i));
     found.include(found, top);

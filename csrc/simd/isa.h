@@ -92,6 +92,26 @@ struct CoordinateState {
   const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
 };
 
+// Of descent on a working set whose kernel values are of one type.
+template <class Real>
+struct DescentPasses {
+  // gradient += the steps times the rows; returns the place of the largest scaled violation
+  std::size_t (*descend)(const CoordinateState&, const Real* first_row, double first_step,
+                         const Real* second_row, double second_step, double* largest);
+  // the variable that lowers the objective most when it moves together with `place`: gain is twice
+  // the decrease beyond that of moving `place` alone
+  std::size_t (*best_companion)(const CoordinateState&, const Real* diagonal, const Real* row,
+                                std::size_t place, double* gain);
+  // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`) of
+  // those that may go up; `down` is the smallest -gradient of those that may go down
+  std::size_t (*descend_pair)(const CoordinateState&, const Real* first_row, double first_step,
+                              const Real* second_row, double second_step, double* up, double* down);
+  // the variable that lowers the objective most when it goes down by what `place` goes up: gain is
+  // twice the decrease, not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
+  std::size_t (*best_partner)(const CoordinateState&, const Real* diagonal, const Real* row,
+                              std::size_t place, double* gain);
+};
+
 struct Isa {
   const char* name;
   void (*dense_f32)(const DenseTile&, float* out);
@@ -109,22 +129,8 @@ struct Isa {
   // += the rows times W, the same bits as weighted_sum_f32
   void (*add_in_order)(const ValueRows& rows, const SourceWeights& weights, std::size_t n,
                        double* sums);
-  // gradient += the steps times the rows; returns the place of the largest scaled violation
-  std::size_t (*descend)(const CoordinateState&, const float* first_row, double first_step,
-                         const float* second_row, double second_step, double* largest);
-  // the variable that lowers the objective most when it moves together with `place`: gain is twice
-  // the decrease beyond that of moving `place` alone
-  std::size_t (*best_companion)(const CoordinateState&, const float* diagonal, const float* row,
-                                std::size_t place, double* gain);
-  // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`) of
-  // those that may go up; `down` is the smallest -gradient of those that may go down
-  std::size_t (*descend_pair)(const CoordinateState&, const float* first_row, double first_step,
-                              const float* second_row, double second_step, double* up,
-                              double* down);
-  // the variable that lowers the objective most when it goes down by what `place` goes up: gain is
-  // twice the decrease, not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
-  std::size_t (*best_partner)(const CoordinateState&, const float* diagonal, const float* row,
-                              std::size_t place, double* gain);
+  DescentPasses<float> descent_f32;
+  DescentPasses<double> descent_f64;
   // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
                            std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
@@ -149,6 +155,17 @@ inline void add_weighted(const float* const* rows, const double* weight, std::si
 inline void add_weighted(const double* const* rows, const double* weight, std::size_t n,
                          std::size_t lanes, double* sum) {
   isa().weighted_sum_f64(rows, weight, n, lanes, sum);
+}
+
+template <class Real>
+const DescentPasses<Real>& descent();
+template <>
+inline const DescentPasses<float>& descent<float>() {
+  return isa().descent_f32;
+}
+template <>
+inline const DescentPasses<double>& descent<double>() {
+  return isa().descent_f64;
 }
 
 }  // namespace dcsvm

@@ -18,12 +18,15 @@ namespace DCSVM_ISA {
 #include "simd/descent_impl.h"
 // clang-format on
 
+template <class Real>
+static constexpr DescentPasses<Real> descent_passes = {descend<Real>, best_companion<Real>,
+                                                       descend_pair<Real>, best_partner<Real>};
+
 static const Isa functions = {
-    DCSVM_ISA_NAME,       dense<float>,  dense<double>,    bytes<float>,
-    bytes<double>,        sparse<float>, sparse<double>,   weighted_sum<float>,
-    weighted_sum<double>, add_in_order,  descend,          best_companion,
-    descend_pair,         best_partner,  subtract_product, dot,
-    add_multiple};
+    DCSVM_ISA_NAME,       dense<float>,  dense<double>,         bytes<float>,
+    bytes<double>,        sparse<float>, sparse<double>,        weighted_sum<float>,
+    weighted_sum<double>, add_in_order,  descent_passes<float>, descent_passes<double>,
+    subtract_product,     dot,           add_multiple};
 
 #undef DCSVM_INLINE
 

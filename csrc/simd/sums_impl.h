@@ -14,13 +14,7 @@ DCSVM_INLINE void weighted_sum_step(const Real* const* rows, const double* weigh
     const Real* row = rows[j] + begin;
 #pragma GCC unroll 16
     for (std::size_t v = 0; v < n_vectors; ++v) {
-      DoubleVector value;
-      if constexpr (sizeof(Real) == sizeof(float)) {
-        value = load_lanes<double>(row + v * width<double>);
-      } else {
-        value = load<DoubleVector>(row + v * width<double>);
-      }
-      total[v] += w * value;
+      total[v] += w * load_lanes<double>(row + v * width<double>);
     }
   }
 #pragma GCC unroll 16

@@ -73,6 +73,12 @@ DCSVM_INLINE typename Traits<Real>::Vector load_lanes(const float* p) {
   }
 }
 
+template <class Real>
+DCSVM_INLINE DoubleVector load_lanes(const double* p) {
+  static_assert(sizeof(Real) == sizeof(double));
+  return load<DoubleVector>(p);
+}
+
 // The same from doubles.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector load_doubles(const double* p) {

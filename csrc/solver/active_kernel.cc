@@ -19,15 +19,17 @@ constexpr std::size_t blocks_at_once = 4;
 }  // namespace
 
 ActiveKernel::ActiveKernel(const KernelSetup& setup, const Points& points, const Reach& reach,
-                           std::size_t cache_bytes, std::size_t lane_bytes, int n_threads)
+                           Precision precision, std::size_t cache_bytes, std::size_t lane_bytes,
+                           int n_threads)
     : setup_(setup),
       points_(points),
       reach_(reach),
+      precision_(precision),
       cache_bytes_(cache_bytes),
       lane_bytes_(lane_bytes),
       n_threads_(n_threads),
       row_cost_(tile_cost(setup, points)),
-      has_cache_(caching_pays(setup, points)) {}
+      has_cache_(precision == Precision::single_tiles && caching_pays(setup, points)) {}
 
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
@@ -59,8 +61,8 @@ bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vect
   for (std::size_t j = 0; j < changed.size(); ++j)
     rows[j] = rows_[static_cast<std::size_t>(changed[j])];
   const ProductCount done =
-      add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(), reach_,
-                  n_threads_, sums);
+      add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
+                  precision_, reach_, n_threads_, sums);
   count_.rows_computed += static_cast<std::int64_t>(changed.size());
   count_.evaluated += done.evaluated;
   count_.skipped += done.skipped;

@@ -20,9 +20,10 @@ namespace dcsvm {
 
 class ActiveKernel {
  public:
-  // Lanes are packed once where that takes at most lane_bytes; which way changes no bit.
+  // There is no cache of float64 rows. Lanes are packed once where that takes at most lane_bytes;
+  // which way changes no bit.
   ActiveKernel(const KernelSetup& setup, const Points& points, const Reach& reach,
-               std::size_t cache_bytes, std::size_t lane_bytes, int n_threads);
+               Precision precision, std::size_t cache_bytes, std::size_t lane_bytes, int n_threads);
 
   struct Count {
     std::int64_t evaluated = 0;
@@ -80,6 +81,7 @@ class ActiveKernel {
   const KernelSetup& setup_;
   const Points& points_;
   Reach reach_;
+  Precision precision_;
   std::size_t cache_bytes_, lane_bytes_;
   int n_threads_;
   double row_cost_;

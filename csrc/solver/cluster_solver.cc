@@ -70,7 +70,7 @@ class LevelSolver {
   // since the solver's decisions depend on it.
   std::size_t least_bytes(std::size_t c) const {
     const bool is_whole = size(c) == qp_.size;  // and not copied
-    return matrix_bytes(size(c)) + array_bytes(size(c)) +
+    return matrix_bytes(size(c), options_.solve.precision) + array_bytes(size(c)) +
            (is_whole ? 0 : size(c) * SubProblem::copied_bytes);
   }
   std::size_t copy_bytes(std::size_t c) const {

@@ -58,7 +58,8 @@ Steps minimise(const TwoVariables& q, bool both) {
 }
 
 // Moves alpha_i by a step; a step to a bound ends exactly there. Returns what it moved.
-double apply(WorkingSet& set, std::size_t i, double step, double low, double high) {
+template <class Real>
+double apply(WorkingSet<Real>& set, std::size_t i, double step, double low, double high) {
   const double old = set.alpha[i];
   set.set_alpha(i, step == low    ? set.lower[i]
                    : step == high ? set.upper[i]
@@ -68,7 +69,8 @@ double apply(WorkingSet& set, std::size_t i, double step, double low, double hig
 
 // Minimises over two variables (one where they are the same); the value is that of the objective's
 // change.
-Steps move_two(WorkingSet& set, std::size_t i, std::size_t j) {
+template <class Real>
+Steps move_two(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const TwoVariables q{set.gradient[i],
                        set.gradient[j],
                        set.diagonal[i],
@@ -88,7 +90,9 @@ Steps move_two(WorkingSet& set, std::size_t i, std::size_t j) {
 
 }  // namespace
 
-DescentRound descend_coordinates(WorkingSet& set, double tolerance, std::int64_t max_updates) {
+template <class Real>
+DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
+                                 std::int64_t max_updates) {
   std::vector<double> scale(set.stride, 1.0);
   for (std::size_t i = 0; i < set.size; ++i)
     scale[i] = 1.0 / std::sqrt(std::max(double{set.diagonal[i]}, smallest_diagonal));
@@ -98,21 +102,24 @@ DescentRound descend_coordinates(WorkingSet& set, double tolerance, std::int64_t
                               scaled ? scale.data() : nullptr};
   DescentRound round;
   double largest = 0;
-  std::size_t i = isa().descend(state, set.kernel, 0.0, set.kernel, 0.0, &largest);
+  std::size_t i = descent<Real>().descend(state, set.kernel, 0.0, set.kernel, 0.0, &largest);
   while (round.updates < max_updates && largest > target) {
-    const float* row_i = set.kernel_row(i);
+    const Real* row_i = set.kernel_row(i);
     double gain = 0;
     std::size_t j = i;
     if (row_i[i] > smallest_curvature)
-      j = isa().best_companion(state, set.diagonal.data(), row_i, i, &gain);
+      j = descent<Real>().best_companion(state, set.diagonal.data(), row_i, i, &gain);
     if (!(gain > 0) || j >= set.size) j = i;
     const Steps moved = move_two(set, i, j);
     ++round.updates;
     if (moved.s == 0.0 && moved.t == 0.0) break;
     round.decrease -= moved.value;
-    i = isa().descend(state, row_i, moved.s, set.kernel_row(j), moved.t, &largest);
+    i = descent<Real>().descend(state, row_i, moved.s, set.kernel_row(j), moved.t, &largest);
   }
   return round;
 }
+
+template DescentRound descend_coordinates<float>(WorkingSet<float>&, double, std::int64_t);
+template DescentRound descend_coordinates<double>(WorkingSet<double>&, double, std::int64_t);
 
 }  // namespace dcsvm

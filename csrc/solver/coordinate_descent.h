@@ -18,6 +18,7 @@ struct DescentRound {
 
 // Descends to `tolerance`, or for max_updates updates, or until steps are below the resolution of
 // alpha.
-DescentRound descend_coordinates(WorkingSet& set, double tolerance, std::int64_t max_updates);
+template <class Real>
+DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates);
 
 }  // namespace dcsvm

@@ -128,7 +128,7 @@ void FoldPath::rescale(double scale) {
 
 FoldPath::Step FoldPath::solve_in_memory() {
   const std::size_t n = problem_.size();
-  WorkingSet set(kernel_.data(), n, stride_, problem_.n_sums);
+  WorkingSet<float> set(kernel_.data(), n, stride_, problem_.n_sums);
   std::copy(alpha_.begin(), alpha_.end(), set.alpha.begin());
   std::copy(lower_.begin(), lower_.end(), set.lower.begin());
   std::copy(upper_.begin(), upper_.end(), set.upper.begin());

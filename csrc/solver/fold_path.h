@@ -80,7 +80,7 @@ class FoldPath {
   std::vector<float> kernel_;  // of the variables
   std::size_t stride_ = 0;
   double scale_ = 0;
-  WorkingSetSolver solver_;
+  WorkingSetSolver<float> solver_;
 };
 
 }  // namespace dcsvm

@@ -10,9 +10,8 @@ namespace dcsvm {
 
 namespace {
 
-// Relative to the mean diagonal: from the rounding of float32 kernel values to where little is left
-// of a Newton step.
-constexpr double smallest_damping = 1e-7, largest_damping = 1e-1;
+// Relative to the mean diagonal: where little is left of a Newton step.
+constexpr double largest_damping = 1e-1;
 // Bounds a step may run into before it is cheaper to factor again with more damping.
 constexpr std::size_t most_held = 16;
 
@@ -24,7 +23,8 @@ constexpr double step_cost = 2.0;         // per |F|^2
 constexpr double slowing = 5.0;
 constexpr double slowest_rate = 1.05;  // reduction of the violation that a round is credited with
 
-// Of the width of the box: a step that ends nearer to a bound than that ends there.
+// Of alpha or the step, whichever is larger: a step that ends nearer to a bound than that ends
+// there.
 constexpr double resolution = 1e-13;
 
 double factor_cost(std::size_t n_free) {
@@ -37,7 +37,9 @@ double factor_cost(std::size_t n_free) {
 // A step pays when descent, at the rate of its last round, would need longer to the tolerance than
 // a factorisation takes, and the last step was worth more per nanosecond than that round. A step
 // that is not taken doubles the belief in the next.
-bool NewtonStep::pays(const WorkingSet& set, const RoundResult& round, double tolerance) {
+template <class Real>
+bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& round,
+                            double tolerance) {
   collect_free(set);
   if (free_.empty()) return false;
   const double rate = std::log(std::max(round.before / round.after, slowest_rate));
@@ -50,7 +52,8 @@ bool NewtonStep::pays(const WorkingSet& set, const RoundResult& round, double to
   return true;
 }
 
-double NewtonStep::take(WorkingSet& set, int n_threads) {
+template <class Real>
+double NewtonStep<Real>::take(WorkingSet<Real>& set, int n_threads) {
   Timer timer(count_.seconds);
   double decrease = 0, cost = 0;
   for (;;) {
@@ -67,9 +70,13 @@ double NewtonStep::take(WorkingSet& set, int n_threads) {
   return decrease;
 }
 
-NewtonCount NewtonStep::take_count() { return std::exchange(count_, {}); }
+template <class Real>
+NewtonCount NewtonStep<Real>::take_count() {
+  return std::exchange(count_, {});
+}
 
-void NewtonStep::collect_free(const WorkingSet& set) {
+template <class Real>
+void NewtonStep<Real>::collect_free(const WorkingSet<Real>& set) {
   free_.clear();
   for (std::size_t i = 0; i < set.size; ++i) {
     if (set.side[i] == 0) free_.push_back(i);
@@ -77,7 +84,8 @@ void NewtonStep::collect_free(const WorkingSet& set) {
 }
 
 // Factors K_FF + damping; false when it is not positive definite at any damping.
-bool NewtonStep::factor(const WorkingSet& set, int n_threads) {
+template <class Real>
+bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
   const std::size_t n = free_.size();
   double mean_diagonal = 0;
   for (const std::size_t i : free_) mean_diagonal += set.diagonal[i];
@@ -85,7 +93,7 @@ bool NewtonStep::factor(const WorkingSet& set, int n_threads) {
   for (; damping_ <= largest_damping; damping_ *= 10) {
     cholesky_.reset(n);
     for (std::size_t a = 0; a < n; ++a) {
-      const float* row = set.kernel_row(free_[a]);
+      const Real* row = set.kernel_row(free_[a]);
       for (std::size_t b = 0; b <= a; ++b) cholesky_.at(a, b) = row[free_[b]];
       cholesky_.at(a, a) += damping_ * mean_diagonal;
     }
@@ -95,7 +103,8 @@ bool NewtonStep::factor(const WorkingSet& set, int n_threads) {
   return false;
 }
 
-void NewtonStep::hold_sums(const WorkingSet& set) {
+template <class Real>
+void NewtonStep<Real>::hold_sums(const WorkingSet<Real>& set) {
   for (int sum = 0; sum < set.n_sums; ++sum) {
     std::vector<double> members(free_.size());
     for (std::size_t a = 0; a < free_.size(); ++a)
@@ -107,7 +116,8 @@ void NewtonStep::hold_sums(const WorkingSet& set) {
 
 // Steps along the Newton direction from bound to bound. Returns false, and moves nothing, where the
 // direction leaves the box in many places and there is more damping to try.
-bool NewtonStep::follow(WorkingSet& set, double* decrease, double* cost) {
+template <class Real>
+bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* cost) {
   const std::size_t n = free_.size();
   std::vector<double> newton(n);
   for (std::size_t a = 0; a < n; ++a) newton[a] = -set.gradient[free_[a]];
@@ -115,10 +125,13 @@ bool NewtonStep::follow(WorkingSet& set, double* decrease, double* cost) {
   for (std::size_t held = 0; held <= most_held; ++held) {
     std::vector<double> direction = newton;
     held_.project(direction);
+    // without damping to speak of the matrix is so ill-conditioned that something of the sums is
+    // left
+    if (sizeof(Real) == sizeof(double)) held_.project(direction);
     const std::size_t n_outside = keep_inside(set, direction);
     if (held == 0 && n_outside > most_held && damping_ < largest_damping) return false;
     if (held == 0 && n_outside <= most_held / 4)
-      damping_ = std::max(damping_ / 10, smallest_damping);
+      damping_ = std::max(damping_ / 10, smallest_damping<Real>);
     const Moved moved = step_to_bound(set, direction);
     *decrease += moved.decrease;
     *cost += static_cast<double>(n * (2 * n + set.size)) * update_entry_cost;
@@ -136,7 +149,9 @@ bool NewtonStep::follow(WorkingSet& set, double* decrease, double* cost) {
 
 // Sets the direction of variables that have come to a bound to exactly 0; returns how many of the
 // others it takes outside their bounds.
-std::size_t NewtonStep::keep_inside(const WorkingSet& set, std::vector<double>& direction) const {
+template <class Real>
+std::size_t NewtonStep<Real>::keep_inside(const WorkingSet<Real>& set,
+                                          std::vector<double>& direction) const {
   std::size_t n_outside = 0;
   for (std::size_t a = 0; a < free_.size(); ++a) {
     const std::size_t i = free_[a];
@@ -148,8 +163,9 @@ std::size_t NewtonStep::keep_inside(const WorkingSet& set, std::vector<double>& 
 }
 
 // Moves along a direction of the free variables to the first bound, or all the way.
-NewtonStep::Moved NewtonStep::step_to_bound(WorkingSet& set,
-                                            const std::vector<double>& direction) const {
+template <class Real>
+typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
+    WorkingSet<Real>& set, const std::vector<double>& direction) const {
   Moved moved;
   double slope = 0.0;
   for (std::size_t a = 0; a < free_.size(); ++a) {
@@ -184,17 +200,23 @@ NewtonStep::Moved NewtonStep::step_to_bound(WorkingSet& set,
 }
 
 // Where a step takes the free variables: exactly to a bound where it ends next to it.
-std::vector<double> NewtonStep::targets(const WorkingSet& set, const std::vector<double>& direction,
-                                        double length) const {
+template <class Real>
+std::vector<double> NewtonStep<Real>::targets(const WorkingSet<Real>& set,
+                                              const std::vector<double>& direction,
+                                              double length) const {
   std::vector<double> target(free_.size());
   for (std::size_t a = 0; a < free_.size(); ++a) {
     const std::size_t i = free_[a];
-    const double margin = resolution * (set.upper[i] - set.lower[i]);
-    target[a] = set.alpha[i] + length * direction[a];
+    const double step = length * direction[a];
+    const double margin = resolution * std::max(std::fabs(set.alpha[i]), std::fabs(step));
+    target[a] = set.alpha[i] + step;
     if (direction[a] > 0 && target[a] >= set.upper[i] - margin) target[a] = set.upper[i];
     if (direction[a] < 0 && target[a] <= set.lower[i] + margin) target[a] = set.lower[i];
   }
   return target;
 }
+
+template class NewtonStep<float>;
+template class NewtonStep<double>;
 
 }  // namespace dcsvm

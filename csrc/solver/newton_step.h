@@ -30,13 +30,18 @@ struct NewtonCount {
   double cost = 0;  // nanoseconds by the fixed model
 };
 
+// Relative to the mean diagonal: the rounding of kernel values.
+template <class Real>
+constexpr double smallest_damping = sizeof(Real) == sizeof(float) ? 1e-7 : 1e-15;
+
 // Keeps from one working set to the next what a step was worth and which damping suited.
+template <class Real>
 class NewtonStep {
  public:
   // Whether a step is worth more than going on with descent to the tolerance.
-  bool pays(const WorkingSet& set, const RoundResult& round, double tolerance);
+  bool pays(const WorkingSet<Real>& set, const RoundResult& round, double tolerance);
   // Returns by how much the objective fell.
-  double take(WorkingSet& set, int n_threads);
+  double take(WorkingSet<Real>& set, int n_threads);
 
   // Of the steps since the last call.
   NewtonCount take_count();
@@ -48,20 +53,20 @@ class NewtonStep {
     std::vector<std::size_t> blocked;  // free variables that are now at a bound
   };
 
-  void collect_free(const WorkingSet& set);
-  bool factor(const WorkingSet& set, int n_threads);
-  void hold_sums(const WorkingSet& set);
-  bool follow(WorkingSet& set, double* decrease, double* cost);
-  std::size_t keep_inside(const WorkingSet& set, std::vector<double>& direction) const;
-  Moved step_to_bound(WorkingSet& set, const std::vector<double>& direction) const;
-  std::vector<double> targets(const WorkingSet& set, const std::vector<double>& direction,
+  void collect_free(const WorkingSet<Real>& set);
+  bool factor(const WorkingSet<Real>& set, int n_threads);
+  void hold_sums(const WorkingSet<Real>& set);
+  bool follow(WorkingSet<Real>& set, double* decrease, double* cost);
+  std::size_t keep_inside(const WorkingSet<Real>& set, std::vector<double>& direction) const;
+  Moved step_to_bound(WorkingSet<Real>& set, const std::vector<double>& direction) const;
+  std::vector<double> targets(const WorkingSet<Real>& set, const std::vector<double>& direction,
                               double length) const;
 
   std::vector<std::size_t> free_;  // members that are not at a bound
   Cholesky cholesky_;
   HeldConstraints held_;
-  double damping_ = 1e-7;  // relative to the mean diagonal
-  double value_ = 0;       // decrease of the objective per nanosecond of the last step; 0: none yet
+  double damping_ = smallest_damping<Real>;
+  double value_ = 0;  // decrease of the objective per nanosecond of the last step; 0: none yet
   NewtonCount count_;
 };
 

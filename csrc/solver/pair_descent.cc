@@ -12,7 +12,8 @@ namespace {
 
 constexpr double smallest_curvature = 1e-12;
 
-double pair_curvature(const WorkingSet& set, std::size_t i, std::size_t j) {
+template <class Real>
+double pair_curvature(const WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   return std::max(double{set.diagonal[i]} + set.diagonal[j] - 2.0 * set.kernel_row(i)[j],
                   smallest_pair_curvature);
 }
@@ -25,7 +26,8 @@ struct PairStep {
 // Moves alpha_i up and alpha_j down by the same, as far as the objective falls and the bounds
 // allow. Moves nothing where that is below the resolution of alpha. One of them whose bound is
 // nearer than the resolution is set to it, or it would be chosen for ever.
-PairStep move_pair(WorkingSet& set, std::size_t i, std::size_t j) {
+template <class Real>
+PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const double old_i = set.alpha[i], old_j = set.alpha[j];
   const double room_i = set.upper[i] - old_i, room_j = old_j - set.lower[j];
   const double curvature = pair_curvature(set, i, j), slope = set.gradient[j] - set.gradient[i];
@@ -41,25 +43,27 @@ PairStep move_pair(WorkingSet& set, std::size_t i, std::size_t j) {
 bool is_nothing(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
 
 // gradient += change times the kernel row of a member.
-void add_row(WorkingSet& set, std::size_t i, double change) {
-  const float* row = set.kernel_row(i);
+template <class Real>
+void add_row(WorkingSet<Real>& set, std::size_t i, double change) {
+  const Real* row = set.kernel_row(i);
   for (std::size_t k = 0; k < set.size; ++k) set.gradient[k] += change * row[k];
 }
 
 // One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
 // others cannot move.
+template <class Real>
 struct OwnSum {
   std::vector<float> side;
   std::size_t first = 0;  // the variable with the largest -gradient of those that may go up
   double up = 0, down = 0;
 
-  OwnSum(const WorkingSet& set, int sum)
+  OwnSum(const WorkingSet<Real>& set, int sum)
       : side(set.stride, std::numeric_limits<float>::quiet_NaN()) {
     for (std::size_t k = 0; k < set.size; ++k) {
       if (set.sum_of[k] == sum) side[k] = set.side[k];
     }
   }
-  CoordinateState state(WorkingSet& set) const {
+  CoordinateState state(WorkingSet<Real>& set) const {
     return {set.stride, set.gradient.data(), side.data(), nullptr};
   }
   double violation() const { return up - down; }
@@ -67,27 +71,28 @@ struct OwnSum {
 
 // The usual case, every variable in a sum, with the fused passes of isa.h. The gradient is updated
 // by the pass of the first sum.
-DescentRound descend_in_sums(WorkingSet& set, double tolerance, std::int64_t max_updates) {
-  std::vector<OwnSum> sums;
+template <class Real>
+DescentRound descend_in_sums(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
+  std::vector<OwnSum<Real>> sums;
   for (int sum = 0; sum < set.n_sums; ++sum) sums.emplace_back(set, sum);
-  const auto update = [&](const float* row_up, double up, const float* row_down, double down) {
-    for (OwnSum& sum : sums) {
-      sum.first =
-          isa().descend_pair(sum.state(set), row_up, up, row_down, down, &sum.up, &sum.down);
+  const auto update = [&](const Real* row_up, double up, const Real* row_down, double down) {
+    for (OwnSum<Real>& sum : sums) {
+      sum.first = descent<Real>().descend_pair(sum.state(set), row_up, up, row_down, down, &sum.up,
+                                               &sum.down);
       up = down = 0.0;
     }
   };
   DescentRound round;
   update(set.kernel, 0.0, set.kernel, 0.0);
   while (round.updates < max_updates) {
-    OwnSum& sum = *std::max_element(sums.begin(), sums.end(), [](const OwnSum& a, const OwnSum& b) {
-      return a.violation() < b.violation();
-    });
+    OwnSum<Real>& sum = *std::max_element(
+        sums.begin(), sums.end(),
+        [](const auto& a, const auto& b) { return a.violation() < b.violation(); });
     if (!(sum.violation() > tolerance)) break;
     const std::size_t i = sum.first;
     double gain = 0;
-    const std::size_t j =
-        isa().best_partner(sum.state(set), set.diagonal.data(), set.kernel_row(i), i, &gain);
+    const std::size_t j = descent<Real>().best_partner(sum.state(set), set.diagonal.data(),
+                                                       set.kernel_row(i), i, &gain);
     if (!(gain > 0)) break;
     const PairStep step = move_pair(set, i, j);
     if (is_nothing(step)) break;
@@ -107,7 +112,8 @@ struct First {
   int sum = -1;
 };
 
-First most_violating(const WorkingSet& set, double tolerance) {
+template <class Real>
+First most_violating(const WorkingSet<Real>& set, double tolerance) {
   First first{set.size};
   std::vector<SumRange> ranges(static_cast<std::size_t>(set.n_sums));
   std::vector<std::size_t> top(ranges.size(), 0);
@@ -134,7 +140,8 @@ First most_violating(const WorkingSet& set, double tolerance) {
 
 // The variable of the same sum that lowers the objective most with i; the size of the set where
 // there is none.
-std::size_t best_partner(const WorkingSet& set, const First& first) {
+template <class Real>
+std::size_t best_partner(const WorkingSet<Real>& set, const First& first) {
   std::size_t partner = set.size;
   double best = 0;
   for (std::size_t k = 0; k < set.size; ++k) {
@@ -150,7 +157,8 @@ std::size_t best_partner(const WorkingSet& set, const First& first) {
   return partner;
 }
 
-void move_alone(WorkingSet& set, std::size_t i) {
+template <class Real>
+void move_alone(WorkingSet<Real>& set, std::size_t i) {
   const double curvature = std::max(double{set.diagonal[i]}, smallest_curvature),
                old = set.alpha[i];
   set.set_alpha(i, std::clamp(old - set.gradient[i] / curvature, set.lower[i], set.upper[i]));
@@ -158,7 +166,8 @@ void move_alone(WorkingSet& set, std::size_t i) {
 }
 
 // Where some variables are in no sum.
-DescentRound descend_mixed(WorkingSet& set, double tolerance, std::int64_t max_updates) {
+template <class Real>
+DescentRound descend_mixed(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
   DescentRound round;
   while (round.updates < max_updates) {
     const First first = most_violating(set, tolerance);
@@ -181,12 +190,16 @@ DescentRound descend_mixed(WorkingSet& set, double tolerance, std::int64_t max_u
 
 }  // namespace
 
-DescentRound descend_pairs(WorkingSet& set, double tolerance, std::int64_t max_updates) {
+template <class Real>
+DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
   const bool all_in_sums =
       std::all_of(set.sum_of.begin(), set.sum_of.begin() + static_cast<std::ptrdiff_t>(set.size),
                   [](std::int8_t sum) { return sum >= 0; });
   return all_in_sums ? descend_in_sums(set, tolerance, max_updates)
                      : descend_mixed(set, tolerance, max_updates);
 }
+
+template DescentRound descend_pairs<float>(WorkingSet<float>&, double, std::int64_t);
+template DescentRound descend_pairs<double>(WorkingSet<double>&, double, std::int64_t);
 
 }  // namespace dcsvm

@@ -12,6 +12,7 @@
 
 namespace dcsvm {
 
-DescentRound descend_pairs(WorkingSet& set, double tolerance, std::int64_t max_updates);
+template <class Real>
+DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates);
 
 }  // namespace dcsvm

@@ -27,12 +27,16 @@ constexpr double largest_shrink_margin = 0.2;
 constexpr std::size_t shrinkable_part = 5;
 // Rows that are kept leave room for a quarter more support vectors than there are.
 constexpr std::size_t spare_part = 4;
-// Of a working set: float32 values as they are, as they were and as they are computed, and a
-// float64 factor. Of a variable: counted from the arrays of a solve, those of a kernel product, and
-// the iterate.
-constexpr std::size_t bytes_per_pair = 3 * sizeof(float) + sizeof(double);
+// Of a working set: kernel values as they are, as they were and as they are computed, and a float64
+// factor. Of a variable: counted from the arrays of a solve, those of a kernel product, and the
+// iterate.
+constexpr std::size_t bytes_per_pair(Precision precision) {
+  return 3 * (precision == Precision::double_tiles ? sizeof(double) : sizeof(float)) +
+         sizeof(double);
+}
 constexpr std::size_t bytes_per_variable = 135;
 
+template <class Real>
 class Solver {
  public:
   Solver(const KernelSetup& setup, const Points& points, const BoxQp& qp, const Iterate& iterate,
@@ -43,8 +47,8 @@ class Solver {
         iterate_(iterate),
         options_(options),
         whole_(setup, points, qp, iterate, options, report_),
-        kernel_(setup, points, options.reach, options.cache_bytes, options.lane_bytes,
-                options.n_threads),
+        kernel_(setup, points, options.reach, options.precision, options.cache_bytes,
+                options.lane_bytes, options.n_threads),
         working_(setup, points, qp, options, report_) {}
 
   SolveReport run();
@@ -62,7 +66,7 @@ class Solver {
 
   // one outer step on the active variables
   double measure();
-  void update_gradient(const WorkingStep::Change& change);
+  void update_gradient(const WorkingChange& change);
   void shrink();
   void compact(const std::vector<std::int32_t>& kept);
   void load(const std::vector<std::int32_t>& variables);
@@ -85,14 +89,15 @@ class Solver {
   WholeGradient whole_;
   ActiveSet active_;
   ActiveKernel kernel_;
-  WorkingStep working_;
+  WorkingStep<Real> working_;
   std::int64_t rows_since_rebuild_ = 0;
   // The tolerance when all variables were last looked at: their margin may be smaller than that of
   // the active ones.
   double most_ = std::numeric_limits<double>::infinity();
 };
 
-SolveReport Solver::run() {
+template <class Real>
+SolveReport Solver<Real>::run() {
   if (start()) descend();
   const ActiveKernel::Count& count = kernel_.count();
   report_.kernel_evaluations += count.evaluated;
@@ -109,7 +114,8 @@ SolveReport Solver::run() {
   return report_;
 }
 
-void Solver::descend() {
+template <class Real>
+void Solver<Real>::descend() {
   for (;;) {
     const double violation = measure();
     const double tolerance = std::min(tolerance_in(qp_.unit_at(active_.multipliers)), most_);
@@ -131,14 +137,15 @@ void Solver::descend() {
       return;
     }
     shrink();
-    const WorkingStep::Change change = working_.take(active_, kernel_, tolerance);
+    const WorkingChange change = working_.take(active_, kernel_, tolerance);
     if (!change.has_gradient) update_gradient(change);
   }
 }
 
 // The initial gradient. Where rows are expensive and all fit the cache, all variables are active
 // and the rows are computed once, for the gradient and for the steps to come.
-bool Solver::start() {
+template <class Real>
+bool Solver<Real>::start() {
   if (!whole_.has(Known::nothing)) {
     report_.neglected = options_.gradient_error;
     if (!add_change(whole_.at_base())) return false;
@@ -164,7 +171,8 @@ bool Solver::start() {
 
 // Brings the iterate up to date for all variables: what changed is added to the gradients of those
 // that were shrunk away.
-bool Solver::synchronise() {
+template <class Real>
+bool Solver<Real>::synchronise() {
   whole_.take(active_);
   if (n_active() < qp_.size && !add_change(active_.others(qp_.size))) return false;
   rows_since_rebuild_ = 0;
@@ -174,7 +182,8 @@ bool Solver::synchronise() {
 
 // The gradient of all variables from nothing; where all of them are active, with the rows that are
 // cached.
-bool Solver::rebuild() {
+template <class Real>
+bool Solver<Real>::rebuild() {
   report_.neglected = 0;
   whole_.set_to_zero();
   const bool is_cached = kernel_.has_cache() && n_active() == qp_.size;
@@ -183,7 +192,8 @@ bool Solver::rebuild() {
   return true;
 }
 
-bool Solver::add_everything_cached() {
+template <class Real>
+bool Solver<Real>::add_everything_cached() {
   Timer timer(report_.seconds_rebuild);
   std::copy_n(iterate_.gradient, qp_.size, active_.gradient.begin());
   std::vector<std::int32_t> support;
@@ -200,20 +210,23 @@ bool Solver::add_everything_cached() {
   return true;
 }
 
-bool Solver::add_change(const std::vector<std::int32_t>& variables) {
+template <class Real>
+bool Solver<Real>::add_change(const std::vector<std::int32_t>& variables) {
   return whole_.add_change(variables, [this] {
     if (is_asked()) options_.published();
   });
 }
 
 // Tells the progress; returns whether the iterate is to be brought up to date and published.
-bool Solver::is_asked() {
+template <class Real>
+bool Solver<Real>::is_asked() {
   return options_.progress &&
          options_.progress({active_.largest_violation / qp_.unit_at(active_.multipliers),
                             n_active(), report_.outer_steps});
 }
 
-bool Solver::may_go_on() {
+template <class Real>
+bool Solver<Real>::may_go_on() {
   if (working_.is_stuck()) return false;
   if (options_.max_iterations >= 0 && report_.iterations >= options_.max_iterations) return false;
   if (is_asked()) {
@@ -228,7 +241,8 @@ bool Solver::may_go_on() {
 
 // Chooses the active variables when all gradients are known: those that would not be shrunk at
 // once, or all, where the solve starts from zero.
-void Solver::activate() {
+template <class Real>
+void Solver<Real>::activate() {
   const Violation now = measure_violation(qp_.state(iterate_.alpha, iterate_.gradient));
   const double* alpha = iterate_.alpha;
   const bool started = std::any_of(alpha, alpha + qp_.size, [](double a) { return a != 0.0; });
@@ -242,19 +256,22 @@ void Solver::activate() {
   load(variables);
 }
 
-void Solver::load(const std::vector<std::int32_t>& variables) {
+template <class Real>
+void Solver<Real>::load(const std::vector<std::int32_t>& variables) {
   kernel_.load(qp_.rows_of(variables));
   active_.load(qp_, variables, iterate_.alpha, iterate_.gradient, kernel_.n_lanes());
   working_.reset();
 }
 
-double Solver::measure() {
+template <class Real>
+double Solver<Real>::measure() {
   Timer timer(report_.seconds_selection);
   return active_.measure(qp_.n_sums);
 }
 
 // g += K(active, changed) step.
-void Solver::update_gradient(const WorkingStep::Change& change) {
+template <class Real>
+void Solver<Real>::update_gradient(const WorkingChange& change) {
   Timer timer(report_.seconds_tiles);
   rows_since_rebuild_ += static_cast<std::int64_t>(change.positions.size());
   if (kernel_.add(change.positions, change.step, active_.gradient.data()))
@@ -263,7 +280,8 @@ void Solver::update_gradient(const WorkingStep::Change& change) {
 
 // Drops variables that have been quiet for some outer steps, once they are enough to pay for
 // compacting.
-void Solver::shrink() {
+template <class Real>
+void Solver<Real>::shrink() {
   Timer timer(report_.seconds_selection);
   const std::size_t n = n_active();
   if (n <= complete_set) return;
@@ -280,7 +298,8 @@ void Solver::shrink() {
   compact(active_.not_quiet());
 }
 
-void Solver::compact(const std::vector<std::int32_t>& kept) {
+template <class Real>
+void Solver<Real>::compact(const std::vector<std::int32_t>& kept) {
   active_.write_back(iterate_.alpha);
   std::vector<std::int32_t> variables;
   for (const std::int32_t p : kept) variables.push_back(active_.index[static_cast<std::size_t>(p)]);
@@ -291,16 +310,18 @@ void Solver::compact(const std::vector<std::int32_t>& kept) {
 
 }  // namespace
 
-std::size_t matrix_bytes(std::size_t n_variables) {
+std::size_t matrix_bytes(std::size_t n_variables, Precision precision) {
   const std::size_t n = std::min(n_variables, largest_working_set);
-  return n * n * bytes_per_pair;
+  return n * n * bytes_per_pair(precision);
 }
 
 std::size_t array_bytes(std::size_t n_variables) { return n_variables * bytes_per_variable; }
 
 SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
                   const Iterate& iterate, const SolveOptions& options) {
-  return Solver(setup, points, qp, iterate, options).run();
+  return options.precision == Precision::double_tiles
+             ? Solver<double>(setup, points, qp, iterate, options).run()
+             : Solver<float>(setup, points, qp, iterate, options).run();
 }
 
 }  // namespace dcsvm

@@ -18,7 +18,7 @@ namespace dcsvm {
 
 // What solve() allocates besides caches and packed rows: the kernel matrix of a working set with
 // its factor, and the arrays with an entry for every variable.
-std::size_t matrix_bytes(std::size_t n_variables);
+std::size_t matrix_bytes(std::size_t n_variables, Precision precision);
 std::size_t array_bytes(std::size_t n_variables);
 
 // Improves the alpha of `iterate`, which is feasible, in place; never makes the objective worse.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "kernel/kernel_product.h"
 #include "kernel/stop.h"
 #include "rows/reach.h"
 
@@ -25,6 +26,7 @@ struct SolveOptions {
   int n_threads = 1;
   double gradient_error = 0;  // bound of what is missing in a gradient that is known on entry
   Reach reach;                // kernel values that may be left out
+  Precision precision = Precision::single_tiles;  // of kernel values
   Stop* stop = nullptr;
   // Called between outer steps. Where it returns true the iterate is brought up to date and
   // `published` is called.

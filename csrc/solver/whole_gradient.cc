@@ -69,8 +69,8 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
     sums.resize(rows.size);
     const ProductCount done =
         kernel_product(setup_, rows, {&points_, sources.data(), sources.size()},
-                       {1, nullptr, nullptr, weights.data()}, Precision::single_tiles,
-                       options_.reach, options_.n_threads, sums.data(), options_.stop);
+                       {1, nullptr, nullptr, weights.data()}, options_.precision, options_.reach,
+                       options_.n_threads, sums.data(), options_.stop);
     count.add(done);
     for (std::size_t k = 0; done.complete && k < rows.size; ++k) {
       iterate_.gradient[targets[k]] += sums[k];

@@ -15,9 +15,10 @@ constexpr std::size_t worth_threads = 256, members_at_once = 16;
 std::size_t padded(std::size_t n) { return (n + panel_rows - 1) / panel_rows * panel_rows; }
 }  // namespace
 
-std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
-                                 const Members& members, const std::vector<std::int32_t>& from,
-                                 int n_threads) {
+template <class Real>
+std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& points,
+                                       const Members& members,
+                                       const std::vector<std::int32_t>& from, int n_threads) {
   const std::size_t n = members.rows.size();
   new_.clear();
   old_.clear();
@@ -31,10 +32,10 @@ std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
   kernel_.resize(n * stride_);
   if (n < worth_threads) n_threads = 1;
   parallel_for({n_threads, n, members_at_once}, [&](std::size_t w) {
-    float* row = kernel_.data() + w * stride_;
-    std::fill(row + n, row + stride_, 0.0f);
+    Real* row = kernel_.data() + w * stride_;
+    std::fill(row + n, row + stride_, Real(0));
     if (from[w] < 0) return;
-    const float* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
+    const Real* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
     for (const std::int32_t place : old_)
       row[place] = old_row[from[static_cast<std::size_t>(place)]];
   });
@@ -43,13 +44,14 @@ std::int64_t WorkingKernel::fill(const KernelSetup& setup, const Points& points,
 }
 
 // Values are the same bits either way round: one cached row of the two members is enough.
-void WorkingKernel::read_cached(const Members& members, const std::vector<std::int32_t>& from,
-                                int n_threads) {
+template <class Real>
+void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<std::int32_t>& from,
+                                      int n_threads) {
   const std::size_t n = size_;
   if (std::none_of(members.cached.begin(), members.cached.end(), [](auto* row) { return row; }))
     return;
   parallel_for({n_threads, n, members_at_once}, [&](std::size_t w) {
-    float* row = kernel_.data() + w * stride_;
+    Real* row = kernel_.data() + w * stride_;
     const float* own = members.cached[w];
     for (std::size_t v = 0; v < n; ++v) {
       if (from[w] >= 0 && from[v] >= 0) continue;
@@ -63,8 +65,9 @@ void WorkingKernel::read_cached(const Members& members, const std::vector<std::i
 }
 
 // Values of new members that no cached row has: between those and members without one.
-std::int64_t WorkingKernel::compute(const KernelSetup& setup, const Points& points,
-                                    const Members& members, int n_threads) {
+template <class Real>
+std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points& points,
+                                          const Members& members, int n_threads) {
   uncached_.clear();
   const auto take = [&](std::int32_t w) {
     if (!members.cached[static_cast<std::size_t>(w)]) uncached_.push_back(w);
@@ -80,17 +83,21 @@ std::int64_t WorkingKernel::compute(const KernelSetup& setup, const Points& poin
   return n * (n + 1) / 2 + n * static_cast<std::int64_t>(uncached_.size() - n_new);
 }
 
-void WorkingKernel::keep(const std::vector<std::int32_t>& places) {
+template <class Real>
+void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& places) {
   if (places.size() == size_) return;
   const std::size_t stride = padded(places.size());
-  previous_.assign(places.size() * stride, 0.0f);
+  previous_.assign(places.size() * stride, Real(0));
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const float* row = kernel_.data() + static_cast<std::size_t>(places[i]) * stride_;
+    const Real* row = kernel_.data() + static_cast<std::size_t>(places[i]) * stride_;
     for (std::size_t j = 0; j < places.size(); ++j) previous_[i * stride + j] = row[places[j]];
   }
   kernel_.swap(previous_);
   size_ = places.size();
   stride_ = stride;
 }
+
+template class WorkingKernel<float>;
+template class WorkingKernel<double>;
 
 }  // namespace dcsvm

@@ -20,10 +20,11 @@ struct Members {
   std::vector<const float*> cached;
 };
 
+template <class Real>
 class WorkingKernel {
  public:
   std::size_t stride() const { return stride_; }  // a multiple of panel_rows; padding is zero
-  const float* data() const { return kernel_.data(); }
+  const Real* data() const { return kernel_.data(); }
 
   // Makes this the matrix of the members; from[w] is the place of member w in the matrix so far, -1
   // for a new one. Returns the number of kernel values computed.
@@ -38,7 +39,7 @@ class WorkingKernel {
                        int n_threads);
   void read_cached(const Members& members, const std::vector<std::int32_t>& from, int n_threads);
 
-  AlignedVector<float> kernel_, previous_;
+  AlignedVector<Real> kernel_, previous_;
   // places of members: new ones, those that stay, and those without a cached row, new ones first
   std::vector<std::int32_t> new_, old_, uncached_;
   std::size_t size_ = 0, stride_ = 0;

@@ -13,8 +13,9 @@ constexpr float immovable = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
-WorkingSet::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>& members,
-                       const WorkingKernel& values, int sums)
+template <class Real>
+WorkingSet<Real>::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>& members,
+                             const WorkingKernel<Real>& values, int sums)
     : WorkingSet(values.data(), members.size(), values.stride(), sums) {
   if (active.sum_of.empty()) sum_of.clear();
   for (std::size_t i = 0; i < size; ++i) {
@@ -28,31 +29,34 @@ WorkingSet::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>&
   refresh();
 }
 
-WorkingSet::WorkingSet(const float* values, std::size_t n, std::size_t row_stride, int sums)
+template <class Real>
+WorkingSet<Real>::WorkingSet(const Real* values, std::size_t n, std::size_t row_stride, int sums)
     : size(n), stride(row_stride), kernel(values), n_sums(sums) {
   for (std::vector<double>* array : {&alpha, &gradient, &lower, &upper}) array->assign(stride, 0.0);
-  diagonal.assign(stride, 1.0f);
+  diagonal.assign(stride, Real(1));
   side.assign(stride, immovable);
   if (sums > 0) sum_of.assign(stride, -1);
 }
 
-void WorkingSet::refresh() {
+template <class Real>
+void WorkingSet<Real>::refresh() {
   for (std::size_t i = 0; i < size; ++i) {
     diagonal[i] = kernel_row(i)[i];
     refresh_side(i);
   }
 }
 
-WorkingSet WorkingSet::part(const std::vector<std::size_t>& members,
-                            std::vector<float>& values) const {
+template <class Real>
+WorkingSet<Real> WorkingSet<Real>::part(const std::vector<std::size_t>& members,
+                                        std::vector<Real>& values) const {
   const std::size_t n = members.size(), row = (n + panel_rows - 1) / panel_rows * panel_rows;
   values.resize(n * row);
-  WorkingSet some(values.data(), n, row, n_sums);
+  WorkingSet<Real> some(values.data(), n, row, n_sums);
   for (std::size_t a = 0; a < n; ++a) {
-    const float* from = kernel_row(members[a]);
-    float* to = values.data() + a * row;
+    const Real* from = kernel_row(members[a]);
+    Real* to = values.data() + a * row;
     for (std::size_t b = 0; b < n; ++b) to[b] = from[members[b]];
-    std::fill(to + n, to + row, 0.0f);
+    std::fill(to + n, to + row, Real(0));
     some.alpha[a] = alpha[members[a]];
     some.gradient[a] = gradient[members[a]];
     some.lower[a] = lower[members[a]];
@@ -63,7 +67,8 @@ WorkingSet WorkingSet::part(const std::vector<std::size_t>& members,
   return some;
 }
 
-void WorkingSet::take(const WorkingSet& part, const std::vector<std::size_t>& members) {
+template <class Real>
+void WorkingSet<Real>::take(const WorkingSet<Real>& part, const std::vector<std::size_t>& members) {
   std::vector<double> change(size, 0.0);
   for (std::size_t a = 0; a < members.size(); ++a) {
     change[members[a]] = part.alpha[a] - alpha[members[a]];
@@ -74,24 +79,28 @@ void WorkingSet::take(const WorkingSet& part, const std::vector<std::size_t>& me
   for (std::size_t a = 0; a < members.size(); ++a) gradient[members[a]] = part.gradient[a];
 }
 
-void WorkingSet::refresh_side(std::size_t i) {
+template <class Real>
+void WorkingSet<Real>::refresh_side(std::size_t i) {
   const bool goes_up = alpha[i] < upper[i], goes_down = lower[i] < alpha[i];
   side[i] = goes_up == goes_down ? (goes_up ? 0.0f : immovable) : goes_up ? 1.0f : -1.0f;
 }
 
-void WorkingSet::set_alpha(std::size_t i, double value) {
+template <class Real>
+void WorkingSet<Real>::set_alpha(std::size_t i, double value) {
   alpha[i] = value;
   refresh_side(i);
 }
 
-Violation WorkingSet::measure() const {
+template <class Real>
+Violation WorkingSet<Real>::measure() const {
   return measure_violation({size, alpha.data(), gradient.data(), lower.data(), upper.data(),
                             has_sums() ? sum_of.data() : nullptr, n_sums});
 }
 
-std::vector<double> WorkingSet::product(const std::vector<double>& change) const {
+template <class Real>
+std::vector<double> WorkingSet<Real>::product(const std::vector<double>& change) const {
   std::vector<double> sum(stride, 0.0), weights;
-  std::vector<const float*> rows;
+  std::vector<const Real*> rows;
   for (std::size_t i = 0; i < size; ++i) {
     if (change[i] == 0.0) continue;
     rows.push_back(kernel_row(i));
@@ -100,5 +109,8 @@ std::vector<double> WorkingSet::product(const std::vector<double>& change) const
   add_weighted(rows.data(), weights.data(), rows.size(), stride, sum.data());
   return sum;
 }
+
+template struct WorkingSet<float>;
+template struct WorkingSet<double>;
 
 }  // namespace dcsvm

@@ -18,8 +18,9 @@ constexpr std::size_t fewest_shrunk = 128;
 
 }  // namespace
 
-WorkingSetReport WorkingSetSolver::solve(WorkingSet& set, double tolerance,
-                                         std::int64_t max_updates, int n_threads) {
+template <class Real>
+WorkingSetReport WorkingSetSolver<Real>::solve(WorkingSet<Real>& set, double tolerance,
+                                               std::int64_t max_updates, int n_threads) {
   WorkingSetReport report;
   solve_rounds(set, tolerance, max_updates, n_threads, report, false);
   report.newton = newton_.take_count();
@@ -27,8 +28,10 @@ WorkingSetReport WorkingSetSolver::solve(WorkingSet& set, double tolerance,
   return report;
 }
 
-void WorkingSetSolver::solve_rounds(WorkingSet& set, double tolerance, std::int64_t max_updates,
-                                    int n_threads, WorkingSetReport& report, bool is_shrunk) {
+template <class Real>
+void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double tolerance,
+                                          std::int64_t max_updates, int n_threads,
+                                          WorkingSetReport& report, bool is_shrunk) {
   const auto size = static_cast<std::int64_t>(set.size);
   double before = set.violation();
   bool is_newton = false;  // the last round took a Newton step
@@ -55,8 +58,8 @@ void WorkingSetSolver::solve_rounds(WorkingSet& set, double tolerance, std::int6
     }
     if (!moved) break;  // what is left is below the resolution of alpha
     if (after > tolerance && !is_shrunk && shrinks(set, after, tolerance)) {
-      std::vector<float> values;
-      WorkingSet part = set.part(moving_, values);
+      std::vector<Real> values;
+      WorkingSet<Real> part = set.part(moving_, values);
       solve_rounds(part, tolerance, max_updates, n_threads, report, true);
       set.take(part, moving_);
       after = set.violation();
@@ -66,7 +69,9 @@ void WorkingSetSolver::solve_rounds(WorkingSet& set, double tolerance, std::int6
 }
 
 // Chooses the members that may still move; whether few enough are left.
-bool WorkingSetSolver::shrinks(const WorkingSet& set, double largest, double tolerance) {
+template <class Real>
+bool WorkingSetSolver<Real>::shrinks(const WorkingSet<Real>& set, double largest,
+                                     double tolerance) {
   if (set.size < fewest_shrunk || largest < far_off * tolerance) return false;
   moving_.clear();
   const Violation now = set.measure();
@@ -77,5 +82,8 @@ bool WorkingSetSolver::shrinks(const WorkingSet& set, double largest, double tol
   }
   return static_cast<double>(moving_.size()) <= shrunk_share * static_cast<double>(set.size);
 }
+
+template class WorkingSetSolver<float>;
+template class WorkingSetSolver<double>;
 
 }  // namespace dcsvm

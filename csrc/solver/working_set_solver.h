@@ -21,18 +21,19 @@ struct WorkingSetReport {
   double cost = 0;  // nanoseconds by the fixed model, Newton included
 };
 
+template <class Real>
 class WorkingSetSolver {
  public:
   // Solves to `tolerance` or until max_updates updates are spent.
-  WorkingSetReport solve(WorkingSet& set, double tolerance, std::int64_t max_updates,
+  WorkingSetReport solve(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
                          int n_threads);
 
  private:
-  void solve_rounds(WorkingSet& set, double tolerance, std::int64_t max_updates, int n_threads,
-                    WorkingSetReport& report, bool is_shrunk);
-  bool shrinks(const WorkingSet& set, double largest, double tolerance);
+  void solve_rounds(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
+                    int n_threads, WorkingSetReport& report, bool is_shrunk);
+  bool shrinks(const WorkingSet<Real>& set, double largest, double tolerance);
 
-  NewtonStep newton_;
+  NewtonStep<Real> newton_;
   std::vector<std::size_t> moving_;
 };
 

@@ -32,14 +32,15 @@ constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
 
 }  // namespace
 
-WorkingStep::Change WorkingStep::take(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
+template <class Real>
+WorkingChange WorkingStep<Real>::take(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   const std::vector<std::int32_t> previous = members_;
   {
     Timer timer(report_.seconds_selection);
     choose(active, kernel, tolerance);
   }
   fill_kernel(active, kernel, previous);
-  Change change = solve(active, tolerance);
+  WorkingChange change = solve(active, tolerance);
   stalls_ = change.positions.empty() ? stalls_ + 1 : 0;
   ++report_.outer_steps;
   const double rows = static_cast<double>(change.positions.size());
@@ -48,7 +49,8 @@ WorkingStep::Change WorkingStep::take(ActiveSet& active, ActiveKernel& kernel, d
   return change;
 }
 
-void WorkingStep::choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance) {
+template <class Real>
+void WorkingStep<Real>::choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   if (active.size() <= complete_set) {
     members_.resize(active.size());
     std::iota(members_.begin(), members_.end(), 0);
@@ -63,8 +65,9 @@ void WorkingStep::choose(const ActiveSet& active, ActiveKernel& kernel, double t
   }
 }
 
-void WorkingStep::fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
-                              const std::vector<std::int32_t>& previous) {
+template <class Real>
+void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
+                                    const std::vector<std::int32_t>& previous) {
   Timer timer(report_.seconds_tiles);
   Members members;
   members.lanes = members_;
@@ -83,7 +86,8 @@ void WorkingStep::fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
 }
 
 // Each step that changed nothing asks ten times more of the next.
-double WorkingStep::inner_tolerance(const ActiveSet& active, double tolerance) const {
+template <class Real>
+double WorkingStep<Real>::inner_tolerance(const ActiveSet& active, double tolerance) const {
   if (members_.size() == active.size()) {
     const double wanted = complete_share * tolerance;
     const double first = first_reduction * active.largest_violation;
@@ -95,14 +99,15 @@ double WorkingStep::inner_tolerance(const ActiveSet& active, double tolerance) c
   return std::max(inner_reduction * largest, inner_share * tolerance) * std::pow(0.1, stalls_);
 }
 
-WorkingStep::Change WorkingStep::solve(ActiveSet& active, double tolerance) {
+template <class Real>
+WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   const bool is_complete = members_.size() == active.size();
   const std::int64_t left = options_.max_iterations < 0
                                 ? std::numeric_limits<std::int64_t>::max()
                                 : options_.max_iterations - report_.iterations;
   const std::int64_t budget = (is_complete ? complete_member_updates : member_updates) *
                               static_cast<std::int64_t>(members_.size());
-  WorkingSet set(active, members_, working_kernel_, qp_.n_sums);
+  WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_sums);
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
@@ -113,7 +118,7 @@ WorkingStep::Change WorkingStep::solve(ActiveSet& active, double tolerance) {
   report_.newton_steps += inner.newton.steps;
   report_.seconds_newton += inner.newton.seconds;
   inner_cost_ += inner.cost;
-  Change change;
+  WorkingChange change;
   change.has_gradient = is_complete;
   for (std::size_t w = 0; w < members_.size(); ++w) {
     const auto p = static_cast<std::size_t>(members_[w]);
@@ -127,7 +132,8 @@ WorkingStep::Change WorkingStep::solve(ActiveSet& active, double tolerance) {
 }
 
 // A larger working set does more with each outer step, and each of its updates costs more.
-void WorkingStep::balance() {
+template <class Real>
+void WorkingStep<Real>::balance() {
   if (++steps_counted_ < steps_compared) return;
   if (outer_cost_ > imbalance * inner_cost_) {
     target_size_ = std::min(2 * target_size_, largest_working_set);
@@ -139,7 +145,8 @@ void WorkingStep::balance() {
 }
 
 // Members that stay are carried over with their kernel values.
-void WorkingStep::compact(const std::vector<std::int32_t>& position) {
+template <class Real>
+void WorkingStep<Real>::compact(const std::vector<std::int32_t>& position) {
   std::vector<std::int32_t> carried, from;
   for (std::size_t w = 0; w < members_.size(); ++w) {
     const std::int32_t now = position[static_cast<std::size_t>(members_[w])];
@@ -150,5 +157,8 @@ void WorkingStep::compact(const std::vector<std::int32_t>& position) {
   members_ = carried;
   working_kernel_.keep(from);
 }
+
+template class WorkingStep<float>;
+template class WorkingStep<double>;
 
 }  // namespace dcsvm

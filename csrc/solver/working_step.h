@@ -25,21 +25,22 @@ constexpr std::size_t largest_working_set = 1024;
 // A problem of at most so many active variables is one working set, and is not shrunk further.
 constexpr std::size_t complete_set = 1024;
 
+// What a step did to alpha: positions of active variables, and by how much they moved.
+struct WorkingChange {
+  std::vector<std::int32_t> positions;
+  std::vector<double> step;
+  bool has_gradient = false;  // the gradient of all active variables is up to date
+};
+
+template <class Real>
 class WorkingStep {
  public:
   WorkingStep(const KernelSetup& setup, const Points& points, const BoxQp& qp,
               const SolveOptions& options, SolveReport& report)
       : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
 
-  // What a step did to alpha: positions of active variables, and by how much they moved.
-  struct Change {
-    std::vector<std::int32_t> positions;
-    std::vector<double> step;
-    bool has_gradient = false;  // the gradient of all active variables is up to date
-  };
-
   // `tolerance` is the violation asked for, in no unit.
-  Change take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
+  WorkingChange take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
   // Whether several steps in a row have changed nothing, each more exact than the one before.
   bool is_stuck() const { return stalls_ >= most_stalls; }
@@ -55,7 +56,7 @@ class WorkingStep {
   void fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
                    const std::vector<std::int32_t>& previous);
   double inner_tolerance(const ActiveSet& active, double tolerance) const;
-  Change solve(ActiveSet& active, double tolerance);
+  WorkingChange solve(ActiveSet& active, double tolerance);
   void balance();
 
   const KernelSetup& setup_;
@@ -65,8 +66,8 @@ class WorkingStep {
   SolveReport& report_;
 
   std::vector<std::int32_t> members_;  // positions of active variables, ascending
-  WorkingKernel working_kernel_;
-  WorkingSetSolver solver_;
+  WorkingKernel<Real> working_kernel_;
+  WorkingSetSolver<Real> solver_;
   int stalls_ = 0;  // steps in a row that changed nothing
   std::size_t target_size_ = smallest_working_set;
   int steps_counted_ = 0;

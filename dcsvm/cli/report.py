@@ -114,7 +114,11 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
         reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
     elif report.violation is not None:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
-    say(f"warning: not converged{reached}; the model is usable")
+    say(f"warning: not converged{reached}; {_use(report)}")
+
+
+def _use(report: TrainReport) -> str:
+    return "the model is usable" if report.usable else "the model may be far from the solution"
 
 
 def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
@@ -139,10 +143,10 @@ def worth_of_solution(report: TrainReport) -> str:
     if report.objective is None:
         return (
             f"not finished: violation at least {report.violation:.3g}, "
-            f"found on {report.n_checked} variables; the model is usable"
+            f"found on {report.n_checked} variables; {_use(report)}"
         )
     gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
-    return f"not finished: violation {report.violation:.3g}{gap}; the model is usable"
+    return f"not finished: violation {report.violation:.3g}{gap}; {_use(report)}"
 
 
 def peak_rss_mb() -> float:

@@ -48,7 +48,7 @@ STATUSES = (
     ("0", "converged, or the early model is done"),
     ("1", "failed; one sentence says why"),
     ("2", "wrong usage"),
-    ("3", "not converged, or time limit: a usable model is written"),
+    ("3", "not converged, or time limit: the model is written"),
     ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: what there is is written"),
 )
 

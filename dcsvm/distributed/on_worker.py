@@ -89,6 +89,7 @@ def solved_parts(
     data = KernelRows(
         near.rows, means.kernel, threads, coded=True, memory_bytes=memory.spare(problem.size)
     )
+    means.kernel.check_values(data.largest_squared_norm)
     effort = replace(
         effort,
         reach=near.reach,

@@ -66,7 +66,7 @@ class KernelRows:
     `setup` is the form of another side these rows meet, see two_sides(). `coded` is for rows that
     meet only themselves, or others that are encoded as them: exclusive 0/1 columns may become
     codes, and evenly spaced values bytes, where the copy takes at most `memory_bytes`; it takes
-    `copy_bytes`.
+    `copy_bytes`. `largest_squared_norm` is that of rows that were not encoded beforehand.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class KernelRows:
         self.rows, self.kernel, self.threads = rows, kernel, threads
         narrow = rows if points else without_empty_columns(rows)[0]
         self.points = points or _core.Points(narrow, threads)
+        self.largest_squared_norm = 0.0 if points else self.points.largest_squared_norm
         self.copy_bytes, gamma, self.lattice = 0, kernel.gamma, None
         if coded and kernel.name == "rbf" and self.points.may_be_bytes:
             self.lattice = find_lattice(narrow, memory_bytes)
@@ -125,14 +126,19 @@ class KernelRows:
         )  # fmt: skip
 
     def cluster_product(
-        self, weights, ranges: ClusterRanges, targets: KernelRows, target_rows: np.ndarray
+        self,
+        weights,
+        ranges: ClusterRanges,
+        targets: KernelRows,
+        target_rows: np.ndarray,
+        float64: bool,
     ) -> np.ndarray:
         """K(targets, these rows) W, float64 (n_targets, n_columns), where the targets of a cluster
         meet its rows alone; `target_rows` int32 are the targets, cluster after cluster, `weights`
-        those of all these rows, as of `product`."""
+        those of all these rows, as of `product`; `float64` says how kernel values are computed."""
         return _core.cluster_product(
             self.setup, targets.points, target_rows, ranges.target_start,
-            self.points, ranges.source_begin, ranges.source_end, weights, self.threads,
+            self.points, ranges.source_begin, ranges.source_end, weights, float64, self.threads,
         )  # fmt: skip
 
     def matrix(

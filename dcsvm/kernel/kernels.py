@@ -5,10 +5,16 @@ The formulas are in csrc/simd. gamma has no default here: it depends on the data
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 NAMES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 WITH_GAMMA = ("polynomial", "rbf", "sigmoid")
+LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
+
+
+class BeyondFloat32(ValueError):
+    """Rows have kernel values that float32 does not hold."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,40 @@ class Kernel:
             "precomputed": (),
         }[self.name]
         return {name: getattr(self, name) for name in used}
+
+    def check_values(self, squared_norm: float) -> None:
+        """Raise BeyondFloat32 where float32 may not hold kernel values of rows up to |x|^2, or what
+        they are computed from."""
+        try:
+            largest = self._largest(squared_norm)
+        except OverflowError:
+            largest = math.inf
+        if not largest <= LARGEST_FLOAT32:
+            raise BeyondFloat32(
+                f"kernel values of {self.describe()} on rows of up to |x|^2 = {squared_norm:.3g} "
+                f"are beyond float32, whose largest number is {LARGEST_FLOAT32:.3g}: scale the "
+                "features, or take a smaller gamma"
+            )
+
+    def largest_value(self, squared_norm: float) -> float:
+        """The largest size of a kernel value of rows up to |x|^2, infinite beyond float64."""
+        if self.name == "linear":
+            return squared_norm
+        if self.name != "polynomial":
+            return 1.0
+        try:
+            return (self.gamma * squared_norm + abs(self.coef0)) ** self.degree
+        except OverflowError:
+            return math.inf
+
+    def _largest(self, squared_norm: float) -> float:
+        """The largest number on the way to kernel values of rows up to |x|^2."""
+        product = self.gamma * squared_norm + abs(self.coef0)
+        if self.name == "polynomial":
+            return max(product**self.degree, product, squared_norm, self.gamma)
+        if self.name == "rbf":
+            return max(self.gamma / math.log(2), 4 * squared_norm)
+        return max(product, self.gamma, squared_norm) if self.name == "sigmoid" else squared_norm
 
     def describe(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())

@@ -35,11 +35,13 @@ _lock = threading.RLock()
 @dataclass(frozen=True, eq=False)
 class Meeting:
     """Targets and sources in the same form. The targets are the rows `numbers` int32 of a block,
-    None for all of it; `targets` has the whole block."""
+    None for all of it; `targets` has the whole block. Kernel values of sums are `float64`, or
+    float32."""
 
     numbers: np.ndarray | None
     targets: KernelRows
     sources: KernelRows
+    float64: bool = False
 
     @property
     def rows(self) -> Rows:
@@ -61,16 +63,23 @@ class Meeting:
         rows: np.ndarray | None = None,
         *,
         some: np.ndarray | None = None,
-        how: Evaluation | None = None,
+        reach: Reach | None = None,
     ) -> np.ndarray:
-        """As `KernelRows.product` with these sources; `some` int32 chooses targets."""
+        """As `KernelRows.product` with these sources; `some` int32 chooses targets. What is out of
+        `reach` may be left out."""
         return self.sources.product(
-            weights, rows, targets=self.targets, target_rows=self._numbers(some), how=how
+            weights,
+            rows,
+            targets=self.targets,
+            target_rows=self._numbers(some),
+            how=Evaluation(self.float64, reach),
         )
 
     def cluster_product(self, weights, ranges: ClusterRanges, some: np.ndarray) -> np.ndarray:
         """As `KernelRows.cluster_product` with these sources; `some` int32 are the targets."""
-        return self.sources.cluster_product(weights, ranges, self.targets, self._numbers(some))
+        return self.sources.cluster_product(
+            weights, ranges, self.targets, self._numbers(some), self.float64
+        )
 
     def matrix(self, rows: np.ndarray | None = None, some: np.ndarray | None = None) -> np.ndarray:
         """As `KernelRows.matrix` with these sources; `some` int32 chooses targets."""
@@ -81,7 +90,7 @@ class Meeting:
         neighbours are near."""
         threads = self.sources.threads
         order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
-        sums = self.product(weights, rows, some=order, how=Evaluation(reach=reach))
+        sums = self.product(weights, rows, some=order, reach=reach)
         result = np.empty_like(sums)
         result[order] = sums
         return result

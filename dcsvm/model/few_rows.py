@@ -15,11 +15,11 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.arrays import as_float32
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.kernel.sources import COPY_BYTES, Sources
 from dcsvm.model.pair_weights import PairWeights
-from dcsvm.model.parts import EarlyModel, ExactModel
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.precision import needs_float64
 
 # Rows that are taken one by one. All rows of an exact model meet the same vectors: with the 2487 of
 # ijcnn1 8 rows take as long either way, 16 twice as long here. Rows of an early model have clusters
@@ -30,7 +30,7 @@ _kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def few_values(part: ExactModel | EarlyModel, kernel: Kernel, n_pairs: int, X) -> np.ndarray | None:
+def few_values(model: ModelParts, part: ExactModel | EarlyModel, X) -> np.ndarray | None:
     """Decision values float64 (n, n_pairs) of X (n, d), a NumPy array of real numbers; None for
     what module predict has to look at: other rows, other models, wrong ones."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
@@ -38,18 +38,19 @@ def few_values(part: ExactModel | EarlyModel, kernel: Kernel, n_pairs: int, X) -
     if not 0 < len(X) <= FEW[type(part)] or X.shape[1] != part.rows.n_features:
         return None
     prepared = _kept.get(part)
-    if prepared is None or prepared.kernel != kernel:
+    if prepared is None or prepared.kernel != model.kernel:
         with _lock:
             prepared = _kept.get(part)
-            if prepared is None or prepared.kernel != kernel:
-                prepared = _kept[part] = _Prepared(part, kernel, n_pairs)
+            if prepared is None or prepared.kernel != model.kernel:
+                prepared = _kept[part] = _Prepared(model, part)
     return None if prepared.core is None else prepared.core.values(as_float32(X))
 
 
 class _Prepared:
     """A part of a model with a kernel in the core's form, None for one that is not for it."""
 
-    def __init__(self, part: ExactModel | EarlyModel, kernel: Kernel, n_pairs: int):
+    def __init__(self, model: ModelParts, part: ExactModel | EarlyModel):
+        kernel = model.kernel
         self.kernel, self.core = kernel, None
         tree = part.partition if isinstance(part, EarlyModel) else None
         if kernel.name == "linear" or not _suits(Sources.kept(part.rows, kernel)):
@@ -64,9 +65,10 @@ class _Prepared:
         core = _core.FewRows(
             sources.setup,
             sources.points,
-            PairWeights.kept(part, n_pairs).all(),
+            PairWeights.kept(part, model.n_pairs).all(),
             np.asarray(start, np.int64),
             np.ascontiguousarray(0.0 - rho, np.float64),
+            needs_float64(model, part),
         )
         if tree is not None:
             sampled = _served(Sources.kept(tree.sample, tree.kernel))

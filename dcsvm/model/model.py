@@ -40,7 +40,8 @@ class Model(ModelParts):
     default of the commands. They raise ValueError for what the model does not have.
 
     Of many rows, rbf kernel values of support vectors that are provably far may be left out. That
-    changes no decision value by more than 2^-24 of the largest coefficient, and no label.
+    changes no decision value by more than 2^-24 of the largest coefficient, and no label. Where the
+    coefficients are so large that float32 kernel values would show, they are float64.
     """
 
     report: object | None = None
@@ -102,7 +103,7 @@ class Model(ModelParts):
         if method in (None, "exact", "early"):
             part = self._part if method is None else getattr(self, method)
             if part is not None and (threads is None or RULES["threads"].check("threads", threads)):
-                return few_values(part, self.kernel, self.n_pairs, X)
+                return few_values(self, part, X)
         return None
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:

@@ -7,6 +7,7 @@ once for all pairs of classes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from dcsvm.model.bcm import check_committee, committee_values
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.model.pair_weights import PairWeights, local_offsets
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.precision import needs_float64
 from dcsvm.model.support_sums import SupportSums
 
 METHODS = ("exact", "early", "naive", "bcm")
@@ -93,19 +95,27 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
             f"rows have {rows.n_features} kernel values, the model needs those with all "
             f"{part.rows.n_features} training rows"
         )
+    float64 = needs_float64(model, part)
     part = part.with_features(max(rows.n_features, part.rows.n_features))
-    return _blocks(model, part, rows, method, threads)
+    return _blocks(model, part, rows, method, threads, float64)
 
 
 def _blocks(
-    model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, method: str, threads: int
+    model: ModelParts,
+    part: ExactModel | EarlyModel,
+    rows: Rows,
+    method: str,
+    threads: int,
+    float64: bool,
 ):
     weights = PairWeights.kept(part, model.n_pairs)
     sources = Sources.kept(part.rows, model.kernel)
     if method in ("exact", "naive"):
         offset = -part.rho if method == "exact" else local_offsets(part, weights).sum(axis=0)
         by_sign = model.is_classifier or model.svm_type == "one_class"
-        whole = SupportSums(sources, weights, offset, rows.n_samples, threads, by_sign=by_sign)
+        whole = SupportSums(
+            sources, weights, offset, rows.n_samples, threads, by_sign=by_sign, float64=float64
+        )
     row_size = max(rows.row_size, sources.row_size(threads)) + 4 * model.n_pairs
     for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
         block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
@@ -113,6 +123,7 @@ def _blocks(
         if method == "early":
             placed = part.partition.place(block, threads, second=part.partition.blend > 0)
         for meeting in sources.meetings(block, threads):
+            meeting = replace(meeting, float64=float64)
             if method == "early":
                 values[meeting.place] = blended(
                     partial(_local, part, weights, meeting),

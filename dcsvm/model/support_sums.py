@@ -15,6 +15,7 @@ from dcsvm.kernel.sources import Meeting, Sources
 from dcsvm.model.pair_weights import PairWeights
 
 LEFT_OUT = 2.0**-24  # what rounding one kernel value near 1 to float32 may change
+LEFT_OUT_FLOAT64 = 2.0**-53  # the same of float64
 FEWEST_TARGETS = 1000  # rows; an order of the support vectors costs about as much
 FEWEST_VALUES = 2**22  # kernel values; to look whether some are negligible takes some milliseconds
 # of the bound: what is below is computed again. Sums in float64 differ by far less than a bound.
@@ -23,7 +24,7 @@ UNSURE = 2.0
 
 class SupportSums:
     """Decision values of blocks of some `n_targets` rows from all support vectors: their sums and
-    `offset`. `by_sign` says whether signs matter."""
+    `offset`. `by_sign` says whether signs matter, `float64` how kernel values are computed."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class SupportSums:
         threads: int,
         *,
         by_sign: bool,
+        float64: bool = False,
     ):
         self.weights, self.offset, self.by_sign = weights, offset, by_sign
         self.order = None
@@ -44,7 +46,8 @@ class SupportSums:
         totals = weights.totals()
         if not totals.any():
             return
-        value = LEFT_OUT * np.abs(weights.coefficients).max() / totals.max()
+        left_out = LEFT_OUT_FLOAT64 if float64 else LEFT_OUT
+        value = left_out * np.abs(weights.coefficients).max() / totals.max()
         self.reach = Reach.of(sources.kernel, value)
         self.bound = value * totals
         self.order = sources.order(self.reach, threads)

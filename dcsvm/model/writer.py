@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcsvm import _svmlight
+from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.slices import AT_ONCE, slices
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
+from dcsvm.model.precision import is_seen
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
@@ -46,7 +47,7 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     exact = model.exact
     lines = _problem_lines(model, exact)
     yield _joined([*lines, "SV"])
-    yield from _row_lines(exact.rows, exact.dual_coef)
+    yield from _row_lines(exact.rows, exact.dual_coef, float64=_needs_digits(model))
     if exact.row_numbers is None or format == "libsvm":
         return
     yield _joined(
@@ -163,28 +164,51 @@ def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
     return place
 
 
-def _row_lines(rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None):
+def _needs_digits(model: ModelParts) -> bool:
+    """Whether terms of the decision values are so large that LIBSVM's tools, which read features as
+    float64, have to read the numbers that float32 holds."""
+    largest, rows = 1.0, model.exact.rows
+    if model.kernel.is_precomputed:
+        return False
+    if model.kernel.name in ("linear", "polynomial"):
+        norms = [_largest_norm(rows.part(some)) for some in _parts(rows, 1)]
+        largest = model.kernel.largest_value(max(norms, default=0.0))
+    return is_seen(2.0**-24 * largest * np.abs(model.exact.dual_coef).max(initial=0.0), 1.0)
+
+
+def _largest_norm(rows: Rows) -> float:
+    """|x|^2 of the longest row."""
+    return _core.Points(rows.as_floats(), 1).largest_squared_norm
+
+
+def _parts(rows: Rows | ChosenRows, n_prefix: int):
+    return slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + n_prefix))
+
+
+def _row_lines(
+    rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None, float64: bool = False
+):
     """A line for each row: the numbers before it, from the columns of `prefix`, then its features,
     none where it is `blank`. In parts, for which rows are taken one after the other."""
-    for some in slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + len(prefix))):
+    for some in _parts(rows, len(prefix)):
         numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
         part = rows.part(some).as_floats()
-        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]))
+        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]), float64)
 
 
-def _lines(prefix: np.ndarray, rows: Rows) -> bytes:
+def _lines(prefix: np.ndarray, rows: Rows, float64: bool) -> bytes:
     if rows.columns is not None:
         return b"".join(
             f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
             for line, serial in zip(prefix.tolist(), (rows.columns + 1).tolist(), strict=True)
         )
     if not rows.is_dense:
-        return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values)
+        return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values, float64=float64)
     if rows.n_features == 0:
         return b"".join(
             b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist()
         )
-    return _svmlight.write_dense(prefix, rows.dense)
+    return _svmlight.write_dense(prefix, rows.dense, float64=float64)
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:

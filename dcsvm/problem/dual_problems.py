@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dcsvm.problem.filling import fill
+from dcsvm.problem.filling import counted, fill
 from dcsvm.problem.formulation import BoxProblem, Formulation
 
 
@@ -40,6 +40,8 @@ def c_svc_pairs(
         _check_C(C)
     rows, signs, start = _pairs(classes, len(class_C))
     bound = class_C[classes[rows]] * sample_weight[rows]
+    for part in _slices(start):
+        bound[part] = counted(bound[part], margin=1.0)
     problem = BoxProblem(
         linear=signs,
         lower=np.where(signs > 0, 0.0, -bound),
@@ -60,10 +62,11 @@ def nu_svc_pairs(
     rows, signs, start = _pairs(classes, n_classes)
     bound = sample_weight[rows].astype(np.float64)
     alpha = np.zeros(len(rows))
-    for a, b in zip(start[:-1], start[1:], strict=True):
-        total = bound[a:b].sum()
+    for part in _slices(start):
+        bound[part] = counted(bound[part])
+        total = bound[part].sum()
         for sign in (1.0, -1.0):
-            own = a + np.flatnonzero(signs[a:b] == sign)
+            own = part.start + np.flatnonzero(signs[part] == sign)
             wanted = nu * total / 2
             if wanted > bound[own].sum() * (1 + 1e-12):
                 raise ValueError(f"nu {nu:g} is infeasible: a class has too few rows for it")
@@ -83,7 +86,7 @@ def nu_svc_pairs(
 def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
     """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n, n being the
     sum of `sample_weight`."""
-    bound = sample_weight.astype(np.float64)
+    bound = counted(sample_weight.astype(np.float64))
     problem = BoxProblem(
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
@@ -99,7 +102,8 @@ def epsilon_svr(
 ) -> Formulation:
     """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
     _check_C(C)
-    return _svr(targets, sample_weight * C, epsilon, np.zeros(2 * len(targets)), shared=True)
+    bound = counted(sample_weight * C, margin=float(np.std(targets)) or np.inf)
+    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), shared=True)
 
 
 def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
@@ -108,7 +112,7 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
     No size of errors is given, so violations are told in standard deviations of the targets, where
     these are below 1."""
     _check_C(C)
-    bound = sample_weight * float(C)
+    bound = counted(sample_weight * float(C), margin=float(np.std(targets)) or np.inf)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
     formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
     mean = np.average(targets, weights=sample_weight)
@@ -133,6 +137,10 @@ def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
+
+
+def _slices(start: np.ndarray) -> list[slice]:
+    return [slice(a, b) for a, b in zip(start[:-1], start[1:], strict=True)]
 
 
 def _one(size: int) -> np.ndarray:

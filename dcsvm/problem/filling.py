@@ -1,10 +1,20 @@
-"""A total shared out among values that have bounds."""
+"""Bounds of alpha: those that are worth anything, and a total shared out among them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 ROUNDING = 1e-12  # of a sum: what is left of it by rounding
+# Of the largest bound of a problem, or of the margin: what no decision value shows in float64, even
+# where kernel values are 2^53.
+NEGLIGIBLE = 2.0**-106
+
+
+def counted(bound: np.ndarray, margin: float = np.inf) -> np.ndarray:
+    """The bounds of |alpha| of one problem, 0 for those too small to change a decision value, which
+    are of the size of the `margin` or smaller."""
+    largest = float(bound.max(initial=0.0))
+    return np.where(bound > NEGLIGIBLE * min(largest, margin), bound, 0.0)
 
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:

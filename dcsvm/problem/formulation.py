@@ -89,6 +89,12 @@ class Formulation:
         return max(float(bound[part].sum()) for part in self.parts())
 
     @property
+    def negligible_rows(self) -> np.ndarray:
+        """The rows, ascending, that have a bound of 0 in a problem (see `counted`)."""
+        problem = self.problem
+        return np.unique(problem.rows[problem.lower == problem.upper])
+
+    @property
     def number(self) -> np.ndarray:
         """The problem of every variable, int32."""
         return np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.start))

@@ -46,6 +46,13 @@ class Task:
     def n_classes(self) -> int:
         return len(self.labels)
 
+    def size_of_values(self, targets: np.ndarray, offset: float = 0.0) -> float:
+        """What decision values are compared with: the margin, the deviation of these targets, or
+        the offset of one-class."""
+        if self.is_classification:
+            return 1.0
+        return float(np.std(targets)) if self.is_regression else abs(offset)
+
     def bound_of(self, targets: np.ndarray) -> np.ndarray:
         """Bound of |alpha| of a row of weight 1 with each of these targets."""
         if self.is_classification:

@@ -20,11 +20,12 @@ from sklearn.utils.validation import validate_data
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import BeyondFloat32
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
-from dcsvm.sklearn.checks import checked_weights, rows_to_fit, warn_of_offsets
+from dcsvm.sklearn.checks import NOT_FINITE, checked_weights, rows_to_fit, warn_of_offsets
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
 from dcsvm.sklearn.parameters import train_options
@@ -45,7 +46,8 @@ FEW_OF_LINEAR = 64  # that the solver of all kernels takes at once
 # are copies and the order of rows does not matter, to 7 digits
 FINE_TOLERANCE = 1e-12  # of the largest kernel value
 FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
-MOST_ITERATIONS = 20_000_000  # of scikit-learn's solver, some seconds
+# of scikit-learn's solver, some seconds; fewer of many rows
+MOST_ITERATIONS, MOST_UPDATES = 20_000_000, 20_000_000_000
 # checked arrays of these are taken as they are, others become float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
           np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
@@ -110,23 +112,25 @@ class Estimator(Fitted, BaseEstimator):
                 options |= self._options(seed)
                 model, report = self._trained(rows, labels, options, weights)
         except NoMargin as reason:  # scikit-learn's solver stops before it finds that out
-            self._leave(*as_given[:2], weights, reason)
+            if not self._leave(*as_given[:2], weights, reason, max_iter=_most_iterations(X)):
+                raise
             return
+        except BeyondFloat32 as reason:
+            raise ValueError(f"{NOT_FINITE} ({reason})") from None
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)
             raise OptionError(name, error.reason) from None
         if not report.converged and self._is_beyond_float32(X):
             reason = "kernel values need float64"
-            if self._leave(*as_given, reason, max_iter=MOST_ITERATIONS):
+            if self._leave(*as_given, reason, max_iter=_most_iterations(X)):
                 return
         self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
         self._warn(report)
 
     def _is_beyond_float32(self, X) -> bool:
-        """Whether kernel values may be too large for float32, and rows few enough for a solver in
-        float64."""
-        is_large = self._is_of_matrix or self.kernel == "poly"
-        return is_large and X.shape[0] <= FEW_ROWS and not self._has_limit
+        """Whether given kernel values may be too large for float32, and rows few enough for
+        scikit-learn's solver."""
+        return self._is_of_matrix and X.shape[0] <= FEW_ROWS and not self._has_limit
 
     @property
     def _has_limit(self) -> bool:
@@ -290,6 +294,10 @@ class Lines(Progress):
     def end(self, name, seconds, n_sv=None):
         left = "" if n_sv is None else f", {n_sv} support vectors"
         print(f"[dcsvm] {name}: {seconds:.2f} s{left}")
+
+
+def _most_iterations(X) -> int:
+    return min(MOST_ITERATIONS, MOST_UPDATES // X.shape[0])
 
 
 def _converged(model: Model) -> Model:

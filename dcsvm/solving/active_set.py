@@ -87,7 +87,7 @@ class ActiveSet:
         iterate, rows = self.iterate, self.whole.rows
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]
-        how = Evaluation(reach=self.effort.reach, stop=stop)
+        how = Evaluation(self.effort.float64, self.effort.reach, stop)
         for some in slices(len(others), self.work.targets_at_once):
             own = others[some]
             sums, n_values = self.work.sums(_together(rows[own]), sources, step, how)

@@ -17,10 +17,11 @@ from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReport
 
-UNKNOWN_MARGIN = 0.1  # a violation over the margin above which that may as well be none
-
-
-AT_BOUND = 1e-12  # of the room between its bounds: a variable this near to one is at it
+# of the sum of |alpha|: a margin that float64 tells from none
+SMALLEST_TOLD = 2.0**-40
+# of the room between its bounds, or of the largest alpha where that is less: a variable this near
+# to a bound is at it
+AT_BOUND = 1e-12
 
 
 class NoMargin(ValueError):
@@ -58,7 +59,8 @@ class Solution:
             return 0.0, 1.0
         alpha, gradient = self.alpha[variables], self.iterate.gradient[variables]
         lower, upper = problem.lower[variables], problem.upper[variables]
-        rounding = AT_BOUND * (upper - lower)  # of sums that were put right, at a warm start
+        # of sums that were put right, at a warm start
+        rounding = AT_BOUND * np.minimum(upper - lower, np.abs(alpha).max(initial=0.0))
         can_rise_at_all, can_fall_at_all = alpha < upper - rounding, alpha > lower + rounding
         offsets = []
         for number in range(problem.n_sums):
@@ -149,11 +151,13 @@ class Coefficients:
 @dataclass(frozen=True, eq=False)
 class ExactResult:
     """The exact model, and what a report says of its solution: the problems, how many support
-    vectors are at their bound, and the gap in the units of LIBSVM's objective."""
+    vectors are at their bound, the violation of the model and the gap in the units of LIBSVM's
+    objective."""
 
     model: ExactModel
     problems: list[ProblemReport]
     n_bsv: int
+    violation: float
     gap: float | None
 
     @property
@@ -166,7 +170,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     """The model of the whole problem. Raises NoMargin."""
     task, targets = solution.task, solution.prepared.targets
     found, known = Coefficients(solution), solution.iterate.is_known
-    parts, gap = solution.formulation.parts(), certificate.gap
+    parts, gap, violation = solution.formulation.parts(), certificate.gap, certificate.violation
     offsets = [
         solution.offset_and_margin(part.start + np.flatnonzero(known[part])) for part in parts
     ]
@@ -174,6 +178,9 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     if task.divides_by_margin:
         check_margins(margin)
         gap = _divided_gap(certificate, margin)
+        if not converged:  # before that there is more than one margin
+            own = zip(certificate.parts, margin, strict=True)
+            violation = max(one.violation * one.unit / r for one, r in own)
     problems = [
         _problem_report(solution, part, one.objective, *numbers)
         for part, one, numbers in zip(parts, certificate.parts, offsets, strict=True)
@@ -191,9 +198,9 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
         rho=np.array([problem.rho for problem in problems]),
         n_sv=counts,
         row_numbers=found.row_numbers[order],
-        worth=Worth(converged, certificate.violation, gap),
+        worth=Worth(converged, violation, gap),
     )
-    return ExactResult(model, problems, found.n_bounded, gap)
+    return ExactResult(model, problems, found.n_bounded, violation, gap)
 
 
 def check_margins(margin: np.ndarray) -> None:
@@ -202,10 +209,10 @@ def check_margins(margin: np.ndarray) -> None:
         raise NoMargin
 
 
-def check_known(violations: list[float]) -> None:
-    """Raise NoMargin where nu-SVC came no nearer to an optimum, and these are its violations over
-    the margins."""
-    if any(violation > UNKNOWN_MARGIN for violation in violations):
+def check_told(margins: list[float], size: float) -> None:
+    """Raise NoMargin where nu-SVC came to margins that may as well be none beside the `size` of the
+    sums that they are differences of."""
+    if any(margin <= SMALLEST_TOLD * size for margin in margins):
         raise NoMargin
 
 

@@ -32,7 +32,8 @@ class Parts:
 @dataclass(frozen=True)
 class Effort:
     """How far parts are solved, and with what; see `_core.solve_clusters`. Kernel values out of
-    `reach` may be left out, and up to `neglected` was, of a gradient that is known."""
+    `reach` may be left out, and up to `neglected` was, of a gradient that is known; they are
+    `float64`, or float32."""
 
     tolerance: float
     max_iterations: int
@@ -41,3 +42,4 @@ class Effort:
     reach: Reach
     neglected: float = 0.0
     attainable: float = 0.0
+    float64: bool = False

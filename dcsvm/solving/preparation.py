@@ -69,11 +69,18 @@ class Prepared:
             return ChosenRows(rows, numbers)
         return rows.take_for_model(numbers)
 
+    @property
+    def n_negligible(self) -> int:
+        """How many given rows have weights that are too small to count."""
+        return int(self.row_map.n_given_of_row[self.formulation.negligible_rows].sum())
+
     def describe(self) -> str:
         """What will be done, in one sentence."""
         rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
         described = "kernel values" if kernel.is_precomputed else "features"
         repeat = f" ({self.row_map.n_merged} repeat others)" if self.row_map.n_merged else ""
+        if n_negligible := self.n_negligible:
+            repeat += f" ({n_negligible} of weights too small to count)"
         sizes = np.diff(self.locality.start)
         groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
         return (
@@ -120,6 +127,7 @@ def prepare(
     threads = min(threads, memory.threads)
     spare = memory.spare(formulation.problem.size)
     data = KernelRows(rows, kernel, threads, coded=True, memory_bytes=spare)
+    kernel.check_values(data.largest_squared_norm)
     return Prepared(
         start=start,
         options=options,

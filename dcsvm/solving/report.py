@@ -98,7 +98,8 @@ class Traffic:
 class TrainReport:
     """What a training run did and what its answer is worth; the manual's page on the report has
     the fields. `missing` lists what was asked for beside the solution and not done when the run
-    was stopped. `values` are the kernel values of each of STEPS, those of the check in float64;
+    was stopped. It is `usable` where the violation is smaller than what decision values are
+    compared with. `values` are the kernel values of each of STEPS, those of the check in float64;
     `traffic` is that of workers, where there were any."""
 
     objective: float | None = None
@@ -109,10 +110,12 @@ class TrainReport:
     relative_gap: float | None = None
     kernel_error: float | None = None
     n_merged: int = 0
+    n_negligible: int = 0
     n_groups: int = 1
     n_sv: int = 0
     n_bsv: int = 0
     converged: bool = False
+    usable: bool = True
     stopped: bool = False
     missing: list[str] = field(default_factory=list)
     n_checked: int | None = None
@@ -219,11 +222,13 @@ def report_dict(report: TrainReport) -> dict:
         "relative_gap": report.relative_gap,
         "kernel_error": report.kernel_error,
         "n_merged": report.n_merged,
+        "n_negligible": report.n_negligible,
         "n_groups": report.n_groups,
         "problems": [asdict(problem) for problem in report.problems],
         "n_sv": report.n_sv,
         "n_bsv": report.n_bsv,
         "converged": report.converged,
+        "usable": report.usable,
         "stopped": report.stopped,
         "missing": report.missing,
         "n_checked": report.n_checked,

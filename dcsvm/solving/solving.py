@@ -15,31 +15,23 @@ from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
+from dcsvm.model.precision import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.certificate import (
-    Certificate,
-    Checked,
-    Scope,
-    certificate_of_known,
-    check,
-)
+from dcsvm.solving.certificate import Certificate, Checked, Scope, check
 from dcsvm.solving.control import Control
 from dcsvm.solving.core_progress import CoreProgress
-from dcsvm.solving.extraction import Solution, check_known
+from dcsvm.solving.extraction import Solution, check_told
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.preparation import Prepared
+from dcsvm.solving.refinement import Refinement
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.units import Units
 
 SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
-LARGEST_REFINEMENTS = 10
 FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
-ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-SMALLEST_MARGIN = 2.0**-24  # of the sum of |alpha|: float32 kernel values hide a smaller one
-NANOSECONDS_WHEN_STOPPED = 1e9  # a thread, of kernel values, by the core's cost model
 
 
 class Solving:
@@ -47,7 +39,9 @@ class Solving:
 
     `prepared` and `control` do not change; `state` does. `formulation` is what is solved, with its
     `problem`, `units` and `reach`. `converged` says of each fold whether its answer is as good as
-    was asked for, `certificate` what is known of the solution, once something is.
+    was asked for, `certificate` what is known of the solution, once something is. The solver's
+    kernel values are `float64` once float32 ones were not enough; `rounding` is the largest error
+    of a gradient of float32 ones that a check has seen.
     """
 
     def __init__(
@@ -62,7 +56,8 @@ class Solving:
         self.solver_bytes = prepared.solver_bytes(self.formulation)
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
-        self.is_warm = self.is_near = False
+        self.is_warm = self.is_near = self.float64 = False
+        self.rounding = 0.0
         self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
@@ -71,6 +66,7 @@ class Solving:
             report=TrainReport(
                 threads=self.threads,
                 n_merged=prepared.row_map.n_merged,
+                n_negligible=prepared.n_negligible,
                 n_groups=self.locality.n_groups,
             ),
         )
@@ -110,10 +106,23 @@ class Solving:
         """The current alpha, as models are made of it."""
         return Solution(self.prepared, self.formulation, self.iterate)
 
+    @property
+    def size_of_values(self) -> float:
+        """What decision values of a settled run are compared with."""
+        multipliers = self.certificate.parts[0].multipliers
+        return self.task.size_of_values(self.prepared.targets, *multipliers[:1])
+
+    @property
+    def needs_float64(self) -> bool:
+        """Whether decision values of float32 kernel values would show their rounding."""
+        if self.certificate is None:
+            return False
+        size = self.certificate.unit * self.size_of_values
+        return is_seen(self.rounding, size, is_regression=self.task.is_regression)
+
     def set_seconds(self) -> None:
-        self.report.seconds_train = (
-            self.state.seconds_before + time.perf_counter() - self.prepared.start
-        )
+        seconds = time.perf_counter() - self.prepared.start
+        self.report.seconds_train = self.state.seconds_before + seconds
 
     def save(self) -> None:
         """Store a checkpoint, if one is kept."""
@@ -192,8 +201,9 @@ class Solving:
         """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
         The check leaves float64 values in the gradient wherever float32 ones could hide a
-        violation; while there is one, the solver goes on from them. Raises Stopped, and NoMargin
-        where a margin that solutions are divided by cannot be told from none.
+        violation; while there is one, the solver goes on from them, with float64 kernel values
+        where that gains too little. Raises Stopped, and NoMargin where float64 does not tell a
+        margin that solutions are divided by from none.
         """
         start, state = time.perf_counter(), self.state
         if not state.is_global:
@@ -204,25 +214,32 @@ class Solving:
         self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
-        for _ in range(LARGEST_REFINEMENTS):
+        rounds = Refinement(self.problem)
+        while True:
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
-            attainable = self.attainable(folds, tolerance)
+            weight = self.weight(folds)
             if state.checked is None:
-                wanted = SOLVER_TOLERANCE * tolerance
+                wanted, attainable = (
+                    SOLVER_TOLERANCE * tolerance,
+                    rounds.attainable(tolerance, weight),
+                )
                 self.solve(members, self.units.sizes(members), wanted, attainable)
             certificates |= self.verify(folds, tolerance)
             state.checks += 1
+            self.rounding = max(self.rounding, *(certificates[k].kernel_error for k in folds))
             folds = [k for k in folds if not self.is_reached(certificates[k])]
             if not folds or state.iterations_left == 0:
                 break
-            if tolerance * min(certificates[k].unit for k in folds) < attainable:
+            found = Certificate.of_all([certificates[k] for k in folds])
+            if not rounds.goes_on(found, tolerance, weight):
                 break
+            self.float64 = rounds.float64
             if self.options.gap is not None:
                 wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
                 tolerance *= min(max(wanted, 0.01), 0.5)
         found = [certificates[k] for k in sorted(certificates)]
         if self.problem.divides_by_margin and state.iterations_left != 0:
-            check_known([certificates[k].violation for k in folds])
+            check_told([certificates[k].unit for k in folds], self.weight(folds))
         self.converged = np.array([self.is_reached(one) for one in found])
         self.settle(Certificate.of_all([part for one in found for part in one.parts]))
         self.report.converged = bool(self.converged.all())
@@ -233,12 +250,10 @@ class Solving:
     def approach(self, tolerance: float) -> None:
         """What comes before the whole problem is solved to a tolerance: nothing."""
 
-    def attainable(self, folds: list[int], tolerance: float) -> float:
-        """The least violation, in no unit, that is worth asking for."""
+    def weight(self, folds: list[int]) -> float:
+        """The largest sum of |alpha| of a problem of some folds."""
         parts = [part for k in folds for part in self.formulation.parts_of_fold(k)]
-        weight = max(float(np.abs(self.alpha[part]).sum()) for part in parts)
-        margin = SMALLEST_MARGIN if self.problem.divides_by_margin else 0.0
-        return max(ROUNDING, tolerance * margin) * weight
+        return max((float(np.abs(self.alpha[part]).sum()) for part in parts), default=0.0)
 
     def is_reached(self, certificate: Certificate) -> bool:
         """Whether the answer is as good as was asked for."""
@@ -291,7 +306,7 @@ class Solving:
         budget = self.solver_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
             tolerance, state.iterations_left, max(budget, 0), self.threads, self.reach,
-            state.neglected, attainable,
+            state.neglected, attainable, self.float64,
         )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
         solved = self.work.solve(
@@ -316,39 +331,3 @@ class Solving:
         """Keep what is known of the solution, and report it."""
         self.certificate = certificate
         self.report.take(certificate)
-
-    def settle_stopped(self) -> None:
-        """Settle a run that was stopped with what can be said in about a second.
-
-        Entries of the gradient that are not known are computed, of random variables where all would
-        take too long; then the violation is the largest that was seen, objectives and gaps are
-        None.
-        """
-        unknown = self._affordable(np.flatnonzero(~self.iterate.is_known))
-        if len(unknown):
-            gradient, _ = self.gradient_of(unknown, Evaluation(reach=self.reach))
-            self.iterate.learn(unknown, gradient)
-        is_convex = self.data.kernel.is_positive_semidefinite
-        parts = []
-        for part in self.formulation.parts():
-            neglected = self.state.neglected + self.locality.neglected(self.alpha[part])
-            parts.append(
-                certificate_of_known(self.problem, part, self.iterate, neglected, is_convex)
-            )
-        self.settle(Certificate.of_all(parts))
-
-    def _affordable(self, variables: np.ndarray) -> np.ndarray:
-        """As many of the variables, ascending, as time allows to compute the gradient of, when a
-        run was stopped; free ones first, which tell rho."""
-        n_sv = max(int(np.count_nonzero(self.alpha)), 1)
-        cost = _core.value_cost(self.data.setup, self.data.points)
-        n_possible = int(NANOSECONDS_WHEN_STOPPED * self.threads / (cost * n_sv))
-        if n_possible >= len(variables):
-            return variables
-        rng = np.random.default_rng(self.options.seed)
-        variables = rng.permutation(variables)
-        alpha = self.alpha[variables]
-        lower, upper = self.problem.lower[variables], self.problem.upper[variables]
-        first = np.flatnonzero((alpha > lower) & (alpha < upper))[: n_possible // 2]
-        others = np.delete(variables, first)
-        return np.sort(np.concatenate([variables[first], others])[:n_possible])

@@ -101,6 +101,7 @@ class Work:
             effort.neglected,
             stop,
             effort.attainable,
+            effort.float64,
         )
 
     def spans(

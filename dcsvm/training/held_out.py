@@ -142,7 +142,7 @@ class _Values:
     def sums(self, targets: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Sums of rows over the support vectors in their places."""
         run, result = self.run, np.zeros((len(targets), self.n_pairs))
-        how = Evaluation(reach=run.reach, stop=run.control.stop)
+        how = Evaluation(run.needs_float64, run.reach, run.control.stop)
         for one in np.unique(place):
             own, other = place == one, self.place == one
             sources = Sources(self.row[other], self.column[other], self.alpha[other], self.n_pairs)

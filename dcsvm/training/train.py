@@ -21,6 +21,7 @@ from dcsvm.solving.extraction import NoMargin, exact_model
 from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
 from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import TrainReport
+from dcsvm.solving.stopped import certificate_of_stopped
 from dcsvm.training.algorithm import Run
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.probability import fitted_probability
@@ -137,6 +138,8 @@ def _exact(run: Run) -> ExactModel:
     report = run.report
     found = exact_model(run.solution, run.certificate, report.converged)
     report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
+    report.violation = found.violation
+    report.usable = bool(found.violation < run.size_of_values)
     report.problems, report.objective = found.problems, found.objective
     for problem, iterations in zip(report.problems, run.n_iterations.tolist(), strict=True):
         problem.iterations = iterations
@@ -169,7 +172,7 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
         if state.early is None:
             raise _core.Stopped("stopped before anything was solved")
         return None
-    run.settle_stopped()
+    run.settle(certificate_of_stopped(run))
     try:
         return _exact(run)
     except NoMargin as nothing:

@@ -108,13 +108,26 @@ def test_early_writes_a_model_of_local_models(run, training):
     assert "obj" not in result.stdout
 
 
-def test_a_run_that_did_not_converge_exits_with_three_and_a_usable_model(run, training):
-    result = run(*FAST, "-q", "--max-iter", 5, training, "a.model")
+@pytest.mark.parametrize(
+    ("most", "worth"), [(5, "may be far from the solution"), (1500, "is usable")]
+)
+def test_a_run_that_did_not_converge_exits_with_three_and_tells_what_the_model_is_worth(
+    run, training, most, worth
+):
+    result = run(*FAST, "-q", "-e", 1e-9, "--max-iter", most, training, "a.model")
     assert result.exit_code == 3
     assert "not converged: violation" in result.stderr
-    assert "the model is usable" in result.stderr
+    assert f"the model {worth}" in result.stderr
     assert result.stdout == ""
     load_model("a.model")
+
+
+def test_kernel_values_beyond_float32_are_a_sentence_and_no_model(run, training):
+    result = run(*FAST, "-q", "-g", 1e39, training, "a.model")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: kernel values of rbf(gamma=1e+39) on rows of up to")
+    assert "are beyond float32" in result.stderr and result.stderr.count("\n") == 1
+    assert not os.path.exists("a.model")
 
 
 BAD_FILES = {

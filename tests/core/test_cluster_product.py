@@ -18,17 +18,18 @@ def rows_of(kernel, form):
     return setup_of(kernel, b, form), a, b
 
 
+@pytest.mark.parametrize("float64", [False, True])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("n_columns", [1, 6])
 @pytest.mark.parametrize(("kernel", "form"), ALL)
-def test_each_cluster_has_its_own_product(kernel, form, n_columns, threads):
+def test_each_cluster_has_its_own_product(kernel, form, n_columns, threads, float64):
     setup, targets, sources = rows_of(kernel, form)
     rng = np.random.default_rng(42)
     order = rng.permutation(N_TARGETS).astype(np.int32)
     csr = random_weights(N_SOURCES, n_columns)[0]
     weights = rng.normal(size=N_SOURCES) if n_columns == 1 else csr
     found = _core.cluster_product(
-        setup, targets, order, STARTS, sources, BEGINS, ENDS, weights, threads
+        setup, targets, order, STARTS, sources, BEGINS, ENDS, weights, float64, threads
     )
     for a, b, begin, end in zip(STARTS[:-1], STARTS[1:], BEGINS, ENDS, strict=True):
         some = np.arange(begin, end, dtype=np.int32)
@@ -39,7 +40,7 @@ def test_each_cluster_has_its_own_product(kernel, form, n_columns, threads):
             own = indptr - indptr[0], *(one[indptr[0] : indptr[-1]] for one in csr[1:3]), n_columns
         if begin < end:
             alone = _core.kernel_product(
-                setup, targets, order[a:b], sources, some, own, False, threads
+                setup, targets, order[a:b], sources, some, own, float64, threads
             )
             assert found[a:b].tobytes() == alone.tobytes()
         else:
@@ -62,4 +63,6 @@ def test_clusters_of_rows_that_there_are_not_are_refused(starts, begins, ends):
     setup, targets, sources = rows_of(kernel, form)
     order, weights = np.arange(N_TARGETS, dtype=np.int32), np.ones(N_SOURCES)
     with pytest.raises(ValueError, match="clusters|source"):
-        _core.cluster_product(setup, targets, order, starts, sources, begins, ends, weights, 1)
+        _core.cluster_product(
+            setup, targets, order, starts, sources, begins, ends, weights, False, 1
+        )

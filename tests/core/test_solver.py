@@ -47,7 +47,8 @@ class Progress:
 
 
 def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iterations=UNLIMITED,
-          cache_bytes=100_000_000, threads=1, gradient=None, progress=None, form=None):  # fmt: skip
+          cache_bytes=100_000_000, threads=1, gradient=None, progress=None, form=None,
+          float64=False):  # fmt: skip
     """(alpha, gradient, reports) of a solve; `clusters` lists variables, default one of all."""
     points = _core.Points(dense_rows(X), threads) if form is None else points_of(X, form, threads)
     setup = setup_of(kernel, points, form)
@@ -61,7 +62,7 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
     reports = _core.solve_clusters(
         setup, points, problem, start, members, Iterate(alpha, gradient, alpha.copy(), known),
         tolerance, iterations, cache_bytes, threads, progress,
-        stop=None if progress is None else progress.stop,
+        stop=None if progress is None else progress.stop, double_tiles=float64,
     )  # fmt: skip
     return alpha, gradient, reports
 
@@ -825,3 +826,26 @@ def test_arrays_that_do_not_fit_are_refused():
 def test_the_optimality_of_nothing_is_zero():
     none = np.empty(0)
     assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [], 1.0)
+
+
+@pytest.mark.parametrize("has_sum", [False, True])
+@pytest.mark.parametrize("form", ["product", "sparse"])
+@pytest.mark.parametrize("n", [150, 1300])  # one working set, and several
+def test_float64_kernel_values_solve_what_float32_ones_cannot(n, form, has_sum):
+    """Powers of rows that are nearly the same: what they differ in is lost in float32."""
+    rng = np.random.default_rng(0)
+    X = (10 + rng.standard_normal((n, 3))).astype(np.float32)
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 10, 1.0, -1.0)
+    kernel = ("polynomial", 0.1, 0.0, 2)
+    problem = c_svc(y, 1.0)
+    problem = with_bias(problem) if has_sum else problem
+    K = kernel_values(kernel, X, X)
+    alpha, gradient, (report,) = solve(X, kernel, problem, tolerance=1e-6, form=form, float64=True)
+    assert report["converged"]
+    assert certificate(K, problem, alpha)[0] < 1e-6 + 1e-13 * np.abs(K).max() * n
+    assert gradient == pytest.approx(K @ alpha - problem.linear, abs=1e-13 * np.abs(K).max() * n)
+    assert abs(alpha.sum()) < 1e-12 * n or not has_sum
+    again = solve(X, kernel, problem, tolerance=1e-6, form=form, float64=True, threads=3)
+    assert np.array_equal(again[0], alpha)
+    rounded = solve(X, kernel, problem, tolerance=1e-6, form=form)[0]
+    assert certificate(K, problem, rounded)[0] > 1e-5

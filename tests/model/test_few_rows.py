@@ -24,7 +24,7 @@ def part_of(model, method):
 
 def alone(model, X, method):
     part = part_of(model, method)
-    found = [few_rows.few_values(part, model.kernel, model.n_pairs, row[None]) for row in X]
+    found = [few_rows.few_values(model, part, row[None]) for row in X]
     assert all(values is not None for values in found)
     return np.concatenate(found)
 
@@ -90,7 +90,7 @@ def test_codes_and_several_classes(method):
     sure = np.concatenate([model.predict_probability(row[None], method=method) for row in T[:50]])
     assert np.array_equal(sure, model.predict_probability(T, method=method)[:50])
     T[0, 2:] = 1  # fits no code
-    assert few_rows.few_values(part_of(model, method), model.kernel, model.n_pairs, T[:1]) is None
+    assert few_rows.few_values(model, part_of(model, method), T[:1]) is None
     assert np.array_equal(
         model.decision_function(T[:2], method=method), model.decision_function(T, method=method)[:2]
     )
@@ -170,5 +170,5 @@ def test_eight_threads_with_a_row_at_a_time(wavy, wavy_test, method):
 def test_a_large_model_is_not_copied(wavy, monkeypatch):
     model = dcsvm.train(*labelled_rows(400), levels=0)
     monkeypatch.setattr(few_rows, "COPY_BYTES", 100)
-    assert few_rows.few_values(model.exact, model.kernel, 1, wavy[0][:1]) is None
+    assert few_rows.few_values(model, model.exact, wavy[0][:1]) is None
     assert len(model.predict(wavy[0][:1])) == 1

@@ -11,6 +11,7 @@ from reference import certificate, kernel_values
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
+from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import finished, ready
 
@@ -205,14 +206,35 @@ def test_an_accuracy_that_rounding_hides_is_not_claimed():
     assert 1e-13 < model.report.violation < 1e-2
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_a_margin_that_is_none_is_refused(kernel):
+def test_a_margin_that_is_none_is_refused():
     """Labels without any relation to the rows: hulls that overlap."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 3)).astype(np.float32)
     with pytest.raises(ValueError, match="no margin between two classes"):
-        dcsvm.train(X, np.arange(400) % 2, svm_type="nu_svc", nu=0.9, kernel=kernel, gamma=1e-3,
-                    threads=1)  # fmt: skip
+        dcsvm.train(X, np.arange(400) % 2, svm_type="nu_svc", nu=0.9, kernel="linear", threads=1)
+
+
+@pytest.mark.parametrize(("n", "gamma"), [(400, 1e-3), (2500, 0.1)])
+def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n, gamma):
+    """Such labels, and a kernel of full rank: a margin that float32 does not tell from none."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n, 3)).astype(np.float32), np.arange(n) % 2
+    with pytest.warns(UserWarning, match="not converged: violation"):
+        model = dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, gamma=gamma, threads=1)
+    report = model.report
+    name, C = report.problems[0].parameter
+    assert name == "C" and C > 1e4 and not report.converged
+    alpha = np.zeros(n)
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
+    is_first = y == model.labels[0]
+    problem = BoxProblem(
+        np.zeros(n), np.where(is_first, 0, -C), np.where(is_first, C, 0),
+        (~is_first).astype(np.int8), 2,
+    )  # fmt: skip
+    alpha = np.where(np.abs(np.abs(alpha) - C) < 1e-9 * C, np.sign(alpha) * C, alpha)
+    found = certificate(kernel_values(("rbf", gamma, 0.0, 0), X, X), problem, alpha)[0]
+    assert found == pytest.approx(report.violation, rel=0.2)
+    assert report.usable == (report.violation < 1)
 
 
 def test_an_infeasible_nu_is_refused():

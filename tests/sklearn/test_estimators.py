@@ -1,6 +1,7 @@
 """The estimators against scikit-learn's own, and what only ours have."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -221,6 +222,48 @@ def test_nu_svc_without_a_margin_is_that_of_scikit_learn(caplog):
     fitted = NuSVC(kernel="linear", nu=0.05).fit(X, y)
     assert "no margin" in caplog.text
     assert fitted.score(X, y) == svm.NuSVC(kernel="linear", nu=0.05).fit(X, y).score(X, y)
+
+
+def test_a_cubic_of_raw_rows_is_solved_here():
+    X, y = load_iris(return_X_y=True)
+    options = {"kernel": "poly", "gamma": 1.0, "C": 1000.0}
+    fitted = SVC(**options).fit(X, y)
+    assert fitted.report_ is not None and fitted.fit_status_ == 0
+    assert fitted.score(X, y) == svm.SVC(**options).fit(X, y).score(X, y) == 1.0
+
+
+def test_what_is_left_to_scikit_learn_has_a_limit(monkeypatch):
+    limits = []
+
+    def fitted(*given):
+        limits.append(given[-1])
+        return SimpleNamespace(fit_status_=1)  # as if it had not got there
+
+    monkeypatch.setattr(dcsvm.sklearn.estimator, "fitted_by_scikit_learn", fitted)
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with pytest.raises(ValueError, match="no margin between two classes"):
+        NuSVC(kernel="linear", nu=0.05).fit(X, y)
+    assert len(limits) == 1 and 10**6 < limits[0] < 10**9
+
+
+def test_nu_svc_near_no_margin_is_not_left_to_scikit_learn(monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("left to scikit-learn")
+
+    monkeypatch.setattr(dcsvm.sklearn.estimator, "fitted_by_scikit_learn", fail)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2500, 3))
+    with pytest.warns(ConvergenceWarning, match="The violation is"):
+        fitted = NuSVC(nu=0.9, gamma=0.1).fit(X, np.arange(2500) % 2)
+    assert fitted.model_.exact is not None and fitted.fit_status_ == 1
+
+
+@pytest.mark.parametrize("params", [{"gamma": 1e39}, {"kernel": "poly", "gamma": 1.0, "degree": 9}])
+def test_kernel_values_beyond_float32_are_refused_as_scikit_learn_does(params):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="not finite.*beyond float32"):
+        SVC(**params).fit(1e5 * X, y)
 
 
 def test_a_fit_that_is_left_warns_of_the_limit_that_was_given():
