@@ -5,20 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from dcsvm.cli.files import (
-    check_writable,
-    is_stream,
-    range_file_of,
-    read_data,
-    save_model,
-    scaling_of,
-)
+from dcsvm.cli.files import check_writable, is_stream, read_data, scaling_of
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.streams import show_beside
 from dcsvm.compression.sizes import CONFIDENCE
+from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import default_threads
 from dcsvm.model.compress import CompressionReport, compress
-from dcsvm.model.file import load_model
+from dcsvm.model.file import read_model
 from dcsvm.problem.compress_options import CompressOptions
 
 
@@ -28,7 +22,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     ranges = range_file_of(job.model_file)
     inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file, ranges]
     check_writable(job.output_file, *inputs)
-    model = load_model(job.model_file, threads=options.threads)
+    model = read_model(job.model_file, threads=options.threads)
     if model.range_file_crc32 is not None and is_stream(job.output_file):
         raise ValueError(f"{job.model_file}: its range file needs a plain file for OUTPUT_FILE")
     beside = scaling_of(job.model_file, model, None)
@@ -42,7 +36,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     except ValueError as error:
         raise named(error, job.model_file) from None
     small = replace(model, exact=parts.exact, early=parts.early)
-    save_model(small, job.output_file, "dcsvm", beside)
+    (small if beside is None else small.scaled_by(beside)).save(job.output_file)
     if not job.quiet:
         tell = show_beside(job.output_file)
         for line in lines_of(report):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_writable, range_file_of, save_model
+from dcsvm.cli.files import check_writable
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_rows import GridRows
@@ -20,6 +20,7 @@ from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import default_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.contours import check_can_draw, save_contours
@@ -182,7 +183,9 @@ def train_best(
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
-    save_model(model, job.model_file, "dcsvm", rows.scaling if job.finds_scaling else None)
+    if job.finds_scaling:
+        model = model.scaled_by(rows.scaling)
+    model.save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     if interrupts.received:

@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, known_scaling, range_file_of, scaling_of
+from dcsvm.cli.files import check_writable, known_scaling, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.quality import Quality
 from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import default_threads
-from dcsvm.model.file import load_model
+from dcsvm.model.file import read_model
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
 from dcsvm.model.writer import plain
 
@@ -25,7 +26,7 @@ def predict_file(job: PredictJob) -> int:
     threads = job.threads or default_threads()
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_writable(job.output_file, *inputs)
-    whole = load_model(job.model_file, threads=threads, cache=job.cache)
+    whole = read_model(job.model_file, threads=threads, cache=job.cache)
     check_parts(job, whole)
     how = job.method or ("exact" if whole.exact else "early")
     model = replace(whole, **{"early" if how == "exact" else "exact": None})

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, check_writable, read_data, save_model
+from dcsvm.cli.files import AUTO, check_writable, read_data
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.jobs import TrainJob
@@ -24,7 +24,7 @@ from dcsvm.data.advice import advice
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.scaling import Scaling
 from dcsvm.machine import default_threads
-from dcsvm.model.file import load_model
+from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import REGRESSIONS
@@ -44,7 +44,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     control = Control(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
     if job.init_model_file is not None:
-        init_model = load_model(job.init_model_file, threads=options.threads)
+        init_model = read_model(job.init_model_file, threads=options.threads)
     with ExitStack() as at_end:
         if job.is_remote:
             from dcsvm.cli.train_remote import RemoteSet
@@ -67,8 +67,9 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             say("error: stopped before anything was solved: there is no model")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
-        found = scaling if job.scale_file == AUTO else None
-        save_model(model, job.model_file, job.model_format, found)
+        if job.scale_file == AUTO:
+            model = model.scaled_by(scaling)
+        model.save(job.model_file, job.model_format)
         written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
     tell(job, report, seconds, is_classifier=model.is_classifier)

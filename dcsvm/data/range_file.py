@@ -17,6 +17,11 @@ from dcsvm.data.input_file import DataError, read_text
 from dcsvm.data.scaling import Interval, Scaling
 
 
+def range_file_of(model_file: str | os.PathLike[str]) -> str:
+    """Where the ranges are that belong to a model."""
+    return f"{os.fspath(model_file)}.range"
+
+
 def load_scaling(path: str | os.PathLike[str]) -> Scaling:
     """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for anything else."""
     name = os.fspath(path)

@@ -104,7 +104,7 @@ class ModelParts:
 
     `labels` (k,) are those of the classes, float64 or strings, none for one-class and regression.
     `range_file_crc32` is the checksum (data/range_file.py) of the ranges by which the training rows
-    were scaled, None where the model's file does not say. Rows to predict are taken as they are.
+    were scaled, None where the model's file does not say.
     """
 
     kernel: Kernel
