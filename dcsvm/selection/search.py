@@ -25,6 +25,7 @@ from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.training.far_columns import Columns
 from dcsvm.training.held_out import as_folds, fold_numbers
 
 ROWS_OF_CLUSTER = 1200  # to learn from, on average at most, of clusters that score early models
@@ -73,7 +74,9 @@ class Search:
         if options.svm_type in CLASSIFIERS:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)
-        self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
+        columns = Columns(rows)
+        self.rows, options = columns.of(rows), columns.options(options)
+        self.labels, self.weights, self.fold = labels, weights, fold
         options = replace(options, threads=options.threads or default_threads())
         self.options = self.beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()

@@ -28,6 +28,7 @@ from dcsvm.solving.plan import Plan
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
 from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
+from dcsvm.training.far_columns import Columns
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.smaller_C import SmallerC
 
@@ -56,7 +57,8 @@ def cross_validate(
     if options.svm_type in CLASSIFIERS and len(np.unique(labels)) == 1:
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
-    prepared = prepare(rows, labels, options, consume=consume)
+    columns = Columns(rows)
+    prepared = prepare(columns.of(rows), labels, columns.options(options), consume=consume)
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     elif prepared.plan.choices:

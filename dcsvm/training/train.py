@@ -23,6 +23,7 @@ from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import TrainReport
 from dcsvm.training.algorithm import Run
 from dcsvm.training.early_level import TestRows, check_test_rows
+from dcsvm.training.far_columns import Columns
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.warm_start import check_rows, first_alpha
 
@@ -49,10 +50,13 @@ def train_rows(
     `control` ends training early the model is what there is by then, and the report says so.
     Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
+    columns = Columns(rows, *([] if test is None else [test.rows]))
+    if init_model is not None:
+        check_rows(init_model, rows, options)
     run = ready(
-        rows,
+        columns.of(rows),
         labels,
-        options,
+        columns.options(options),
         control,
         sample_weight=sample_weight,
         init_model=init_model,
@@ -60,8 +64,8 @@ def train_rows(
     )
     if test is not None:
         check_test_rows(test, run.task)
-        run.test = test
-    return finished(run), run.report
+        run.test = replace(test, rows=columns.of(test.rows))
+    return columns.model(finished(run)), run.report
 
 
 def ready(
@@ -76,8 +80,6 @@ def ready(
 ) -> Run:
     """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
     control = control or Control()
-    if init_model is not None:
-        check_rows(init_model, rows, options)
     weights = checked_weights(sample_weight, len(labels))
     rows = coded(rows, options.threads or default_threads())
     if control.checkpoint is not None:

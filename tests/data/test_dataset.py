@@ -11,8 +11,9 @@ import pytest
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
+from dcsvm.data.columns import without_empty_columns
 from dcsvm.data.dataset import DataError, Dataset, parse_dataset, read_dataset
-from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.rows import Rows
 from dcsvm.problem.task import class_order
 
 TINY = np.float32(1e-45)
