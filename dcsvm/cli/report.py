@@ -72,6 +72,10 @@ class TerminalProgress(Progress):
     def resume(self, name: str) -> None:
         self.say(f"going on from the checkpoint, in {name}")
 
+    def warn(self, sentence: str) -> None:
+        self.close()
+        say(f"warning: {sentence}")
+
 
 def told_choice(choice: EarlyChoice) -> str:
     """Which early level was found, and what it is worth."""
@@ -120,7 +124,8 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
 def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
     """One sentence: why, what the model is worth, how to go on."""
     why = "interrupted" if time_limit is None else f"stopped at the time limit of {time_limit:g} s"
-    rest = "" if checkpoint is None else f"; go on with --resume {checkpoint.folder}"
+    is_stored = checkpoint is not None and checkpoint.error is None
+    rest = f"; go on with --resume {checkpoint.folder}" if is_stored else ""
     say(f"warning: {why}, {worth_of_stopped(report)}{rest}")
 
 

@@ -74,9 +74,7 @@ class Search:
         if options.svm_type in CLASSIFIERS:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)
-        columns = Columns(rows)
-        self.rows, options = columns.of(rows), columns.options(options)
-        self.labels, self.weights, self.fold = labels, weights, fold
+        self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
         options = replace(options, threads=options.threads or default_threads())
         self.options = self.beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()
@@ -97,7 +95,8 @@ class Search:
 
     def prepared(self, options: TrainOptions) -> Prepared:
         """The rows, prepared for some options."""
-        return prepare(self.rows, self.labels, options, self.weights)
+        columns = Columns(self.rows)
+        return prepare(columns.of(self.rows), self.labels, columns.options(options), self.weights)
 
     def problem(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> Problem:
         """What is solved by clusters."""

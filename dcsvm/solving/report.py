@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -163,13 +164,17 @@ class TrainReport:
 
 
 class Progress:
-    """Told what happens; the default does nothing."""
+    """Told what happens; the default says nothing but warnings."""
 
     def plan(self, text: str) -> None:
         """What will be done, in one sentence, before it starts."""
 
     def resume(self, name: str) -> None:
         """Training goes on from a checkpoint, in this phase."""
+
+    def warn(self, sentence: str) -> None:
+        """Something went wrong that does not end training; by default a warning of Python's."""
+        warnings.warn(sentence, stacklevel=2)
 
     def begin(self, name: str, n_rows: int) -> None:
         """A phase of n_rows rows or variables starts: "level 3", "refine", "conquer"."""
@@ -198,6 +203,9 @@ class PartOfProgress(Progress):
         self.whole, self.n_phases = whole, n_phases
         self.n_done, self.n_rows = n_done, n_rows
         self.phase, self.phase_rows = -1, 1
+
+    def warn(self, sentence: str) -> None:
+        self.whole.warn(sentence)
 
     def begin(self, name: str, n_rows: int) -> None:
         self.phase, self.phase_rows = self.phase + 1, max(n_rows, 1)

@@ -63,11 +63,11 @@ class Solving:
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
         self.is_warm = self.is_near = False
-        self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
             iterations_left=self.options.max_iterations,
+            n_iterations=np.zeros(self.formulation.n_problems, np.int64),
             report=TrainReport(
                 threads=self.threads,
                 n_merged=prepared.row_map.n_merged,
@@ -119,7 +119,7 @@ class Solving:
         """Store a checkpoint, if one is kept."""
         if self.control.checkpoint is not None:
             self.set_seconds()
-            self.control.checkpoint.save(self.state, self.model_of_early)
+            self.control.save(self.state, self.model_of_early)
 
     def model_of_early(self, early: EarlyModel) -> Model:
         """A model that can be stored: labels that are strings become numbers from 0."""
@@ -200,7 +200,7 @@ class Solving:
         self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
-        for _ in range(LARGEST_REFINEMENTS):
+        for _ in range(min(state.checks, LARGEST_REFINEMENTS - 1), LARGEST_REFINEMENTS):
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             attainable = self.attainable(folds, tolerance)
             if state.checked is None:
@@ -306,7 +306,7 @@ class Solving:
     def count_iterations(self, members: np.ndarray, sizes: np.ndarray, solved: list[dict]) -> None:
         """Count the iterations of parts for their problems."""
         for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
-            self.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
+            self.state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
 
     def settle(self, certificate: Certificate) -> None:
         """Keep what is known of the solution, and report it."""

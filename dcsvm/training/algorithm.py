@@ -22,6 +22,7 @@ from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.preparation import plan_of
 from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import LevelReport, TrainReport
 from dcsvm.training.early_level import (
@@ -45,6 +46,7 @@ class Run(Relaxation):
     def __init__(self, *what, **how):
         super().__init__(*what, **how)
         self.plan = self.prepared.plan
+        self.state.keeps_rows = self.plan.keeps_rows
         self.division: tuple[int, Division] | None = None
         self.level_solving: LevelSolving | None = None
         self.found: LevelSolving | None = None
@@ -55,8 +57,13 @@ class Run(Relaxation):
         checkpoint = self.control.checkpoint
         if checkpoint is None or not checkpoint.resume:
             return
+        n_rows = self.data.rows.n_samples
+        checkpoint.load(self.state, self.problem, n_rows)
+        how = {"keeps_rows": self.state.keeps_rows}  # as it was: the memory may be another one
+        self.plan = plan_of(self.options, self.formulation, n_rows, **how)
         names = [name for name, _ in self.steps()]
-        checkpoint.load(self.state, self.problem, self.data.rows.n_samples, len(names))
+        if self.state.steps_done >= len(names):
+            raise checkpoint.damaged()
         if self.state.multiplier is not None:
             self.take_relaxed()
         self.control.progress.resume(names[self.state.steps_done])
@@ -207,9 +214,9 @@ class Run(Relaxation):
         self.control.progress.begin(f"level {level}", solving.problem.size)
         everything = np.ones(solving.division.n_clusters, bool)
         solving.solve_clusters(everything, max(self.options.tolerance, EARLY_TOLERANCE))
+        told = solving.level_report(self.seconds_of_clusters(level), time.perf_counter() - begun)
         self.take_level()
-        seconds = self.seconds_of_clusters(level), time.perf_counter() - begun
-        self.note_level(solving.level_report(*seconds), solving.division.cluster)
+        self.note_level(told, solving.division.cluster)
         self.state.level_alpha = self.division = self.level_solving = None
 
     def take_level(self) -> None:
@@ -217,7 +224,7 @@ class Run(Relaxation):
         solving = self.level_solving
         self.state.early, self.report.n_bsv = solving.model()
         self.report.n_sv = self.state.early.rows.n_samples
-        self.report.include(solving.report)
+        solving.hand_over_counts(self)
         self.converged[:] = solving.converged & solving.is_solved.all()
         self.report.converged = bool(self.converged.all())
         self.iterate.alpha[:] = solving.alpha_of_whole()

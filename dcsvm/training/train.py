@@ -53,19 +53,21 @@ def train_rows(
     columns = Columns(rows, *([] if test is None else [test.rows]))
     if init_model is not None:
         check_rows(init_model, rows, options)
-    run = ready(
-        columns.of(rows),
-        labels,
-        columns.options(options),
-        control,
-        sample_weight=sample_weight,
-        init_model=init_model,
-        consume=consume,
-    )
-    if test is not None:
-        check_test_rows(test, run.task)
-        run.test = replace(test, rows=columns.of(test.rows))
-    return columns.model(finished(run)), run.report
+    control = control or Control()
+    with control.held():
+        run = ready(
+            columns.of(rows),
+            labels,
+            columns.options(options),
+            control,
+            sample_weight=sample_weight,
+            init_model=init_model,
+            consume=consume,
+        )
+        if test is not None:
+            check_test_rows(test, run.task)
+            run.test = replace(test, rows=columns.of(test.rows))
+        return columns.model(finished(run)), run.report
 
 
 def ready(
@@ -140,7 +142,7 @@ def _exact(run: Run) -> ExactModel:
     found = exact_model(run.solution, run.certificate, report.converged)
     report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
     report.problems, report.objective = found.problems, found.objective
-    for problem, iterations in zip(report.problems, run.n_iterations.tolist(), strict=True):
+    for problem, iterations in zip(report.problems, run.state.n_iterations.tolist(), strict=True):
         problem.iterations = iterations
     report.duality_gap = found.gap
     return found.model
@@ -149,6 +151,8 @@ def _exact(run: Run) -> ExactModel:
 def _exact_of_stopped(run: Run) -> ExactModel | None:
     """The exact model as far as it is, of a run that was stopped; what it is worth is in the
     report. Raises Stopped where nothing was solved."""
+    if run.level_solving is not None:
+        run.level_solving.hand_over_counts(run)
     run.save()
     report, state = run.report, run.state
     report.stopped, report.converged = True, False
