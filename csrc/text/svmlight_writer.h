@@ -29,6 +29,7 @@ struct TextLines {
   std::size_t n_prefix;
   const std::int64_t* row_numbers;  // n_lines, or null: line k holds row k
   std::size_t n_lines;
+  std::size_t first_index = 1;  // that of column 0
 };
 
 // Scatters CSR rows into `out` (n_rows x n_features, zeroed by the caller).

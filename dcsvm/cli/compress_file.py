@@ -27,7 +27,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
         raise ValueError(f"{job.model_file}: its range file needs a plain file for OUTPUT_FILE")
     beside = scaling_of(job.model_file, model, None)
     rows, test = (
-        None if path is None else read_rows(job, path, options.threads, beside)
+        None if path is None else read_rows(job, path, options.threads, beside, model.first_index)
         for path in (job.rows_file, job.test_file)
     )
     try:
@@ -44,11 +44,16 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     return 0
 
 
-def read_rows(job: CompressJob, path: str, threads: int, beside):
+def read_rows(job: CompressJob, path: str, threads: int, beside, first_index: int):
     """The rows of a file, scaled as those that the model was trained on."""
     scaling = beside if job.scale_file is None else None
     data = read_data(
-        path, lenient=job.lenient, threads=threads, scale_file=job.scale_file, scaling=scaling
+        path,
+        lenient=job.lenient,
+        threads=threads,
+        scale_file=job.scale_file,
+        scaling=scaling,
+        first_index=first_index,
     )
     return data.rows
 

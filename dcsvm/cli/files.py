@@ -20,12 +20,10 @@ def read_data(
     threads: int,
     scale_file: str | None = None,
     scaling: Scaling | None = None,
-    serials: str | None = None,
-    to_train: bool = False,
+    **how,
 ) -> Dataset:
     """The data set that the options describe, scaled by the range file `scale_file`, by its own
-    ranges where that is AUTO, or by a `scaling` that is known; `serials` and `to_train` as in
-    `parse_dataset`."""
+    ranges where that is AUTO, or by a `scaling` that is known; for the rest see `parse_dataset`."""
     from dcsvm.data.dataset import OWN_RANGES, read_dataset
 
     return read_dataset(
@@ -33,8 +31,7 @@ def read_data(
         threads=threads,
         lenient=lenient,
         scaling=OWN_RANGES if scale_file == AUTO else known_scaling(scale_file, scaling),
-        serials=serials,
-        to_train=to_train,
+        **how,
     )
 
 

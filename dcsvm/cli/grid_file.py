@@ -183,6 +183,7 @@ def train_best(
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
+    model = replace(model, first_index=rows.first_index)
     if job.finds_scaling:
         model = model.scaled_by(rows.scaling)
     model.save(job.model_file)

@@ -47,6 +47,8 @@ def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
     beside = scaling_of(job.model_file, model, job.scale_file)
     how = {"lenient": job.lenient, "threads": threads}
     how["scaling"] = known_scaling(job.scale_file, beside)
+    if model.says_first_index:
+        how["first_index"] = model.first_index
     if model.kernel.is_precomputed:
         return iter([read_dataset(job.test_file, serials="any", **how)])
     return read_pieces(job.test_file, **how)
@@ -94,8 +96,11 @@ def lines_for(job: PredictJob, model):
 def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
     """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
     lines_of, is_first = lines_for(job, model), True
+    models = {model.first_index: model}
     for data in pieces:
-        model = widened(model, data.rows.n_features)
+        first_index = data.first_index
+        model = models.get(first_index) or models[model.first_index].for_first_index(first_index)
+        model = models[first_index] = widened(model, data.rows.n_features)
         for some, values in blocks(model, data.rows, how, threads):
             predicted, lines = lines_of(model, values)
             quality.add(predicted, data.labels[some])

@@ -22,7 +22,6 @@ from dcsvm.cli.report import (
 from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.advice import advice
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.scaling import Scaling
 from dcsvm.machine import default_threads
 from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
@@ -52,12 +51,18 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             data = RemoteSet.opened(job, options, at_end)
         else:
             data = read_training_set(job, options)
-        scaling = data.scaling
-        test = None if job.test_file is None else read_test_rows(job, options, scaling)
+        test = None if job.test_file is None else read_test_rows(job, options, data)
         if job.n_folds is not None:
             from dcsvm.cli.cross_validation import cross_validate_data
 
             return cross_validate_data(data, options, job.n_folds, progress)
+
+        def for_file(model: Model) -> Model:
+            model = replace(model, first_index=data.first_index)
+            return model.scaled_by(data.scaling) if job.scale_file == AUTO else model
+
+        if control.checkpoint is not None:
+            control.checkpoint.for_file = for_file
         read = time.perf_counter()
         interrupts = at_end.enter_context(Interrupts(control.stop))
         train = data.train if job.is_remote else partial(train_here, data)
@@ -67,9 +72,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             say("error: stopped before anything was solved: there is no model")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
-        if job.scale_file == AUTO:
-            model = model.scaled_by(scaling)
-        model.save(job.model_file, job.model_format)
+        for_file(model).save(job.model_file, job.model_format)
         written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
     tell(job, report, seconds, is_classifier=model.is_classifier)
@@ -117,18 +120,19 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     return data
 
 
-def read_test_rows(job: TrainJob, options: TrainOptions, scaling: Scaling | None) -> TestRows:
-    data = read_rows(job, options, job.test_file, "test", scaling=scaling)
+def read_test_rows(job: TrainJob, options: TrainOptions, training_set) -> TestRows:
+    how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
+    data = read_rows(job, options, job.test_file, "test", **how)
     return TestRows(data.rows, data.labels)
 
 
-def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str, **scaled) -> Dataset:
+def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str, **how) -> Dataset:
     return read_data(
         path,
         lenient=job.lenient,
         threads=options.threads,
         serials=serials if options.kernel == "precomputed" else None,
-        **scaled,
+        **how,
     )
 
 

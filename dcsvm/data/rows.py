@@ -256,6 +256,11 @@ class Rows:
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
 
+    def after_empty_column(self) -> Rows:
+        """The same rows with a column of zeros before the others."""
+        csr = Csr.of_dense(self.features) if self.is_dense else self.csr
+        return Rows.chosen(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
+
     def in_form_of(self, other: Rows, threads: int) -> Rows:
         """The same rows, dense or CSR as `other` is."""
         if self.is_dense == other.is_dense:

@@ -71,4 +71,4 @@ def scaling_beside(path: str | os.PathLike[str], model: Model) -> Scaling | None
         raise RangeFileError(
             f"{ranges}: not the file by which the training rows of {os.fspath(path)} were scaled"
         )
-    return scaling
+    return scaling.with_first_index(model.first_index)

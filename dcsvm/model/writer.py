@@ -18,6 +18,7 @@ from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
 RANGE_FILE = "range_file_crc32"
+FIRST_INDEX = "first_index"  # of the features, where that is 0
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
@@ -40,19 +41,19 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     if format == "libsvm":
         _check_libsvm(model)
     if model.exact is None:
-        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_range_lines(model)])
-        yield from _early_text(model.early, None)
+        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_file_lines(model)])
+        yield from _early_text(model.early, None, model.first_index)
         return
     exact = model.exact
     lines = _problem_lines(model, exact)
     yield _joined([*lines, "SV"])
-    yield from _row_lines(exact.rows, exact.dual_coef)
+    yield from _row_lines(exact.rows, exact.dual_coef, model.first_index)
     if exact.row_numbers is None or format == "libsvm":
         return
     yield _joined(
         [
             f"{SECTION} {VERSION}",
-            *_range_lines(model),
+            *_file_lines(model),
             f"n_features {exact.rows.n_features}",
             f"rows {_form(exact.rows)}",
         ]
@@ -62,7 +63,7 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
         yield f" {_listed(exact.row_numbers[some] + 1)}".encode()
     yield _joined(["", *_worth_lines(exact.worth)])
     if model.early is not None:
-        yield from _early_text(model.early, exact)
+        yield from _early_text(model.early, exact, model.first_index)
 
 
 def _check_libsvm(model: ModelParts) -> None:
@@ -103,9 +104,11 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
     return lines
 
 
-def _range_lines(model: ModelParts) -> list[str]:
+def _file_lines(model: ModelParts) -> list[str]:
+    """What the model says of the file it was trained on."""
     crc32 = model.range_file_crc32
-    return [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
+    lines = [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
+    return lines if model.first_index == 1 else [*lines, f"{FIRST_INDEX} {model.first_index}"]
 
 
 def _worth_lines(worth: Worth | None) -> list[str]:
@@ -122,7 +125,7 @@ def _form(rows: Rows | ChosenRows) -> str:
     return "dense" if rows.is_dense else "sparse"
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None):
+def _early_text(early: EarlyModel, exact: ExactModel | None, first_index: int):
     """The early section: centers (level, cluster, then the row), a line of rho for each cluster,
     then support vectors (cluster, class, row number, where the features are that are not repeated,
     coefficients, then the row)."""
@@ -139,14 +142,13 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
     lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
     yield _joined([*lines, "CENTERS"])
     level = np.repeat(np.arange(len(forks)), [len(fork.part) for fork in forks]) + 1
-    yield from _row_lines(
-        partition.sample, [level, np.concatenate([fork.cluster for fork in forks])]
-    )
+    cluster = np.concatenate([fork.cluster for fork in forks])
+    yield from _row_lines(partition.sample, [level, cluster], first_index)
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
     elsewhere = _elsewhere(early, exact)
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
     prefix = [early.cluster, class_, early.row_numbers + 1, elsewhere, *early.dual_coef]
-    yield from _row_lines(early.rows, prefix, blank=elsewhere > 0)
+    yield from _row_lines(early.rows, prefix, first_index, blank=elsewhere > 0)
 
 
 def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
@@ -163,28 +165,31 @@ def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
     return place
 
 
-def _row_lines(rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None):
+def _row_lines(
+    rows: Rows | ChosenRows, prefix, first_index: int, *, blank: np.ndarray | None = None
+):
     """A line for each row: the numbers before it, from the columns of `prefix`, then its features,
     none where it is `blank`. In parts, for which rows are taken one after the other."""
     for some in slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + len(prefix))):
         numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
         part = rows.part(some).as_floats()
-        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]))
+        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]), first_index)
 
 
-def _lines(prefix: np.ndarray, rows: Rows) -> bytes:
+def _lines(prefix: np.ndarray, rows: Rows, first_index: int) -> bytes:
     if rows.columns is not None:
         return b"".join(
             f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
             for line, serial in zip(prefix.tolist(), (rows.columns + 1).tolist(), strict=True)
         )
     if not rows.is_dense:
-        return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values)
+        return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values,
+                                   first_index=first_index)  # fmt: skip
     if rows.n_features == 0:
         return b"".join(
             b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist()
         )
-    return _svmlight.write_dense(prefix, rows.dense)
+    return _svmlight.write_dense(prefix, rows.dense, first_index=first_index)
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:

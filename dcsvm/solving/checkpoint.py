@@ -13,6 +13,7 @@ import json
 import os
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from itertools import pairwise
@@ -20,8 +21,10 @@ from itertools import pairwise
 import numpy as np
 
 from dcsvm.data.output_file import UNFINISHED, write_beside
+from dcsvm.data.range_file import range_file_of
 from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
+from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.folder_lock import FolderInUse, FolderLock
@@ -54,6 +57,7 @@ class Checkpoint:
         self.run: dict = {}
         self.early: EarlyModel | None = None
         self.error: str | None = None
+        self.for_file: Callable[[Model], Model] = lambda model: model  # what else it should say
         self.lock = FolderLock(self.folder)
         if os.path.isdir(self.folder):
             self._tidy()
@@ -115,7 +119,7 @@ class Checkpoint:
         self.lock.take()
         is_known = state.early is self.early and os.path.exists(self.early_path)
         if state.early is not None and not is_known:
-            model_of_early(state.early).save(self.early_path)
+            self.for_file(model_of_early(state.early)).save(self.early_path)
             self.early = state.early
         values, arrays = state.to_plain()
         values["has_early"] = state.early is not None
@@ -155,7 +159,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """The run is done and its model is written: what cannot be removed is left."""
-        for path in (self.path, self.early_path):
+        for path in (self.path, self.early_path, range_file_of(self.early_path)):
             with suppress(OSError):
                 os.unlink(path)
         with suppress(OSError):  # other files may be there
