@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -89,6 +90,8 @@ def search_rows(
 
 
 def check_files(job: GridJob) -> None:
+    if job.resume_file is not None and not os.path.exists(job.resume_file):
+        raise FileNotFoundError(2, "no such file", job.resume_file)
     inputs = [job.training_set_file, job.test_file, job.scale_file]
     outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
     if job.finds_scaling and job.model_file is not None:

@@ -1,0 +1,48 @@
+"""Names of options that are not there: which option is meant. Many people know the parameters of
+scikit-learn and LightGBM."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+# the option for each word; words are without dashes, in lower case, with _ between their parts
+WORDS = {
+    "-s": "svm_type svm type task objective application",
+    "-t": "kernel kernel_type",
+    "-c": "c cost penalty",
+    "-g": "gamma",
+    "-d": "degree",
+    "-r": "coef0 coef",
+    "-n": "nu",
+    "-p": "epsilon eps",
+    "-e": "tol tolerance stop_criterion",
+    "-w": "class_weight class_weights weight scale_pos_weight is_unbalance",
+    "-b": "probability probabilities proba",
+    "-v": "cv fold folds n_folds n_splits nfold cross_validation",
+    "-m": "cache cache_mb cache_size memory max_memory",
+    "-h": "shrinking",
+    "-q": "quiet silent verbose verbosity",
+    "--max-iter": "max_iterations iterations num_iterations n_iter",
+    "--threads": "n_jobs jobs num_threads n_threads nthread nthreads num_thread thread",
+    "--seed": "random_state random_seed",
+    "--test": "test_data valid valid_data validation",
+    "--scale": "scaling scaler normalize standardize",
+    "--init-model": "input_model model_in warm_start",
+    "--decision-values": "decision_function decision raw_score predict_raw_score",
+}
+OPTION_OF = {word: option for option, words in WORDS.items() for word in words.split()}
+NEAR = 0.75  # of difflib's 0 to 1; words less alike have nothing to do with each other
+
+
+def advice_on(name: str, parameters: list[click.Parameter]) -> str:
+    """What to say of a name that no option has, in brackets; nothing where nothing is near."""
+    options = [one for parameter in parameters for one in parameter.opts if one.startswith("-")]
+    word = name.strip("-").lower().replace("-", "_")
+    meant = OPTION_OF.get(word)
+    if meant in options:
+        return f" ({word} is {meant})"
+    known = {option.lstrip("-").replace("-", "_"): option for option in options if len(option) > 2}
+    near = difflib.get_close_matches(word, known, n=1, cutoff=NEAR)
+    return f" (did you mean {known[near[0]]}?)" if near else ""
