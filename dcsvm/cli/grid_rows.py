@@ -69,6 +69,6 @@ def _read(job: GridJob, options: TrainOptions) -> Dataset:
         to_train=job.test_file is None,
     )
     classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes):
+    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
         say(f"warning: {sentence}")
     return data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,9 @@ from dcsvm.model.file import read_model
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
 from dcsvm.model.writer import plain
 
+FEW_FEATURES = 0.5  # of those that a model knows
+FEWEST_DENSE, FEWEST_SPARSE = 10, 100  # rows, in which most of the features are
+
 
 def predict_file(job: PredictJob) -> int:
     """Do the job; returns the exit status."""
@@ -31,14 +34,51 @@ def predict_file(job: PredictJob) -> int:
     how = job.method or ("exact" if whole.exact else "early")
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
     quality = Quality(model.svm_type, model.labels)
-    parts = text_parts(job, model, test_data(job, whole, threads), how, threads, quality)
+    test = TestFile(test_data(job, whole, threads))
+    parts = text_parts(job, model, test, how, threads, quality)
     write_beside(job.output_file, parts)
     if not job.quiet:
+        for sentence in warnings_of_features(job, whole, test):
+            say(f"warning: {sentence}")
         say_warnings(job, whole, quality)
         tell = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
             tell(line)
     return 0
+
+
+class TestFile:
+    """The pieces of a test file, once; `n_rows` and `n_features` are those of the pieces so far."""
+
+    def __init__(self, pieces: Iterable[Dataset]):
+        self.pieces, self.n_rows, self.n_features = pieces, 0, 0
+
+    def __iter__(self) -> Iterator[Dataset]:
+        for data in self.pieces:
+            self.n_rows += data.rows.n_samples
+            self.n_features = max(self.n_features, data.n_features)
+            yield data
+
+
+def warnings_of_features(job: PredictJob, model, test: TestFile) -> list[str]:
+    """That the test file has features that no row to train on had, or far fewer."""
+    part = model.exact or model.early
+    known, found = part.rows.n_features, test.n_features
+    if model.kernel.is_precomputed:
+        return []
+    is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
+    says_all = model.exact is None or part.row_numbers is not None
+    # a scaling has left out features that do not vary
+    is_more = found > known and says_all and not is_scaled
+    enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
+    is_less = found < FEW_FEATURES * known and test.n_rows >= enough
+    if not (is_more or is_less):
+        return []
+    last = model.first_index - 1
+    return [
+        f"{job.test_file} has features up to index {found + last}, the training set of "
+        f"{job.model_file} up to {known + last}: is it of the same kind?"
+    ]
 
 
 def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:

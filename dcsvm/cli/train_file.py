@@ -112,7 +112,7 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     scaled = {"scale_file": job.scale_file, "to_train": True}
     data = read_rows(job, options, job.training_set_file, "training", **scaled)
     classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes):
+    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
         say(f"warning: {sentence}")
     for label in options.class_weight or {}:
         if label not in data.labels:

@@ -32,13 +32,15 @@ OWN_RANGES = "own ranges"  # in place of a scaling: of the features of the text 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows and their labels, float64 (n_samples,); by what they were scaled, if they were; and the
-    index of column 0 in the text: 0 where a feature has that index, else 1."""
+    """Rows and their labels, float64 (n_samples,); by what they were scaled, if they were; the
+    index of column 0 in the text: 0 where a feature has that index, else 1; and how many features
+    the text has, those that a scaling leaves out too."""
 
     rows: Rows
     labels: np.ndarray
     scaling: Scaling | None = None
     first_index: int = 1
+    n_features: int = 0
 
 
 def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
@@ -112,7 +114,7 @@ def _parsed(
             scaling = scaling.with_first_index(first_index)
             rows = scaling.scaled_rows(parts, name, how["threads"], to_train=to_train)
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
-            return Dataset(rows, labels, scaling, first_index)
+            return Dataset(rows, labels, scaling, first_index, parts.n_features)
         all_rows = _svmlight.Text(text, serials=serials, **how)
         if serials is not None:
             check_room(name, all_rows.n_rows * (8 + 4 * all_rows.n_features))
@@ -125,7 +127,7 @@ def _parsed(
         raise
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
-    return Dataset(rows, prefix[:, 0], first_index=first_index)
+    return Dataset(rows, prefix[:, 0], None, first_index, rows.n_features)
 
 
 def _coded_dataset(text, all_rows: _svmlight.Text, name: str, **how) -> Dataset | None:
@@ -149,7 +151,7 @@ def _coded_dataset(text, all_rows: _svmlight.Text, name: str, **how) -> Dataset 
     rows = coded_parts(parts(), shape[1], how["threads"], partial(zeros, name=name))
     if rows is None or not better_dense(*shape, n_values):
         return None
-    return Dataset(rows, np.concatenate(prefixes)[:, 0], first_index=how["first_index"])
+    return Dataset(rows, np.concatenate(prefixes)[:, 0], None, how["first_index"], shape[1])
 
 
 def _texts(text, n_bytes: int, first_line: int, **how) -> Iterator[_svmlight.Text]:
@@ -173,16 +175,17 @@ def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int 
 
 class _Parts:
     """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
-    the `labels` are those of the parts gone through last."""
+    the `labels` are those of the parts gone through last, which have `n_features`."""
 
     def __init__(self, text, **how):
-        self.text, self.how, self.labels = text, how, []
+        self.text, self.how, self.labels, self.n_features = text, how, [], 0
 
     def __iter__(self):
         self.labels = []
         for part in _texts(self.text, PART_BYTES, **self.how):
-            prefix, indptr, indices, values, _ = part.csr(float64=True)
+            prefix, indptr, indices, values, n_features = part.csr(float64=True)
             self.labels.append(prefix[:, 0])
+            self.n_features = max(self.n_features, n_features)
             yield indptr, indices, values
 
 

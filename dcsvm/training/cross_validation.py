@@ -59,11 +59,13 @@ def cross_validate(
     progress.begin("cross validation", rows.n_samples)
     columns = Columns(rows)
     prepared = prepare(columns.of(rows), labels, columns.options(options), consume=consume)
+    tree = None
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     elif prepared.plan.choices:
-        prepared = replace(prepared, plan=_plan_of_best_level(prepared))
-    held = HeldOut(prepared, folds_of(prepared, n_folds), progress)
+        plan, tree = _plan_of_best_level(prepared)
+        prepared = replace(prepared, plan=plan)
+    held = HeldOut(prepared, folds_of(prepared, n_folds), progress, tree=tree)
     for some in held.batches(held.open):
         held.solve(some)
     progress.end("cross validation", time.perf_counter() - start, held.n_sv)
@@ -145,13 +147,13 @@ def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.nd
     return predicted, np.setdiff1d(folds_left, folds.fold[own])
 
 
-def _plan_of_best_level(prepared: Prepared) -> Plan:
-    """The plan with the early level that is best for all rows. No decision value of a row in that
-    choice has seen its own label."""
+def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
+    """The plan with the early level that is best for all rows, and the clusters. No decision value
+    of a row in that choice has seen its own label."""
     run = Run(prepared)
     run.find_early_level()
     level = run.report.early_choice.level
-    return replace(prepared.plan, levels=(level,), early_level=level, choices=())
+    return replace(prepared.plan, levels=(level,), early_level=level, choices=()), run.tree
 
 
 class _FoldRun(Run):

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.report import Progress
 from dcsvm.training import cross_validation, held_out
-from dcsvm.training.cross_validation import cross_validate
+from dcsvm.training.cross_validation import HeldOut, cross_validate
 from dcsvm.training.train import train_rows
 
 OPTIONS = TrainOptions(C=4.0, gamma=2.0, threads=1, cache_mb=50, seed=3)
@@ -200,6 +201,24 @@ def test_folds_have_their_clusterings_in_common(monkeypatch):
     monkeypatch.setattr(cross_validation, "VARIABLES_AT_ONCE", 1)
     cross_validate(Rows.from_array(X), y, replace(OPTIONS, levels=2, branching=2), 9)
     assert calls == [2, 4]
+
+
+def test_folds_have_the_clusterings_by_which_the_early_level_was_chosen(monkeypatch):
+    X, y = spots(1500, 2, seed=4)
+    options = TrainOptions(C=10.0, gamma=5.0, early=True, branching=2, threads=1, seed=3)
+    rows, calls, kept = Rows.from_array(X), [], Tree.grow
+    monkeypatch.setattr(Tree, "grow", lambda *a, **k: calls.append(a[1]) or kept(*a, **k))
+    predicted = cross_validate(rows, y, options, 4)
+    assert calls == [2, 4, 8]
+    monkeypatch.setattr(cross_validation, "HeldOut", partial(fresh_tree, HeldOut))
+    assert np.array_equal(cross_validate(rows, y, options, 4), predicted)
+    assert len(calls) > 6
+
+
+def fresh_tree(kind, *what, tree):
+    """What predicts folds, without clusters that are known."""
+    assert tree is not None
+    return kind(*what)
 
 
 @pytest.mark.parametrize("svm_type", ["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"])
