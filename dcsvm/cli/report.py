@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dcsvm.cli.streams import say
 from dcsvm.data.output_file import write_beside
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport, report_dict
+
+MOST_PAIRS = 10  # of classes, 5 of them, that svm-train's lines are told of
 
 
 class TerminalProgress(Progress):
@@ -90,13 +92,11 @@ def told_choice(choice: EarlyChoice) -> str:
 
 
 def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
-    """Tell the closing lines of svm-train, then on stderr what they are worth."""
-    for problem in report.problems:
-        if problem.parameter is not None:
-            tell("{} = {:.6f}".format(*problem.parameter))
-        objective = "unknown" if problem.objective is None else f"{problem.objective:.6f}"
-        tell(f"obj = {objective}, rho = {problem.rho:.6f}")
-        tell(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
+    """Tell the closing lines of svm-train, of many pairs of classes in one line, then on stderr
+    what they are worth."""
+    lines = lines_of_pair if len(report.problems) <= MOST_PAIRS else line_of_pairs
+    for line in lines(report):
+        tell(line)
     if is_classifier or not report.problems:
         tell(f"Total nSV = {report.n_sv}")
     if report.violation is None or (report.stopped and not report.converged):
@@ -110,6 +110,30 @@ def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifie
         f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
         f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
     )
+
+
+def lines_of_pair(report: TrainReport) -> Iterator[str]:
+    """svm-train's lines of each pair of classes, or of the one problem there is."""
+    for problem in report.problems:
+        if problem.parameter is not None:
+            yield "{} = {:.6f}".format(*problem.parameter)
+        yield f"obj = {shown_objective(problem.objective)}, rho = {problem.rho:.6f}"
+        yield f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}"
+
+
+def line_of_pairs(report: TrainReport) -> Iterator[str]:
+    ranges = []
+    for name, key in (("nSV", "n_sv"), ("nBSV", "n_bsv")):
+        counts = [getattr(problem, key) for problem in report.problems]
+        ranges.append(f"{name} = {min(counts)} to {max(counts)}")
+    yield (
+        f"{len(report.problems)} pairs of classes (each in --report): "
+        f"obj = {shown_objective(report.objective)} in all, {', '.join(ranges)}"
+    )
+
+
+def shown_objective(objective: float | None) -> str:
+    return "unknown" if objective is None else f"{objective:.6f}"
 
 
 def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) -> None:

@@ -46,6 +46,11 @@ class Solution:
     def alpha(self) -> np.ndarray:
         return self.iterate.alpha
 
+    @property
+    def n_sv(self) -> int | None:
+        """How many given rows are support vectors; None of folds, whose models are several."""
+        return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
+
     def offset_and_margin(self, variables: np.ndarray) -> tuple[float, float]:
         """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
 

@@ -191,7 +191,7 @@ class Progress:
         """The early level is found."""
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        """A phase other than a level is done; `n_sv` support vectors are left, where they may have
+        """A phase other than a level is done; `n_sv` rows are support vectors, where that may have
         changed."""
 
 

@@ -223,8 +223,7 @@ class Solving:
         self.settle(Certificate.of_all([part for one in found for part in one.parts]))
         self.report.converged = bool(self.converged.all())
         self.report.conquer_seconds = time.perf_counter() - start
-        n_sv = int(np.count_nonzero(self.alpha))
-        self.control.progress.end("conquer", self.report.conquer_seconds, n_sv)
+        self.control.progress.end("conquer", self.report.conquer_seconds, self.solution.n_sv)
 
     def approach(self, tolerance: float) -> None:
         """What comes before the whole problem is solved to a tolerance: nothing."""

@@ -346,5 +346,4 @@ class Run(Relaxation):
         self.solve(members, self.units.sizes(members), max(self.options.tolerance, LEVEL_TOLERANCE))
         state.begun_with = None
         self.report.refine_seconds = time.perf_counter() - start
-        n_sv = int(np.count_nonzero(self.alpha))
-        self.control.progress.end("refine", self.report.refine_seconds, n_sv)
+        self.control.progress.end("refine", self.report.refine_seconds, self.solution.n_sv)

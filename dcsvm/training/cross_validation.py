@@ -68,7 +68,7 @@ def cross_validate(
     held = HeldOut(prepared, folds_of(prepared, n_folds), progress, tree=tree)
     for some in held.batches(held.open):
         held.solve(some)
-    progress.end("cross validation", time.perf_counter() - start, held.n_sv)
+    progress.end("cross validation", time.perf_counter() - start)
     if held.n_failed:
         warnings.warn(f"{held.n_failed} of {n_folds} folds did not converge", stacklevel=2)
     return held.predicted[held.folds.entry]

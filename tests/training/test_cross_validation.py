@@ -14,9 +14,11 @@ from dcsvm.kernel import locality
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import Progress
 from dcsvm.training import cross_validation, held_out
 from dcsvm.training.cross_validation import HeldOut, cross_validate
+from dcsvm.training.held_out import folds_of
 from dcsvm.training.train import train_rows
 
 OPTIONS = TrainOptions(C=4.0, gamma=2.0, threads=1, cache_mb=50, seed=3)
@@ -262,7 +264,7 @@ class Recorded(Progress):
     def advance(self, rows_done, violation, n_active):
         self.done.append(rows_done)
 
-    def end(self, name, seconds, n_sv):
+    def end(self, name, seconds, n_sv=None):
         self.names.append((name, n_sv))
 
 
@@ -280,12 +282,14 @@ def test_progress_is_that_of_one_phase(monkeypatch):
 
 def test_support_vectors_are_counted_as_those_of_the_models():
     X, y = spots(300, 3, seed=9, repeats=100)
-    progress = Recorded()
     rows = Rows.from_array(X)
-    cross_validate(rows, y, PRECISE, 3, progress)
+    prepared = prepare(rows, y, PRECISE)
+    held = HeldOut(prepared, folds_of(prepared, 3), Progress())
+    for some in held.batches(held.open):
+        held.solve(some)
     fold = stratified_folds(y, 3, PRECISE.seed)
     n_sv = 0
     for k in range(3):
         others = np.flatnonzero(fold != k)
         n_sv += train_rows(rows.take(others), y[others], PRECISE)[1].n_sv
-    assert progress.names[-1][1] == pytest.approx(n_sv, rel=0.02)
+    assert held.n_sv == pytest.approx(n_sv, rel=0.02)
