@@ -74,8 +74,8 @@ class GridCommand(LibsvmCommand):
 
 
 def may_be_out_file(name: str) -> bool:
-    """Whether a word after -resume is its file, and not the training set. One that is not there or
-    empty would be no training set either."""
+    """Return whether a word after -resume is its file rather than the training set. A file that is
+    missing or empty cannot be the training set."""
     try:
         with open(name, "rb") as file:
             start = file.read(len(OUT_FILE_BEGINS))

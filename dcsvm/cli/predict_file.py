@@ -48,7 +48,7 @@ def predict_file(job: PredictJob) -> int:
 
 
 class TestFile:
-    """The pieces of a test file, once; `n_rows` and `n_features` are those of the pieces so far."""
+    """The pieces of a test file, iterated once; `n_rows` and `n_features` count those so far."""
 
     def __init__(self, pieces: Iterable[Dataset]):
         self.pieces, self.n_rows, self.n_features = pieces, 0, 0
@@ -61,14 +61,14 @@ class TestFile:
 
 
 def warnings_of_features(job: PredictJob, model, test: TestFile) -> list[str]:
-    """That the test file has features that no row to train on had, or far fewer."""
+    """Warn of a test file with features beyond those of the training set, or far fewer."""
     part = model.exact or model.early
     known, found = part.rows.n_features, test.n_features
     if model.kernel.is_precomputed:
         return []
     is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
     says_all = model.exact is None or part.row_numbers is not None
-    # a scaling has left out features that do not vary
+    # with a scaling the training set may have had more features, which do not vary
     is_more = found > known and says_all and not is_scaled
     enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
     is_less = found < FEW_FEATURES * known and test.n_rows >= enough

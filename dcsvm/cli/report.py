@@ -11,7 +11,7 @@ from dcsvm.cli.streams import say
 from dcsvm.data.output_file import write_beside
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport, report_dict
 
-MOST_PAIRS = 10  # of classes, 5 of them, that svm-train's lines are told of
+MAX_PAIRS = 10  # of 5 classes; more pairs are printed in one line
 
 
 class TerminalProgress(Progress):
@@ -94,7 +94,7 @@ def told_choice(choice: EarlyChoice) -> str:
 def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
     """Tell the closing lines of svm-train, of many pairs of classes in one line, then on stderr
     what they are worth."""
-    lines = lines_of_pair if len(report.problems) <= MOST_PAIRS else line_of_pairs
+    lines = lines_of_pair if len(report.problems) <= MAX_PAIRS else line_of_pairs
     for line in lines(report):
         tell(line)
     if is_classifier or not report.problems:
@@ -113,7 +113,7 @@ def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifie
 
 
 def lines_of_pair(report: TrainReport) -> Iterator[str]:
-    """svm-train's lines of each pair of classes, or of the one problem there is."""
+    """Yield svm-train's lines for each pair of classes, or for the one problem."""
     for problem in report.problems:
         if problem.parameter is not None:
             yield "{} = {:.6f}".format(*problem.parameter)
@@ -122,6 +122,7 @@ def lines_of_pair(report: TrainReport) -> Iterator[str]:
 
 
 def line_of_pairs(report: TrainReport) -> Iterator[str]:
+    """Yield one line for all pairs of classes."""
     ranges = []
     for name, key in (("nSV", "n_sv"), ("nBSV", "n_bsv")):
         counts = [getattr(problem, key) for problem in report.problems]

@@ -1,5 +1,5 @@
-"""Names of options that are not there: which option is meant. Many people know the parameters of
-scikit-learn and LightGBM."""
+"""Suggest an option for a name that no option has, such as a parameter of scikit-learn or
+LightGBM."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import difflib
 
 import click
 
-# the option for each word; words are without dashes, in lower case, with _ between their parts
+# option: its words in lower case, with _ in place of -
 WORDS = {
     "-s": "svm_type svm type task objective application",
     "-t": "kernel kernel_type",
@@ -33,16 +33,16 @@ WORDS = {
     "--decision-values": "decision_function decision raw_score predict_raw_score",
 }
 OPTION_OF = {word: option for option, words in WORDS.items() for word in words.split()}
-NEAR = 0.75  # of difflib's 0 to 1; words less alike have nothing to do with each other
+MIN_SIMILARITY = 0.75  # difflib's ratio; --gap is 0.5 of --gamma
 
 
 def advice_on(name: str, parameters: list[click.Parameter]) -> str:
-    """What to say of a name that no option has, in brackets; nothing where nothing is near."""
+    """Return a hint in brackets, empty where no option is near."""
     options = [one for parameter in parameters for one in parameter.opts if one.startswith("-")]
     word = name.strip("-").lower().replace("-", "_")
     meant = OPTION_OF.get(word)
     if meant in options:
         return f" ({word} is {meant})"
     known = {option.lstrip("-").replace("-", "_"): option for option in options if len(option) > 2}
-    near = difflib.get_close_matches(word, known, n=1, cutoff=NEAR)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=MIN_SIMILARITY)
     return f" (did you mean {known[near[0]]}?)" if near else ""

@@ -31,7 +31,7 @@ def advice(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[
 
 
 def _are_numbered(rows: Rows) -> bool:
-    """Whether column 0 of the first three rows has their serial numbers."""
+    """Return whether column 0 of the first three rows holds serial numbers."""
     first = rows.part(slice(0, min(rows.n_samples, 3)))
     if first.is_dense:
         return first.n_samples == 3 and first.features[:, 0].tolist() == [1, 2, 3]

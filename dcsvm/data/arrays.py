@@ -50,8 +50,9 @@ def csr_arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 class Float64Parts:
-    """Rows (n, d) of an array or sparse matrix as CSR arrays (indptr, indices, values) with float64
-    values, part by part, as those of a text. Raises ValueError for what is no real number."""
+    """Rows (n, d) of an array or sparse matrix in parts, CSR arrays (indptr, indices, values) with
+    float64 values, as `Scaling.scaled_rows` takes them. Raises ValueError for other than finite
+    real numbers."""
 
     def __init__(self, X):
         self.is_sparse = hasattr(X, "tocsr")

@@ -18,7 +18,7 @@ from dcsvm.data.scaling import Interval, Scaling
 
 
 def range_file_of(model_file: str | os.PathLike[str]) -> str:
-    """Where the ranges are that belong to a model."""
+    """Return the path of a model's range file."""
     return f"{os.fspath(model_file)}.range"
 
 

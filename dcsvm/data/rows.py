@@ -257,7 +257,7 @@ class Rows:
         return replace(self, n_features=n_features, dense=dense)
 
     def after_empty_column(self) -> Rows:
-        """The same rows with a column of zeros before the others."""
+        """Insert a column of zeros before the others."""
         csr = Csr.of_dense(self.features) if self.is_dense else self.csr
         return Rows.chosen(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
 

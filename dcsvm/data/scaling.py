@@ -62,11 +62,11 @@ class Scaling:
 
     @property
     def indices(self) -> np.ndarray:
-        """Those of the columns in a file."""
+        """The indices of the columns in a file."""
         return self.columns + self.first_index
 
     def with_first_index(self, first_index: int) -> Scaling:
-        """The same for rows of a file with this index of column 0."""
+        """Return the scaling for rows of a file with this index of column 0."""
         if first_index == self.first_index:
             return self
         columns = self.indices - first_index

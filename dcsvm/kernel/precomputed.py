@@ -54,8 +54,9 @@ def of_square(rows: Rows, threads: int) -> Rows:
 
 
 def _both_blocks(rows: Rows, a: slice, b: slice, largest: float) -> tuple[np.ndarray, np.ndarray]:
-    """The kernel values of the rows `a` with the rows `b`, and those of `b` with `a`, transposed;
-    `largest` is the largest on the diagonal."""
+    """Return the kernel values of the rows `a` with the rows `b`, and those of `b` with `a`,
+    transposed; `largest` is the largest value on the diagonal. Raises ValueError for values that
+    are not symmetric."""
     values = rows.dense[a].take(rows.columns[b], axis=1)
     other = rows.dense[b].take(rows.columns[a], axis=1).T
     difference = np.abs(values - other)

@@ -39,7 +39,7 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1, cache: bool = 
 
 
 def read_model(path: str | os.PathLike[str], *, threads: int = 1, cache: bool = False) -> Model:
-    """The model as `load_model` reads it, without its range file."""
+    """Read a model as `load_model` does, without its range file."""
     name = os.fspath(path)
     if cache and (found := read_cache(name)) is not None:
         return found
@@ -54,7 +54,7 @@ def read_model(path: str | os.PathLike[str], *, threads: int = 1, cache: bool = 
 
 
 def scaling_beside(path: str | os.PathLike[str], model: Model) -> Scaling | None:
-    """The scaling of the range file beside a model, None where the model does not need it.
+    """Read the range file beside a model; None for a model that does not need it.
 
     Raises ModelError where the file is missing, is none, or has other ranges.
     """

@@ -118,9 +118,12 @@ class Model(ModelParts):
         return rows, method, RULES["threads"].check("threads", threads) or default_threads()
 
     def rows_of(self, X: ArrayLike) -> Rows:
-        """The rows of an array or matrix, scaled where the training rows were, of as many features
-        as the model was trained on; sparse ones may have fewer. A LIBSVM file does not say how many
-        there were, and what ranges do not name is left out. Raises ValueError."""
+        """Convert an array or matrix to rows, scaled where the training rows were.
+
+        Dense rows must have the features that the model was trained on, sparse ones may have fewer.
+        The file of a LIBSVM model does not say how many there were; features that ranges do not
+        name are left out. Raises ValueError.
+        """
         parts = None if self.scaling is None else Float64Parts(X)
         rows = Rows.from_array(X) if parts is None else self.scaling.scaled_rows(parts, "X")
         n_given = rows.n_features if parts is None else parts.n_features
@@ -180,5 +183,5 @@ class Model(ModelParts):
         write_beside(path, model_text(self, format))
 
     def scaled_by(self, scaling: Scaling) -> Model:
-        """The model of rows that were scaled so."""
+        """Return the model as one of rows that were scaled so."""
         return replace(self, scaling=scaling, range_file_crc32=checksum(scaling))

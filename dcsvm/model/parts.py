@@ -119,11 +119,11 @@ class ModelParts:
 
     @property
     def says_first_index(self) -> bool:
-        """Whether `first_index` is known: LIBSVM's files tell only where a vector has index 0."""
+        """Whether `first_index` is known; a LIBSVM file shows it only by a vector with index 0."""
         return self.first_index == 0 or self.exact is None or self.exact.row_numbers is not None
 
     def for_first_index(self, first_index: int) -> ModelParts:
-        """A model that does not say its first index, for rows with this one."""
+        """Return a model whose first index is unknown for rows with this one."""
         if first_index == self.first_index:
             return self
         exact = replace(self.exact, rows=self.exact.rows.after_empty_column())

@@ -127,7 +127,7 @@ class ModelReader(Lines):
         return self.with_early(model, section) if section and "early_level" in section else model
 
     def with_file(self, model: Model, values: dict[str, list[str]]) -> Model:
-        """The model with what is said of the file that it was trained on."""
+        """Return the model with the properties of its training file."""
         if FIRST_INDEX in values:
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:

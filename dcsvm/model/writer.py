@@ -105,7 +105,7 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
 
 
 def _file_lines(model: ModelParts) -> list[str]:
-    """What the model says of the file it was trained on."""
+    """Return the lines on the training file."""
     crc32 = model.range_file_crc32
     lines = [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
     return lines if model.first_index == 1 else [*lines, f"{FIRST_INDEX} {model.first_index}"]

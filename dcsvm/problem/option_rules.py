@@ -99,7 +99,7 @@ def choice(*names: str) -> Rule:
 
 
 def numbered(*names: str) -> Rule:
-    """One of some names, with - in place of _ too, or its number, from 0."""
+    """Allow one of some names, also with - in place of _, or its number from 0."""
 
     def place(value: object) -> int:
         if isinstance(value, str) and value.replace("-", "_") in names:

@@ -57,7 +57,7 @@ class Checkpoint:
         self.run: dict = {}
         self.early: EarlyModel | None = None
         self.error: str | None = None
-        self.for_file: Callable[[Model], Model] = lambda model: model  # what else it should say
+        self.for_file: Callable[[Model], Model] = lambda model: model  # completes early.model
         self.lock = FolderLock(self.folder)
         if os.path.isdir(self.folder):
             self._tidy()
@@ -72,7 +72,7 @@ class Checkpoint:
         self.due = time.monotonic() + SHORTEST_PAUSE
 
     def _tidy(self) -> None:
-        """Remove what a process that was killed was writing; a run holds the folder later."""
+        """Remove the unfinished files of killed processes."""
         self.lock.take()
         try:
             for name in os.listdir(self.folder):
@@ -97,9 +97,11 @@ class Checkpoint:
         return time.monotonic() >= self.due
 
     def save(self, state, model_of_early) -> str | None:
-        """Store the state; `model_of_early` makes a Model of its early model. Where that cannot be
-        done training goes on, and it is tried again when the next checkpoint is due. Returns a
-        sentence where storing began to fail, or works again."""
+        """Store the state; `model_of_early` makes a Model of its early model.
+
+        A failure does not end training: storing is tried again when the next checkpoint is due.
+        Returns a sentence when storing begins to fail or works again, else None.
+        """
         start, before = time.monotonic(), self.error
         try:
             self._store(state, model_of_early)
@@ -126,7 +128,7 @@ class Checkpoint:
         write_beside(self.path, _parts({"run": self.run, "state": values}, arrays))
 
     def let_go(self) -> None:
-        """The run has ended: others may use the folder."""
+        """Release the folder at the end of a run."""
         self.lock.let_go()
 
     def load(self, state, problem, n_rows: int) -> None:
@@ -158,7 +160,7 @@ class Checkpoint:
         return CheckpointError(f"{self.path}: the checkpoint is damaged")
 
     def remove(self) -> None:
-        """The run is done and its model is written: what cannot be removed is left."""
+        """Remove the checkpoint once the model is written, as far as possible."""
         for path in (self.path, self.early_path, range_file_of(self.early_path)):
             with suppress(OSError):
                 os.unlink(path)

@@ -25,14 +25,14 @@ class Control:
         return self.checkpoint is not None and self.checkpoint.is_due
 
     def save(self, state, model_of_early) -> None:
-        """Store a checkpoint, and warn where that begins to fail."""
+        """Store a checkpoint; warn when storing begins to fail or works again."""
         told = self.checkpoint.save(state, model_of_early)
         if told is not None:
             self.progress.warn(told)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """A run that keeps the checkpoint, and lets others have it at the end, whatever that is."""
+        """Release the checkpoint's folder when the run ends, however it ends."""
         try:
             yield
         finally:

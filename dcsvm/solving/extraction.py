@@ -48,7 +48,8 @@ class Solution:
 
     @property
     def n_sv(self) -> int | None:
-        """How many given rows are support vectors; None of folds, whose models are several."""
+        """The number of input rows that are support vectors; None for folds, which have a model
+        each."""
         return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
 
     def offset_and_margin(self, variables: np.ndarray) -> tuple[float, float]:

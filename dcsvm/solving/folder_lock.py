@@ -1,7 +1,8 @@
-"""A folder that one process at a time writes to.
+"""Lock a folder, so that one process at a time writes to it.
 
-The lock is the system's, on a file in the folder that says who holds it: it goes with the process,
-whatever ends that. Where the system or the file system has no such locks there is none.
+The lock is one of the operating system, on a file in the folder that names its holder. It ends with
+the process, however that ends. Without such locks in the system or the file system nothing is
+locked.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ NAME = "lock"
 
 
 class FolderInUse(ValueError):
-    """Another process holds the folder; the sentence says which."""
+    """A folder that another process holds; the message names the process."""
 
 
 class FolderLock:
-    """The lock of a folder that exists, which is held from `take` to `let_go`."""
+    """The lock of an existing folder, held from `take` to `let_go`."""
 
     def __init__(self, folder: str):
         self.folder, self.path = folder, os.path.join(folder, NAME)
         self.file = None
 
     def take(self) -> None:
-        """Hold the folder from now on, again where it was removed meanwhile. Raises FolderInUse,
-        and OSError."""
+        """Hold the folder; lock it anew where it was removed meanwhile. Raises FolderInUse and
+        OSError."""
         while fcntl is not None and not self._is_in_place:
             if self.file is not None:
                 self.file.close()
-            # opened to append: what it says is of the holder until the lock is ours
+            # append: until the lock is ours the file names its holder
             self.file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 (until let go)
             try:
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,6 +51,7 @@ class FolderLock:
             self.file.flush()
 
     def let_go(self) -> None:
+        """Release the folder and remove the lock file."""
         if self.file is None:
             return
         with suppress(OSError):
@@ -59,7 +61,7 @@ class FolderLock:
 
     @property
     def _is_in_place(self) -> bool:
-        """Whether the file that is locked is the one in the folder: whoever lets go removes it."""
+        """Whether the locked file is still the one in the folder; `let_go` removes it."""
         if self.file is None:
             return False
         try:

@@ -96,7 +96,7 @@ class LevelSolving(Solving):
         return np.bincount(cluster, costs, self.division.n_clusters)
 
     def hand_over_counts(self, run: Solving) -> None:
-        """Count what was done here, since this was called, as work of a run."""
+        """Add the work since the last call to that of a run."""
         run.report.include(self.report)
         run.state.n_iterations += self.state.n_iterations
         self.state.n_iterations[:] = 0

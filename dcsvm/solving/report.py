@@ -164,7 +164,7 @@ class TrainReport:
 
 
 class Progress:
-    """Told what happens; the default says nothing but warnings."""
+    """Told what happens; the default ignores all but warnings."""
 
     def plan(self, text: str) -> None:
         """What will be done, in one sentence, before it starts."""
@@ -173,7 +173,7 @@ class Progress:
         """Training goes on from a checkpoint, in this phase."""
 
     def warn(self, sentence: str) -> None:
-        """Something went wrong that does not end training; by default a warning of Python's."""
+        """A failure that does not end training; by default it becomes a Python warning."""
         warnings.warn(sentence, stacklevel=2)
 
     def begin(self, name: str, n_rows: int) -> None:

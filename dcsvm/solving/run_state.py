@@ -24,8 +24,8 @@ MEASURED = ("cluster", "support", "alpha", "linear")
 
 @dataclass(eq=False)
 class RunState:
-    """`n_iterations` int64 (n_problems,): coordinate updates of each problem, of what was solved.
-    `keeps_rows` is that of the plan: on resume the memory may be another one.
+    """`n_iterations` int64 (n_problems,): coordinate updates of each problem in finished solves.
+    `keeps_rows` is that of the plan, which a resumed run keeps with any memory budget.
     `whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
     `has_begun`: the level in progress is no longer what it began with; `begun_with` int32: the
     variables that refine began with, None before and after. `level_alpha` float64: where the

@@ -32,7 +32,7 @@ def checked_control(progress, stop, checkpoint, init_model) -> Control:
 
 
 def labels_of(y, n_rows: int, options: TrainOptions) -> np.ndarray:
-    """The labels or targets of the rows to train on, which one-class does without. Raises
+    """Return the labels or targets of the training rows; one-class needs none. Raises
     ValueError."""
     if y is not None:
         return as_labels(y)

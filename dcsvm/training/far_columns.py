@@ -1,5 +1,7 @@
-"""Training on rows with few different indices far apart: as if these were 1, 2, 3 and so on, so
-that memory follows how many there are. The model has the given indices again."""
+"""Train on rows with few distinct indices, far apart, as if the indices were 1, 2, 3, ...
+
+Memory then follows the number of distinct indices. Models have the caller's indices again.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +15,28 @@ from dcsvm.solving.preparation import kernel_of
 
 
 class Columns:
-    """The columns of rows to train on, and of `others` that meet them, that training works on."""
+    """Columns that training works on: those with values in `rows` to train on or in `others` that
+    meet them, or all columns."""
 
     def __init__(self, rows: Rows, *others: Rows):
-        self.n_features, sides = rows.n_features, [rows, *others]
-        most = max(one.n_features for one in sides)
-        self.used = used_columns(*(one.with_features(most) for one in sides))
+        self.n_features, self.used = rows.n_features, None
+        sides = [rows, *others]
+        if not any(one.is_dense for one in sides):  # or more features might copy dense rows
+            n_features = max(one.n_features for one in sides)
+            self.used = used_columns(*(one.with_features(n_features) for one in sides))
 
     def of(self, rows: Rows) -> Rows:
+        """Return the rows with these columns alone."""
         return rows if self.used is None else narrowed(rows, self.used)
 
     def options(self, options: TrainOptions) -> TrainOptions:
-        """Options whose gamma follows from the number of features with that of all of them."""
+        """Return the options with the default gamma of all columns, where gamma is not set."""
         if self.used is None or options.gamma is not None:
             return options
         return replace(options, gamma=kernel_of(options, self.n_features).gamma)
 
     def model(self, model: Model) -> Model:
-        """A model that was trained on the used columns, with all of them."""
+        """Return a model that was trained on these columns with the caller's indices."""
         if self.used is None:
             return model
         exact, early = model.exact, model.early
