@@ -10,7 +10,6 @@ from dcsvm.cli.guard import FAILED, USAGE
 from dcsvm.cli.help import CommandHelp
 from dcsvm.cli.libsvm_syntax import for_click
 from dcsvm.cli.streams import OUTPUT, point_at_nothing, reason_of, say
-from dcsvm.cli.words import advice_on
 
 
 class LibsvmCommand(CommandHelp):
@@ -52,6 +51,8 @@ def sentence_of(error: click.UsageError, parameters: list[click.Parameter]) -> s
     """Click's, but that of a bad value begins with the option alone, and that of an option that is
     not there says which is meant."""
     if isinstance(error, click.NoSuchOption):
+        from dcsvm.cli.words import advice_on
+
         name = error.option_name
         return f"no such option: {name}{advice_on(name, parameters)}"
     is_value = isinstance(error, click.BadParameter) and not isinstance(

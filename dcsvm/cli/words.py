@@ -3,8 +3,6 @@ LightGBM."""
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
 # option: its words in lower case, with _ in place of -
@@ -43,6 +41,8 @@ def advice_on(name: str, parameters: list[click.Parameter]) -> str:
     meant = OPTION_OF.get(word)
     if meant in options:
         return f" ({word} is {meant})"
+    from difflib import get_close_matches
+
     known = {option.lstrip("-").replace("-", "_"): option for option in options if len(option) > 2}
-    near = difflib.get_close_matches(word, known, n=1, cutoff=MIN_SIMILARITY)
+    near = get_close_matches(word, known, n=1, cutoff=MIN_SIMILARITY)
     return f" (did you mean {known[near[0]]}?)" if near else ""
