@@ -82,8 +82,9 @@ void fail_index(const Line& line, const char* token, std::int64_t previous,
   }
   if (digits == colon) --digits;
   const std::string index(digits, digits + std::min<std::ptrdiff_t>(colon - digits, 11));
-  if (index.size() > 10 || std::stoll(index) > largest_index) {
-    fail(line, token, "the index in " + text + " is above " + std::to_string(largest_index));
+  const std::int64_t last_index = largest_index + first_index - 1;
+  if (index.size() > 10 || std::stoll(index) > last_index) {
+    fail(line, token, "the index in " + text + " is above " + std::to_string(last_index));
   }
   fail(line, token, "indices must ascend: " + index + " follows " + std::to_string(previous));
 }

@@ -83,10 +83,11 @@ inline std::int64_t scan_index(const char*& p) {
 template <class Number, class Rows>
 inline const char* parse_features(const char* p, const Line& line, const TextFormat& format,
                                   Rows& rows, std::int64_t previous) {
+  const std::int64_t last_index = largest_index + format.first_index - 1;
   for (p = skip_blanks(p); !ends_line(p); p = skip_blanks(p)) {
     const char* token = p;
     const std::int64_t index = scan_index(p);
-    if (*p != ':' || index <= previous || index > largest_index) {
+    if (*p != ':' || index <= previous || index > last_index) {
       const char* end = format.lenient ? end_of_dropped(token) : nullptr;
       if (end != nullptr) return end;
       fail_index(line, token, previous, format.first_index);

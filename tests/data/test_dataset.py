@@ -122,6 +122,10 @@ def test_arrays_outlive_the_parse_and_can_be_written_to():
 
 MALFORMED = {
     "second index 0": (b"1 0:1 00:1", "1:7: indices must ascend: 0 follows 0"),
+    "large index from 0": (
+        b"1 0:1\n1 2147483646:1",
+        '2:3: the index in "2147483646:1" is above 2147483645',
+    ),
     "index 0 after 1": (b"1 1:1 0:1", "1:7: indices must ascend: 0 follows 1"),
     "negative index": (b"1 1:1 -3:1", '1:7: feature indices start at 0 or 1, found "-3:1"'),
     "descending": (b"1 1:1\n1 5:1 3:1", "2:7: indices must ascend: 3 follows 5"),
