@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 def train(
     X,
-    y,
+    y=None,
     *,
     sample_weight=None,
     progress=None,
@@ -64,11 +64,12 @@ def train(
     X (n, d) is a NumPy array or a scipy sparse matrix; features are used as float32. With
     kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
     kernel values with the training rows. y (n,) are labels, numbers or strings, or the targets of
-    a regression. The options are (type, default):
+    a regression; one-class needs none. The options are (type, default):
 
     What is solved
 
-    - svm_type (str, "c_svc"): or "nu_svc", "one_class", "epsilon_svr", "nu_svr".
+    - svm_type (str, "c_svc"): or "nu_svc", "one_class", "epsilon_svr", "nu_svr", also with -, or
+      LIBSVM's number, 0 to 4.
     - C (float, 1.0): cost of an error, of C-SVC and both regressions; above 0.
     - class_weight (dict, None): label -> factor of C, for C-SVC; 1 for labels it lacks.
     - bias (bool, False): C-SVC with a bias, as in LIBSVM; the other types always have one.
@@ -132,18 +133,18 @@ def train(
     """
     from dcsvm.data.rows import Rows
     from dcsvm.problem.options import TrainOptions
-    from dcsvm.problem.task import as_labels
     from dcsvm.training import arguments
     from dcsvm.training.train import train_rows
 
     options = TrainOptions.of(**options)
     control = arguments.checked_control(progress, stop, checkpoint, init_model)
-    labels = as_labels(y)
+    rows = Rows.from_array(X)
+    labels = arguments.labels_of(y, rows.n_samples, options)
     arguments.warn_of_labels(options, labels)
     test = arguments.test_rows_of(test, X, options)
     options = options if test is None else options.choosing_by_test()
     model, report = train_rows(
-        Rows.from_array(X),
+        rows,
         labels,
         options,
         control,

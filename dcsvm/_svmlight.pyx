@@ -16,11 +16,12 @@ import numpy as np
 cdef extern from "text/text_chunks.h" namespace "dcsvm" nogil:
     cdef cppclass CText "dcsvm::Text":
         size_t n_rows
+        size_t n_lines
         size_t n_pairs
         int32_t n_features
 
     const size_t usual_chunk_bytes
-    CText scan_text(const char*, const char*, int, size_t, cbool) except +
+    CText scan_text(const char*, const char*, int, size_t, cbool, cbool) except +
 
 
 cdef extern from "text/text_format.h" namespace "dcsvm" nogil:
@@ -35,6 +36,7 @@ cdef extern from "text/text_format.h" namespace "dcsvm" nogil:
         size_t first_line
         cbool lenient
         Serials serials
+        int64_t first_index
         size_t prefix_size() const
 
 
@@ -63,6 +65,7 @@ cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
         size_t n_prefix
         const int64_t* row_numbers
         size_t n_lines
+        size_t first_index
         cbool float64
 
     void densify_rows "dcsvm::densify"(const TextCsr&, size_t, float*, int) except +
@@ -77,7 +80,7 @@ cdef extern from *:
     // A C++ exception with fields does not pass Cython's "except +"; a struct does.
     struct ParseOutcome {
       std::size_t n_stored = 0;
-      bool failed = false;
+      bool failed = false, is_zero_index = false;
       std::size_t line = 0, column = 0;
       std::string reason;
     };
@@ -92,6 +95,7 @@ cdef extern from *:
         outcome.line = error.line;
         outcome.column = error.column;
         outcome.reason = error.what();
+        outcome.is_zero_index = dynamic_cast<const dcsvm::ZeroIndex*>(&error) != nullptr;
       }
       return outcome;
     }
@@ -117,6 +121,7 @@ cdef extern from *:
     cdef cppclass ParseOutcome:
         size_t n_stored
         cbool failed
+        cbool is_zero_index
         size_t line
         size_t column
         string reason
@@ -143,6 +148,10 @@ class ParseError(ValueError):
         return f"{self.line}:{self.column}: {self.reason}"
 
 
+class ZeroIndex(ParseError):
+    """A feature with the index 0, in text whose first index is said to be 1."""
+
+
 def _is_mapped(data):
     """Whether these bytes are a mapped file, or a part of one."""
     while isinstance(data, memoryview):
@@ -152,7 +161,8 @@ def _is_mapped(data):
 
 cdef _check(const ParseOutcome& outcome):
     if outcome.failed:
-        raise ParseError(outcome.line, outcome.column, outcome.reason.decode("ascii"))
+        kind = ZeroIndex if outcome.is_zero_index else ParseError
+        raise kind(outcome.line, outcome.column, outcome.reason.decode("ascii"))
 
 
 cdef class Text:
@@ -161,7 +171,7 @@ cdef class Text:
     `n_rows` rows, at most `n_pairs` values and, if the text is well formed, `n_features` features.
     Each line has `n_prefix` numbers, called `prefix_name` in errors, before the features. Lines are
     counted from `first_line`. A `lenient` text may have what LIBSVM's reader drops or reads
-    differently. `serials` is for text of a precomputed kernel, where each line has a serial number,
+    differently, and lines of comments. Column 0 has the `first_index`, 0 or 1. `serials` is for text of a precomputed kernel, where each line has a serial number,
     the last of the prefix, and all kernel values: "training" serial numbers are those of columns,
     "any" are not looked at. Its methods raise ParseError for malformed text.
     """
@@ -174,7 +184,7 @@ cdef class Text:
 
     def __init__(self, const unsigned char[::1] data not None, size_t n_prefix=1,
                  size_t first_line=1, int threads=1, bytes prefix_name=b"label",
-                 cbool lenient=False, serials=None):
+                 cbool lenient=False, serials=None, int first_index=1):
         if n_prefix == 0:
             raise ValueError("n_prefix must be at least 1, got 0")
         if data.shape[0] == 0:
@@ -184,14 +194,22 @@ cdef class Text:
         self.data, self.prefix_name, self.threads = data, prefix_name, threads
         self.format.n_prefix, self.format.first_line = n_prefix, first_line
         self.format.prefix_name, self.format.lenient = self.prefix_name, lenient
-        self.format.serials = SERIALS[serials]
+        self.format.serials, self.format.first_index = SERIALS[serials], first_index
         cdef cbool mapped = _is_mapped(data.base)
         with nogil:
-            self.text = move(scan_text(begin, end, threads, usual_chunk_bytes, mapped))
+            self.text = move(scan_text(begin, end, threads, usual_chunk_bytes, mapped, lenient))
+        if self.text.n_rows == 0:
+            raise ParseError(first_line, 1, "no rows")
+        if self.text.n_pairs > 0:
+            self.text.n_features += 1 - first_index
 
     @property
     def n_rows(self):
         return self.text.n_rows
+
+    @property
+    def n_lines(self):
+        return self.text.n_lines
 
     @property
     def n_pairs(self):
@@ -281,11 +299,12 @@ cdef TextCsr _csr(const int64_t[::1] indptr, const int32_t[::1] indices,
 
 
 cdef TextLines _lines(const double[:, ::1] prefix, const int64_t[::1] row_numbers,
-                      size_t n_rows) except *:
+                      size_t n_rows, size_t first_index, cbool float64) except *:
     cdef size_t n_lines = n_rows if row_numbers is None else row_numbers.shape[0]
     if <size_t>prefix.shape[0] != n_lines:
         raise ValueError(f"{prefix.shape[0]} prefix rows for {n_lines} lines")
-    cdef TextLines lines = TextLines(&prefix[0, 0], prefix.shape[1], NULL, n_lines, False)
+    cdef TextLines lines = TextLines(&prefix[0, 0], prefix.shape[1], NULL, n_lines, first_index,
+                                     float64)
     if row_numbers is not None:
         lines.row_numbers = &row_numbers[0]
     return lines
@@ -304,8 +323,8 @@ def densify(const int64_t[::1] indptr not None, const int32_t[::1] indices not N
 
 
 def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows not None,
-                const int64_t[::1] row_numbers=None, *, cbool float64=False):
-    """Return lines of text, as bytes.
+                const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False):
+    """Return lines of text, as bytes; `first_index` is that of column 0.
 
     Line k is row k of `prefix`, then the nonzero features of row `row_numbers[k]` of `rows` (row k
     without `row_numbers`). Every number reads back bit for bit; features where they are read as
@@ -313,8 +332,7 @@ def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows n
     finite.
     """
     cdef string out
-    cdef TextLines lines = _lines(prefix, row_numbers, rows.shape[0])
-    lines.float64 = float64
+    cdef TextLines lines = _lines(prefix, row_numbers, rows.shape[0], first_index, float64)
     cdef TextDense view = TextDense(&rows[0, 0], rows.shape[0], rows.shape[1])
     with nogil:
         write_rows(out, lines, view)
@@ -323,12 +341,11 @@ def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows n
 
 def write_csr(const double[:, ::1] prefix not None, const int64_t[::1] indptr not None,
               const int32_t[::1] indices not None, const float[::1] values not None,
-              const int64_t[::1] row_numbers=None, *, cbool float64=False):
+              const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False):
     """Return the lines of `write_dense` for rows in CSR form."""
     cdef string out
     cdef TextCsr view = _csr(indptr, indices, values)
-    cdef TextLines lines = _lines(prefix, row_numbers, view.n_rows)
-    lines.float64 = float64
+    cdef TextLines lines = _lines(prefix, row_numbers, view.n_rows, first_index, float64)
     with nogil:
         write_rows(out, lines, view)
     return out

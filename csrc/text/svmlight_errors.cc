@@ -62,7 +62,8 @@ void fail_prefix(const Line& line, const char* token, std::size_t position, std:
   fail(line, token, token == end ? reason : reason + " before " + quoted(token, end));
 }
 
-void fail_index(const Line& line, const char* token, std::int64_t previous) {
+void fail_index(const Line& line, const char* token, std::int64_t previous,
+                std::int64_t first_index) {
   fail_if_alien(line, token);
   const char* end = token_end(token);
   const char* colon = std::find(token, end, ':');
@@ -74,12 +75,16 @@ void fail_index(const Line& line, const char* token, std::int64_t previous) {
     fail(line, token, "the index in " + text + " is not a whole number");
   }
   digits = std::find_if(digits, colon, [](char c) { return c != '0'; });
-  if (*token == '-' || digits == colon) {
-    fail(line, token, "feature indices start at 1, found " + text);
+  if (*token == '-') fail(line, token, "feature indices start at 0 or 1, found " + text);
+  if (digits == colon && previous < first_index) {
+    throw ZeroIndex(line.number, static_cast<std::size_t>(token - line.begin) + 1,
+                    "feature indices start at 1, found " + text);
   }
+  if (digits == colon) --digits;
   const std::string index(digits, digits + std::min<std::ptrdiff_t>(colon - digits, 11));
-  if (index.size() > 10 || std::stoll(index) > largest_index) {
-    fail(line, token, "the index in " + text + " is above " + std::to_string(largest_index));
+  const std::int64_t last_index = largest_index + first_index - 1;
+  if (index.size() > 10 || std::stoll(index) > last_index) {
+    fail(line, token, "the index in " + text + " is above " + std::to_string(last_index));
   }
   fail(line, token, "indices must ascend: " + index + " follows " + std::to_string(previous));
 }

@@ -20,6 +20,11 @@ struct ParseError : std::runtime_error {
   std::size_t column;
 };
 
+// A feature with the index 0, in text whose first index is 1.
+struct ZeroIndex : ParseError {
+  using ParseError::ParseError;
+};
+
 struct Line {
   const char* begin;
   std::size_t number;
@@ -27,10 +32,21 @@ struct Line {
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 inline bool ends_line(const char* p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
+inline bool is_comment(const char* p) { return *p == '#'; }
 inline bool ends_token(const char* p) { return is_blank(*p) || ends_line(p); }
+
+inline const char* skip_blanks(const char* p) {
+  while (is_blank(*p)) ++p;
+  return p;
+}
 
 inline const char* token_end(const char* p) {
   while (!ends_token(p)) ++p;
+  return p;
+}
+
+inline const char* line_end(const char* p) {
+  while (*p != '\n') ++p;
   return p;
 }
 
@@ -39,7 +55,8 @@ inline const char* token_end(const char* p) {
 [[noreturn]] void fail_number(const Line& line, const char* token, const std::string& name);
 [[noreturn]] void fail_prefix(const Line& line, const char* token, std::size_t position,
                               std::size_t n_prefix, const std::string& name);
-[[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous);
+[[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous,
+                             std::int64_t first_index = 1);
 // For a line of a precomputed kernel, which must have every index; 0 is the serial number.
 [[noreturn]] void fail_missing(const Line& line, const char* token, std::int64_t index);
 

@@ -1,8 +1,8 @@
 // One line of LIBSVM text, parsed: the prefix, then index:value pairs, or all values of a
 // precomputed kernel. Fast where the line is well formed; a fault goes to svmlight_errors.h.
 //
-// Numbers go to `rows`, anything with store(index, value), as they are read. Lines end in '\n', and
-// read_ahead bytes can be read after that: no bounds are checked. For svmlight_reader.cc only.
+// Numbers go to `rows`, anything with store(column, value), as they are read. Lines end in '\n',
+// and read_ahead bytes can be read after that: no bounds are checked. For svmlight_reader.cc only.
 #pragma once
 
 #include <cmath>
@@ -16,11 +16,6 @@
 #include "text/text_format.h"
 
 namespace dcsvm {
-
-inline const char* skip_blanks(const char* p) {
-  while (is_blank(*p)) ++p;
-  return p;
-}
 
 // Scans the number that is the token at p, and moves p to its end.
 template <class Number>
@@ -86,20 +81,21 @@ inline std::int64_t scan_index(const char*& p) {
 }
 
 template <class Number, class Rows>
-inline const char* parse_features(const char* p, const Line& line, bool lenient, Rows& rows,
-                                  std::int64_t previous = 0) {
+inline const char* parse_features(const char* p, const Line& line, const TextFormat& format,
+                                  Rows& rows, std::int64_t previous) {
+  const std::int64_t last_index = largest_index + format.first_index - 1;
   for (p = skip_blanks(p); !ends_line(p); p = skip_blanks(p)) {
     const char* token = p;
     const std::int64_t index = scan_index(p);
-    if (*p != ':' || index <= previous || index > largest_index) {
-      const char* end = lenient ? end_of_dropped(token) : nullptr;
+    if (*p != ':' || index <= previous || index > last_index) {
+      const char* end = format.lenient ? end_of_dropped(token) : nullptr;
       if (end != nullptr) return end;
-      fail_index(line, token, previous);
+      fail_index(line, token, previous, format.first_index);
     }
     Number value;
-    p = parse_value(p + 1, line, token, lenient, value);
+    p = parse_value(p + 1, line, token, format.lenient, value);
     previous = index;
-    if (value != 0) rows.store(index, value);
+    if (value != 0) rows.store(index - format.first_index, value);
   }
   return p;
 }
@@ -132,7 +128,7 @@ const char* parse_kernel_values(const char* p, const Line& line, const TextForma
     token = skip_blanks(p);
     Number value;
     p = parse_value(expect_index(token, line, column), line, token, format.lenient, value);
-    if (value != 0) rows.store(column, value);
+    if (value != 0) rows.store(column - 1, value);
   }
   return p;
 }

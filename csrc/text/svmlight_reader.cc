@@ -18,15 +18,15 @@ struct DenseRows {
   std::size_t n_stored = 0;
   bool fits = true;
 
-  void store(std::int64_t index, float value) {
-    if (static_cast<std::size_t>(index) > n_features) return;  // an error follows in this line
+  void store(std::int64_t column, float value) {
+    if (static_cast<std::size_t>(column) >= n_features) return;  // an error follows in this line
     if constexpr (std::is_same_v<Value, std::uint8_t>) {
       if (!(value >= 0 && value <= 255 && value == std::floor(value))) {
         fits = false;
         return;
       }
     }
-    values[index - 1] = static_cast<Value>(value);
+    values[column] = static_cast<Value>(value);
     ++n_stored;
   }
   void end_row() { values += stride; }
@@ -37,26 +37,31 @@ struct CsrRows {
   CsrTarget<Number> next;
   std::int64_t n_stored;
 
-  void store(std::int64_t index, Number value) {
-    next.indices[n_stored] = static_cast<std::int32_t>(index - 1);
+  void store(std::int64_t column, Number value) {
+    next.indices[n_stored] = static_cast<std::int32_t>(column);
     next.values[n_stored++] = value;
   }
   void end_row() { *next.indptr++ = n_stored; }
 };
 
 template <class Number, class Rows>
-void parse_chunk(const TextChunk& chunk, const TextFormat& format, std::int64_t n_features,
-                 double* prefix, Rows& rows) {
-  Line line{chunk.begin, format.first_line + chunk.first_row};
+void parse_chunk(const Text& text, const TextChunk& chunk, const TextFormat& format, double* prefix,
+                 Rows& rows) {
+  Line line{chunk.begin, format.first_line + chunk.first_line};
   while (line.begin != chunk.end) {
     const char* p = skip_blanks(line.begin);
+    if (text.skips_comments && is_comment(p)) {
+      line = {line_end(p) + 1, line.number + 1};
+      continue;
+    }
     if (ends_line(p)) fail(line, line.begin, "blank line");
     p = parse_prefix(p, line, format, prefix);
     if (format.serials == Serials::none) {
-      p = parse_features<Number>(p, line, format.lenient, rows);
+      p = parse_features<Number>(p, line, format, rows, format.first_index - 1);
     } else {
-      p = parse_kernel_values<Number>(p, line, format, n_features, prefix[format.n_prefix], rows);
-      p = parse_features<Number>(p, line, format.lenient, rows, n_features);
+      double& serial = prefix[format.n_prefix];
+      p = parse_kernel_values<Number>(p, line, format, text.n_features, serial, rows);
+      p = parse_features<Number>(p, line, format, rows, text.n_features);
     }
     rows.end_row();
     prefix += format.prefix_size();
@@ -72,6 +77,7 @@ std::size_t close_gaps(const Text& text, const CsrTarget<Number>& rows) {
   for (const TextChunk& chunk : text.chunks) {
     const auto first = static_cast<std::int64_t>(chunk.first_pair);
     std::int64_t* ends = rows.indptr + chunk.first_row + 1;
+    if (chunk.n_rows == 0) continue;
     const std::int64_t n = ends[chunk.n_rows - 1] - first;
     if (first != n_stored) {
       std::copy_n(rows.indices + first, n, rows.indices + n_stored);
@@ -91,8 +97,8 @@ std::size_t parse_into(const Text& text, const TextFormat& format, double* prefi
     CsrTarget<Number> from = target;
     from.indptr += chunk.first_row + 1;
     CsrRows<Number> rows{from, static_cast<std::int64_t>(chunk.first_pair)};
-    parse_chunk<Number>(chunk, format, text.n_features,
-                        prefix + chunk.first_row * format.prefix_size(), rows);
+    double* first = prefix + chunk.first_row * format.prefix_size();
+    parse_chunk<Number>(text, chunk, format, first, rows);
   });
   return close_gaps(text, target);
 }
@@ -107,8 +113,8 @@ std::size_t parse_rows(const Text& text, const TextFormat& format, double* prefi
     const TextChunk& chunk = text.chunks[i];
     DenseRows<Value> rows{dense + chunk.first_row * stride,
                           static_cast<std::size_t>(text.n_features), stride};
-    parse_chunk<float>(chunk, format, text.n_features,
-                       prefix + chunk.first_row * format.prefix_size(), rows);
+    double* first = prefix + chunk.first_row * format.prefix_size();
+    parse_chunk<float>(text, chunk, format, first, rows);
     n_stored += rows.n_stored;
     if (!rows.fits) all_fit = false;
   };

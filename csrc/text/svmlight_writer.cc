@@ -15,8 +15,8 @@ void append_number(std::string& out, Number value) {
   out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
-void append_feature(std::string& out, std::size_t column, float value, bool float64) {
-  append_number(out, column + 1);
+void append_feature(std::string& out, std::size_t index, float value, bool float64) {
+  append_number(out, index);
   out += ':';
   if (float64) {
     append_number(out, static_cast<double>(value));
@@ -36,15 +36,17 @@ bool has_sound_extent(const TextCsr& rows, std::size_t row) {
   throw std::invalid_argument("row " + std::to_string(row) + " " + what);
 }
 
-void append_features(std::string& out, const TextDense& rows, std::size_t row, bool float64) {
+void append_features(std::string& out, const TextDense& rows, std::size_t row,
+                     const TextLines& lines) {
   const float* values = rows.values + row * rows.n_features;
   for (std::size_t j = 0; j < rows.n_features; ++j) {
     if (!std::isfinite(values[j])) fail_row(row, "holds a value that is not finite");
-    if (values[j] != 0) append_feature(out, j, values[j], float64);
+    if (values[j] != 0) append_feature(out, j + lines.first_index, values[j], lines.float64);
   }
 }
 
-void append_features(std::string& out, const TextCsr& rows, std::size_t row, bool float64) {
+void append_features(std::string& out, const TextCsr& rows, std::size_t row,
+                     const TextLines& lines) {
   if (!has_sound_extent(rows, row)) fail_row(row, "does not lie inside the CSR arrays");
   std::int64_t previous = -1;
   for (auto k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
@@ -52,7 +54,8 @@ void append_features(std::string& out, const TextCsr& rows, std::size_t row, boo
     if (!std::isfinite(rows.values[k])) fail_row(row, "holds a value that is not finite");
     previous = rows.indices[k];
     if (rows.values[k] == 0) continue;
-    append_feature(out, static_cast<std::size_t>(previous), rows.values[k], float64);
+    append_feature(out, static_cast<std::size_t>(previous) + lines.first_index, rows.values[k],
+                   lines.float64);
   }
 }
 
@@ -70,7 +73,7 @@ void append_lines(std::string& out, const TextLines& lines, const Rows& rows) {
       append_number(out, number);
       out += ' ';
     }
-    append_features(out, rows, row, lines.float64);
+    append_features(out, rows, row, lines);
     out += '\n';
   }
 }

@@ -29,7 +29,8 @@ struct TextLines {
   std::size_t n_prefix;
   const std::int64_t* row_numbers;  // n_lines, or null: line k holds row k
   std::size_t n_lines;
-  bool float64 = false;  // features with the digits by which float64 is the same number, too
+  std::size_t first_index = 1;  // that of column 0
+  bool float64 = false;         // features with the digits by which float64 is the same number, too
 };
 
 // Scatters CSR rows into `out` (n_rows x n_features, zeroed by the caller).

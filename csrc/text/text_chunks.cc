@@ -46,7 +46,7 @@ void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_
     const char* last = begin + std::min(target, left) - 1;
     const char* newline =
         static_cast<const char*>(std::memchr(last, '\n', static_cast<std::size_t>(end - last)));
-    chunks.push_back({begin, newline + 1, 0, 0, 0, 0, 0});
+    chunks.push_back({begin, newline + 1});
     begin = newline + 1;
     if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_together) continue;
     release_pages(file, held, begin);
@@ -81,12 +81,15 @@ std::int32_t last_index(const char* begin, const char* newline) {
   return static_cast<std::int32_t>(index);
 }
 
-void scan_chunk(TextChunk& chunk) {
+void scan_chunk(TextChunk& chunk, bool skips_comments) {
   chunk.n_pairs = count(chunk.begin, chunk.end, ':');
-  for (const char* line = chunk.begin; line != chunk.end; ++chunk.n_rows) {
+  for (const char* line = chunk.begin; line != chunk.end; ++chunk.n_lines) {
     const auto left = static_cast<std::size_t>(chunk.end - line);
     const char* newline = static_cast<const char*>(std::memchr(line, '\n', left));
-    chunk.n_features = std::max(chunk.n_features, last_index(line, newline));
+    if (!skips_comments || !is_comment(skip_blanks(line))) {
+      chunk.n_features = std::max(chunk.n_features, last_index(line, newline));
+      ++chunk.n_rows;
+    }
     line = newline + 1;
   }
 }
@@ -99,9 +102,10 @@ void release(const Text& text, const TextChunk& chunk) {
 }
 
 Text scan_text(const char* begin, const char* end, int threads, std::size_t chunk_bytes,
-               bool is_mapped) {
+               bool is_mapped, bool skips_comments) {
   Text text;
   text.is_mapped = is_mapped;
+  text.skips_comments = skips_comments;
   const auto size = static_cast<std::size_t>(end - begin);
   const char* known = end - std::min(size, read_ahead);
   const char* last =
@@ -114,13 +118,15 @@ Text scan_text(const char* begin, const char* end, int threads, std::size_t chun
     std::copy(last, end, copy);
     const bool finished = copy[n_last - 1] == '\n';
     if (!finished) copy[n_last] = '\n';
-    text.chunks.push_back({copy, copy + n_last + !finished, 0, 0, 0, 0, 0});
+    text.chunks.push_back({copy, copy + n_last + !finished});
   }
-  for_chunks(text, threads, [&](std::size_t i) { scan_chunk(text.chunks[i]); });
+  for_chunks(text, threads, [&](std::size_t i) { scan_chunk(text.chunks[i], skips_comments); });
   for (TextChunk& chunk : text.chunks) {
     chunk.first_row = text.n_rows;
+    chunk.first_line = text.n_lines;
     chunk.first_pair = text.n_pairs;
     text.n_rows += chunk.n_rows;
+    text.n_lines += chunk.n_lines;
     text.n_pairs += chunk.n_pairs;
     text.n_features = std::max(text.n_features, chunk.n_features);
   }

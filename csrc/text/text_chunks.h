@@ -20,17 +20,18 @@ namespace dcsvm {
 struct TextChunk {
   const char* begin;
   const char* end;  // after a newline
-  std::size_t n_rows, n_pairs;
-  std::size_t first_row, first_pair;
-  std::int32_t n_features;
+  std::size_t n_rows = 0, n_lines = 0, n_pairs = 0;
+  std::size_t first_row = 0, first_line = 0, first_pair = 0;
+  std::int32_t n_features = 0;
 };
 
 // A text whose extent is known. The bytes must stay where they are; the last lines are copied.
 struct Text {
   std::vector<TextChunk> chunks;
   std::unique_ptr<char[]> last_lines;
-  bool is_mapped = false;  // the bytes are pages of a file, let go as soon as they are read
-  std::size_t n_rows = 0;
+  bool is_mapped = false;       // the bytes are pages of a file, let go as soon as they are read
+  bool skips_comments = false;  // lines of comments are no rows
+  std::size_t n_rows = 0, n_lines = 0;
   std::size_t n_pairs = 0;  // at least the number of index:value pairs
   // The largest index, even with a zero value, of text that is well formed; of other text some
   // number in 0..2^31-2.
@@ -44,7 +45,8 @@ constexpr std::size_t usual_chunk_bytes = std::size_t{1} << 18;
 // Chunks have about `chunk_bytes`, more where there would be too many. Text that is a mapped file
 // is read from there again when it is parsed, and does not stay in memory.
 Text scan_text(const char* begin, const char* end, int threads,
-               std::size_t chunk_bytes = usual_chunk_bytes, bool is_mapped = false);
+               std::size_t chunk_bytes = usual_chunk_bytes, bool is_mapped = false,
+               bool skips_comments = false);
 
 // Lets the pages of a mapped file go from which a chunk has been read.
 void release(const Text& text, const TextChunk& chunk);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace dcsvm {
 
@@ -15,6 +16,7 @@ struct TextFormat {
   std::size_t first_line;   // number of the first line, for errors
   bool lenient;             // accept what LIBSVM's reader drops or reads differently
   Serials serials = Serials::none;
+  std::int64_t first_index = 1;  // of the features, 0 or 1: the column 0 of rows
 
   // Numbers a line has in `prefix`: the serial number is the last of them.
   std::size_t prefix_size() const { return n_prefix + (serials != Serials::none); }

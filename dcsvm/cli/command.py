@@ -40,16 +40,21 @@ class LibsvmCommand(CommandHelp):
 
 
 def complain(ctx: click.Context, error: click.UsageError) -> None:
-    sentence = " ".join(sentence_of(error).split()).rstrip(".")
+    sentence = " ".join(sentence_of(error, ctx.command.params).split()).rstrip(".")
     if sentence[:1].isupper() and sentence[1:2].islower():
         sentence = sentence[0].lower() + sentence[1:]
-    end = "" if sentence.endswith(("?", "?)")) else ";"
-    say(f"error: {sentence}{end} see {ctx.command_path} --help")
+    say(f"error: {sentence}; see {ctx.command_path} --help")
     ctx.exit(USAGE)
 
 
-def sentence_of(error: click.UsageError) -> str:
-    """Click's, but that of a bad value begins with the option alone."""
+def sentence_of(error: click.UsageError, parameters: list[click.Parameter]) -> str:
+    """Click's, but that of a bad value begins with the option alone, and that of an option that is
+    not there says which is meant."""
+    if isinstance(error, click.NoSuchOption):
+        from dcsvm.cli.words import advice_on
+
+        name = error.option_name
+        return f"no such option: {name}{advice_on(name, parameters)}"
     is_value = isinstance(error, click.BadParameter) and not isinstance(
         error, click.MissingParameter
     )

@@ -5,20 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from dcsvm.cli.files import (
-    check_writable,
-    is_stream,
-    range_file_of,
-    read_data,
-    save_model,
-    scaling_of,
-)
+from dcsvm.cli.files import check_writable, is_stream, read_data, scaling_of
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.streams import show_beside
 from dcsvm.compression.sizes import CONFIDENCE
+from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import default_threads
 from dcsvm.model.compress import CompressionReport, compress
-from dcsvm.model.file import load_model
+from dcsvm.model.file import read_model
 from dcsvm.problem.compress_options import CompressOptions
 
 
@@ -28,12 +22,12 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     ranges = range_file_of(job.model_file)
     inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file, ranges]
     check_writable(job.output_file, *inputs)
-    model = load_model(job.model_file, threads=options.threads)
+    model = read_model(job.model_file, threads=options.threads)
     if model.range_file_crc32 is not None and is_stream(job.output_file):
         raise ValueError(f"{job.model_file}: its range file needs a plain file for OUTPUT_FILE")
     beside = scaling_of(job.model_file, model, None)
     rows, test = (
-        None if path is None else read_rows(job, path, options.threads, beside)
+        None if path is None else read_rows(job, path, options.threads, beside, model.first_index)
         for path in (job.rows_file, job.test_file)
     )
     try:
@@ -42,7 +36,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     except ValueError as error:
         raise named(error, job.model_file) from None
     small = replace(model, exact=parts.exact, early=parts.early)
-    save_model(small, job.output_file, "dcsvm", beside)
+    (small if beside is None else small.scaled_by(beside)).save(job.output_file)
     if not job.quiet:
         tell = show_beside(job.output_file)
         for line in lines_of(report):
@@ -50,11 +44,16 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     return 0
 
 
-def read_rows(job: CompressJob, path: str, threads: int, beside):
+def read_rows(job: CompressJob, path: str, threads: int, beside, first_index: int):
     """The rows of a file, scaled as those that the model was trained on."""
     scaling = beside if job.scale_file is None else None
     data = read_data(
-        path, lenient=job.lenient, threads=threads, scale_file=job.scale_file, scaling=scaling
+        path,
+        lenient=job.lenient,
+        threads=threads,
+        scale_file=job.scale_file,
+        scaling=scaling,
+        first_index=first_index,
     )
     return data.rows
 

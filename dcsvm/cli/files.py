@@ -1,10 +1,8 @@
-"""Files that the arguments name: the data, read as the options say, what will be written, and the
-range file beside a model that was trained on rows scaled by their own ranges."""
+"""Files that the arguments name: the data, read as the options say, and what will be written."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,12 +20,10 @@ def read_data(
     threads: int,
     scale_file: str | None = None,
     scaling: Scaling | None = None,
-    serials: str | None = None,
-    to_train: bool = False,
+    **how,
 ) -> Dataset:
     """The data set that the options describe, scaled by the range file `scale_file`, by its own
-    ranges where that is AUTO, or by a `scaling` that is known; `serials` and `to_train` as in
-    `parse_dataset`."""
+    ranges where that is AUTO, or by a `scaling` that is known; for the rest see `parse_dataset`."""
     from dcsvm.data.dataset import OWN_RANGES, read_dataset
 
     return read_dataset(
@@ -35,8 +31,7 @@ def read_data(
         threads=threads,
         lenient=lenient,
         scaling=OWN_RANGES if scale_file == AUTO else known_scaling(scale_file, scaling),
-        serials=serials,
-        to_train=to_train,
+        **how,
     )
 
 
@@ -47,53 +42,16 @@ def known_scaling(scale_file: str | None, scaling: Scaling | None) -> Scaling | 
     return scaling if scale_file in (None, AUTO) else load_scaling(scale_file)
 
 
-def range_file_of(model_file: str) -> str:
-    """Where the ranges are that belong to a model."""
-    return f"{model_file}.range"
-
-
-def save_model(
-    model: Model, model_file: str, model_format: str, found_scaling: Scaling | None = None
-) -> None:
-    """Write the model and, before it, the range file of the scaling that was found in its training
-    set, if one was; the model then says so."""
-    from dcsvm.data.output_file import write_beside
-    from dcsvm.data.range_file import checksum, range_text
-
-    if found_scaling is not None:
-        write_beside(range_file_of(model_file), [range_text(found_scaling)])
-        model = replace(model, range_file_crc32=checksum(found_scaling))
-    model.save(model_file, format=model_format)
-
-
-def scaling_beside(model_file: str, crc32: str) -> Scaling:
-    """The scaling of the range file beside a model, which says that it has this checksum.
-
-    Raises DataError where the file is missing, is none, or has other ranges.
-    """
-    from dcsvm.data.input_file import DataError
-    from dcsvm.data.range_file import checksum, load_scaling
-
-    path = range_file_of(model_file)
-    if not os.path.exists(path):
-        raise DataError(
-            f"{path}: no such file; the model was trained on rows scaled by it: "
-            "give it with --scale FILE"
-        )
-    scaling = load_scaling(path)
-    if checksum(scaling) != crc32:
-        raise DataError(
-            f"{path}: not the ranges by which the training rows of {model_file} were scaled: "
-            "give those with --scale FILE"
-        )
-    return scaling
-
-
 def scaling_of(model_file: str, model: Model, scale_file: str | None) -> Scaling | None:
     """That of the range file beside a model, where the model needs it and no other is given."""
-    if scale_file is not None or model.range_file_crc32 is None:
+    from dcsvm.model.file import RangeFileError, scaling_beside
+
+    if scale_file is not None:
         return None
-    return scaling_beside(model_file, model.range_file_crc32)
+    try:
+        return scaling_beside(model_file, model)
+    except RangeFileError as error:
+        raise RangeFileError(f"{error}: give it with --scale FILE") from None
 
 
 def is_stream(path: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from dcsvm.cli.command import LibsvmCommand
@@ -13,6 +15,7 @@ from dcsvm.cli.options import (
     group,
     help_option,
     lenient_option,
+    long_runs,
     other,
     training_scale_option,
     version_option,
@@ -27,12 +30,11 @@ from dcsvm.cli.training_options import (
     report_file_option,
     seed_option,
     shrinking_option,
-    time_limit_option,
     tolerance_option,
     with_options,
     working_threads_option,
 )
-from dcsvm.cli.values import FILE, POWERS, WHOLE
+from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 
@@ -56,6 +58,7 @@ FILES = (
     ("TRAINING_SET_FILE.out", "a line for each setting, in the current folder (-out)"),
 )
 RESUME = "-resume"
+OUT_FILE_BEGINS = b"log2"
 
 
 class GridCommand(LibsvmCommand):
@@ -65,9 +68,20 @@ class GridCommand(LibsvmCommand):
         given = list(args)
         for place in [k for k, word in enumerate(given) if word == RESUME][:1]:
             rest = given[place + 1 :]
-            if len(rest) < 2 or rest[0].startswith("-"):
+            if len(rest) < 2 or rest[0].startswith("-") or not may_be_out_file(rest[0]):
                 given.insert(place + 1, "")
         return super().parse_args(ctx, given)
+
+
+def may_be_out_file(name: str) -> bool:
+    """Return whether a word after -resume is its file rather than the training set. A file that is
+    missing or empty cannot be the training set."""
+    try:
+        with open(name, "rb") as file:
+            start = file.read(len(OUT_FILE_BEGINS))
+    except OSError:
+        return not os.path.exists(name)
+    return start in (b"", OUT_FILE_BEGINS)
 
 
 @click.command(
@@ -145,7 +159,14 @@ class GridCommand(LibsvmCommand):
     "one has on all: it cannot win. Its rate is then an estimate.",
 )
 @with_options(*EARLY, *CLUSTERS, *PROBLEM, *KERNEL, tolerance_option)
-@with_options(seed_option, cache_mb_option, working_threads_option, time_limit_option)
+@with_options(seed_option, cache_mb_option, working_threads_option)
+@long_runs(
+    "--time-limit",
+    type=NUMBER,
+    metavar="SEC",
+    help="stop after so long, and tell the best so far",
+    details="The time includes reading. No model is trained then: -resume goes on.",
+)
 @with_options(*WORKERS)
 @files(
     "-out",
@@ -162,8 +183,8 @@ class GridCommand(LibsvmCommand):
     type=FILE,
     metavar="[FILE]",
     help="take what is in this -out file, and go on",
-    details="Data and options must be the same. Without FILE, where an option follows or only the "
-    "training set, that of -out.",
+    details="Data and options must be the same. Without FILE, where an option or the training set "
+    "follows, that of -out.",
 )
 @files(
     "-png",

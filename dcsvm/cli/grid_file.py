@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_writable, range_file_of, save_model
+from dcsvm.cli.files import check_writable
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_rows import GridRows
@@ -20,6 +21,7 @@ from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import default_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.contours import check_can_draw, save_contours
@@ -88,6 +90,8 @@ def search_rows(
 
 
 def check_files(job: GridJob) -> None:
+    if job.resume_file is not None and not os.path.exists(job.resume_file):
+        raise FileNotFoundError(2, "no such file", job.resume_file)
     inputs = [job.training_set_file, job.test_file, job.scale_file]
     outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
     if job.finds_scaling and job.model_file is not None:
@@ -182,7 +186,10 @@ def train_best(
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
-    save_model(model, job.model_file, "dcsvm", rows.scaling if job.finds_scaling else None)
+    model = replace(model, first_index=rows.first_index)
+    if job.finds_scaling:
+        model = model.scaled_by(rows.scaling)
+    model.save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     if interrupts.received:

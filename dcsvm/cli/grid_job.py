@@ -71,7 +71,9 @@ class GridJob(WithWorkers):
         if options.svm_type == "one_class":
             raise click.UsageError("one-class (-s 2) has no C, and nothing to choose it by")
         if options.svm_type == "nu_svc" and self.log2c:
-            raise click.UsageError("nu-SVC (-s 1) has no C: -log2c null")
+            raise click.UsageError(
+                "nu-SVC (-s 1) has no C: give -log2c null, and gamma alone is chosen"
+            )
         if self.log2p and options.svm_type != "epsilon_svr":
             raise click.UsageError("-log2p is for eps-SVR (-s 3)")
         if self.test_file == self.training_set_file == "-":

@@ -26,7 +26,8 @@ class RemoteGridRows:
     def __init__(self, job: GridJob, options: TrainOptions, at_end: ExitStack):
         test = [] if job.test_file is None else byte_ranges(job.test_file)
         training = RemoteSet.opened(job, options, at_end)
-        self.scaling, chunks = training.scaling, training.chunks
+        self.scaling, self.first_index = training.scaling, training.first_index
+        chunks = training.chunks
         self.data = self.all = remote_data(training.tasks, chunks, Control())
         n_rows = len(self.data.labels)
         if test:

@@ -22,19 +22,23 @@ from dcsvm.training.train import train_rows
 
 class GridRows:
     """Rows to learn from and to be scored by; `fold` (n,) is which fold holds a row out, -1 for
-    none, and `scaling` is that of the values, or None."""
+    none, and `scaling` is that of the values, or None; `first_index` is that of column 0."""
 
     traffic = None  # of workers
 
     def __init__(self, job: GridJob, options: TrainOptions):
         self.data = _read(job, options)
-        self.scaling = self.data.scaling
+        self.scaling, self.first_index = self.data.scaling, self.data.first_index
         self.rows, self.labels = self.data.rows, self.data.labels
         if job.test_file is None:
             self.fold = fold_of_rows(self.labels, options, min(job.n_folds, len(self.labels)))
             return
         test = read_data(
-            job.test_file, lenient=job.lenient, threads=options.threads, scaling=self.scaling
+            job.test_file,
+            lenient=job.lenient,
+            threads=options.threads,
+            scaling=self.scaling,
+            first_index=self.data.first_index,
         )
         rows, self.labels, self.fold = with_test_rows(
             self.rows, self.labels, test.rows, test.labels
@@ -65,6 +69,6 @@ def _read(job: GridJob, options: TrainOptions) -> Dataset:
         to_train=job.test_file is None,
     )
     classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes):
+    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
         say(f"warning: {sentence}")
     return data

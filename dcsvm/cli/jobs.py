@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import click
 
-from dcsvm.cli.files import AUTO, is_stream, range_file_of
+from dcsvm.cli.files import AUTO, is_stream
 from dcsvm.cli.streams import STANDARD_INPUT
 from dcsvm.cli.workers import WithWorkers
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
@@ -54,6 +54,8 @@ class TrainJob(WithWorkers):
         """What is written beside the model."""
         if self.scale_file != AUTO or self.model_file is None:
             return None
+        from dcsvm.data.range_file import range_file_of
+
         return range_file_of(self.model_file)
 
     def check(self, options: TrainOptions) -> None:

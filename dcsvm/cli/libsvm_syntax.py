@@ -54,5 +54,6 @@ def check_rest(word: str, options: dict[str, click.Parameter]) -> None:
         raise click.UsageError(f"no such option: {word} (write -{word})")
     if not (word[2:] + "a").isalpha():
         raise click.UsageError(
-            f"no such option: {word} (a value is the next argument, as in {word[:2]} {word[2:]})"
+            f"no such option: {word} (a value is the next argument, as in "
+            f"{word[:2]} {word[2:].lstrip('=')})"
         )

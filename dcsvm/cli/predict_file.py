@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, known_scaling, range_file_of, scaling_of
+from dcsvm.cli.files import check_writable, known_scaling, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.quality import Quality
 from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import default_threads
-from dcsvm.model.file import load_model
+from dcsvm.model.file import read_model
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
 from dcsvm.model.writer import plain
+
+FEW_FEATURES = 0.5  # of those that a model knows
+FEWEST_DENSE, FEWEST_SPARSE = 10, 100  # rows, in which most of the features are
 
 
 def predict_file(job: PredictJob) -> int:
@@ -25,19 +29,56 @@ def predict_file(job: PredictJob) -> int:
     threads = job.threads or default_threads()
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_writable(job.output_file, *inputs)
-    whole = load_model(job.model_file, threads=threads, cache=job.cache)
+    whole = read_model(job.model_file, threads=threads, cache=job.cache)
     check_parts(job, whole)
     how = job.method or ("exact" if whole.exact else "early")
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
     quality = Quality(model.svm_type, model.labels)
-    parts = text_parts(job, model, test_data(job, whole, threads), how, threads, quality)
+    test = TestFile(test_data(job, whole, threads))
+    parts = text_parts(job, model, test, how, threads, quality)
     write_beside(job.output_file, parts)
     if not job.quiet:
+        for sentence in warnings_of_features(job, whole, test):
+            say(f"warning: {sentence}")
         say_warnings(job, whole, quality)
         tell = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
             tell(line)
     return 0
+
+
+class TestFile:
+    """The pieces of a test file, iterated once; `n_rows` and `n_features` count those so far."""
+
+    def __init__(self, pieces: Iterable[Dataset]):
+        self.pieces, self.n_rows, self.n_features = pieces, 0, 0
+
+    def __iter__(self) -> Iterator[Dataset]:
+        for data in self.pieces:
+            self.n_rows += data.rows.n_samples
+            self.n_features = max(self.n_features, data.n_features)
+            yield data
+
+
+def warnings_of_features(job: PredictJob, model, test: TestFile) -> list[str]:
+    """Warn of a test file with features beyond those of the training set, or far fewer."""
+    part = model.exact or model.early
+    known, found = part.rows.n_features, test.n_features
+    if model.kernel.is_precomputed:
+        return []
+    is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
+    says_all = model.exact is None or part.row_numbers is not None
+    # with a scaling the training set may have had more features, which do not vary
+    is_more = found > known and says_all and not is_scaled
+    enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
+    is_less = found < FEW_FEATURES * known and test.n_rows >= enough
+    if not (is_more or is_less):
+        return []
+    last = model.first_index - 1
+    return [
+        f"{job.test_file} has features up to index {found + last}, the training set of "
+        f"{job.model_file} up to {known + last}: is it of the same kind?"
+    ]
 
 
 def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
@@ -46,6 +87,8 @@ def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
     beside = scaling_of(job.model_file, model, job.scale_file)
     how = {"lenient": job.lenient, "threads": threads}
     how["scaling"] = known_scaling(job.scale_file, beside)
+    if model.says_first_index:
+        how["first_index"] = model.first_index
     if model.kernel.is_precomputed:
         return iter([read_dataset(job.test_file, serials="any", **how)])
     return read_pieces(job.test_file, **how)
@@ -93,8 +136,11 @@ def lines_for(job: PredictJob, model):
 def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
     """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
     lines_of, is_first = lines_for(job, model), True
+    models = {model.first_index: model}
     for data in pieces:
-        model = widened(model, data.rows.n_features)
+        first_index = data.first_index
+        model = models.get(first_index) or models[model.first_index].for_first_index(first_index)
+        model = models[first_index] = widened(model, data.rows.n_features)
         for some, values in blocks(model, data.rows, how, threads):
             predicted, lines = lines_of(model, values)
             quality.add(predicted, data.labels[some])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dcsvm.cli.streams import say
 from dcsvm.data.output_file import write_beside
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport, report_dict
+
+MAX_PAIRS = 10  # of 5 classes; more pairs are printed in one line
 
 
 class TerminalProgress(Progress):
@@ -72,6 +74,10 @@ class TerminalProgress(Progress):
     def resume(self, name: str) -> None:
         self.say(f"going on from the checkpoint, in {name}")
 
+    def warn(self, sentence: str) -> None:
+        self.close()
+        say(f"warning: {sentence}")
+
 
 def told_choice(choice: EarlyChoice) -> str:
     """Which early level was found, and what it is worth."""
@@ -86,13 +92,11 @@ def told_choice(choice: EarlyChoice) -> str:
 
 
 def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
-    """Tell the closing lines of svm-train, then on stderr what they are worth."""
-    for problem in report.problems:
-        if problem.parameter is not None:
-            tell("{} = {:.6f}".format(*problem.parameter))
-        objective = "unknown" if problem.objective is None else f"{problem.objective:.6f}"
-        tell(f"obj = {objective}, rho = {problem.rho:.6f}")
-        tell(f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}")
+    """Tell the closing lines of svm-train, of many pairs of classes in one line, then on stderr
+    what they are worth."""
+    lines = lines_of_pair if len(report.problems) <= MAX_PAIRS else line_of_pairs
+    for line in lines(report):
+        tell(line)
     if is_classifier or not report.problems:
         tell(f"Total nSV = {report.n_sv}")
     if report.violation is None or (report.stopped and not report.converged):
@@ -106,6 +110,31 @@ def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifie
         f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
         f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
     )
+
+
+def lines_of_pair(report: TrainReport) -> Iterator[str]:
+    """Yield svm-train's lines for each pair of classes, or for the one problem."""
+    for problem in report.problems:
+        if problem.parameter is not None:
+            yield "{} = {:.6f}".format(*problem.parameter)
+        yield f"obj = {shown_objective(problem.objective)}, rho = {problem.rho:.6f}"
+        yield f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}"
+
+
+def line_of_pairs(report: TrainReport) -> Iterator[str]:
+    """Yield one line for all pairs of classes."""
+    ranges = []
+    for name, key in (("nSV", "n_sv"), ("nBSV", "n_bsv")):
+        counts = [getattr(problem, key) for problem in report.problems]
+        ranges.append(f"{name} = {min(counts)} to {max(counts)}")
+    yield (
+        f"{len(report.problems)} pairs of classes (each in --report): "
+        f"obj = {shown_objective(report.objective)} in all, {', '.join(ranges)}"
+    )
+
+
+def shown_objective(objective: float | None) -> str:
+    return "unknown" if objective is None else f"{objective:.6f}"
 
 
 def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) -> None:
@@ -124,7 +153,8 @@ def _use(report: TrainReport) -> str:
 def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
     """One sentence: why, what the model is worth, how to go on."""
     why = "interrupted" if time_limit is None else f"stopped at the time limit of {time_limit:g} s"
-    rest = "" if checkpoint is None else f"; go on with --resume {checkpoint.folder}"
+    is_stored = checkpoint is not None and checkpoint.error is None
+    rest = f"; go on with --resume {checkpoint.folder}" if is_stored else ""
     say(f"warning: {why}, {worth_of_stopped(report)}{rest}")
 
 

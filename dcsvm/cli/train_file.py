@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, check_writable, read_data, save_model
+from dcsvm.cli.files import AUTO, check_writable, read_data
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.jobs import TrainJob
@@ -22,9 +22,8 @@ from dcsvm.cli.report import (
 from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.advice import advice
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.scaling import Scaling
 from dcsvm.machine import default_threads
-from dcsvm.model.file import load_model
+from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import REGRESSIONS
@@ -44,7 +43,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     control = Control(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
     if job.init_model_file is not None:
-        init_model = load_model(job.init_model_file, threads=options.threads)
+        init_model = read_model(job.init_model_file, threads=options.threads)
     with ExitStack() as at_end:
         if job.is_remote:
             from dcsvm.cli.train_remote import RemoteSet
@@ -52,14 +51,20 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             data = RemoteSet.opened(job, options, at_end)
         else:
             data = read_training_set(job, options)
-        scaling = data.scaling
-        test = None if job.test_file is None else read_test_rows(job, options, scaling)
+        test = None if job.test_file is None else read_test_rows(job, options, data)
         if test is not None:
             options = options.choosing_by_test()
         if job.n_folds is not None:
             from dcsvm.cli.cross_validation import cross_validate_data
 
             return cross_validate_data(data, options, job.n_folds, progress)
+
+        def for_file(model: Model) -> Model:
+            model = replace(model, first_index=data.first_index)
+            return model.scaled_by(data.scaling) if job.scale_file == AUTO else model
+
+        if control.checkpoint is not None:
+            control.checkpoint.for_file = for_file
         read = time.perf_counter()
         interrupts = at_end.enter_context(Interrupts(control.stop))
         train = data.train if job.is_remote else partial(train_here, data)
@@ -69,8 +74,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             say("error: stopped before anything was solved: there is no model")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
-        found = scaling if job.scale_file == AUTO else None
-        save_model(model, job.model_file, job.model_format, found)
+        for_file(model).save(job.model_file, job.model_format)
         written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
     tell(job, report, seconds, is_classifier=model.is_classifier)
@@ -110,7 +114,7 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     scaled = {"scale_file": job.scale_file, "to_train": True}
     data = read_rows(job, options, job.training_set_file, "training", **scaled)
     classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes):
+    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
         say(f"warning: {sentence}")
     for label in options.class_weight or {}:
         if label not in data.labels:
@@ -118,18 +122,19 @@ def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
     return data
 
 
-def read_test_rows(job: TrainJob, options: TrainOptions, scaling: Scaling | None) -> TestRows:
-    data = read_rows(job, options, job.test_file, "test", scaling=scaling)
+def read_test_rows(job: TrainJob, options: TrainOptions, training_set) -> TestRows:
+    how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
+    data = read_rows(job, options, job.test_file, "test", **how)
     return TestRows(data.rows, data.labels)
 
 
-def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str, **scaled) -> Dataset:
+def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str, **how) -> Dataset:
     return read_data(
         path,
         lenient=job.lenient,
         threads=options.threads,
         serials=serials if options.kernel == "precomputed" else None,
-        **scaled,
+        **how,
     )
 
 

@@ -43,6 +43,8 @@ RemoteJob = TrainJob | GridJob
 class RemoteSet:
     """A training set that workers read; `scaling` is that of its values, or None."""
 
+    first_index = 1  # of the features: each worker sees a part of them
+
     def __init__(self, tasks: Tasks, job: RemoteJob, ranges: list[ByteRange]):
         self.tasks, self.scaling = tasks, None
         if job.scale_file == AUTO:

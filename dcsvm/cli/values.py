@@ -38,7 +38,7 @@ class Level(click.ParamType):
 
 
 class Numbered(click.ParamType):
-    """LIBSVM's number of a name, from 0."""
+    """LIBSVM's number of a name, from 0, or the name."""
 
     name = "number of a name"
 
@@ -46,6 +46,9 @@ class Numbered(click.ParamType):
         self.values = values
 
     def convert(self, value, param, ctx):
+        name = str(value).replace("-", "_")
+        if name in self.values:
+            return name
         try:
             number = int(value)
         except ValueError:

@@ -16,15 +16,26 @@ DISTINCT_LABELS = 0.9  # of the rows
 BLOCK = 2**18  # numbers looked at together, to stay in the cache
 
 
-def advice(rows: Rows, labels: np.ndarray | None) -> list[str]:
+def advice(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[str]:
     """A sentence for each thing that looks wrong; `labels` are the classes, float64 (n_samples,),
-    or None where there are none."""
+    or None where there are none; `first_index` is that of column 0 in the file."""
+    if first_index == 0 and _are_numbered(rows):
+        return ["the rows are numbered by 0:1, 0:2, ..., as those of a precomputed kernel (-t 4)"]
     if rows.n_samples < FEWEST_ROWS:
         return []
     about_labels = [] if labels is None else _about_labels(labels)
     if rows.columns is not None:
         return about_labels
-    return [*about_labels, *_about_features(*_extremes(rows))]
+    columns, *extremes = _extremes(rows)
+    return [*about_labels, *_about_features(columns + first_index, *extremes)]
+
+
+def _are_numbered(rows: Rows) -> bool:
+    """Return whether column 0 of the first three rows holds serial numbers."""
+    first = rows.part(slice(0, min(rows.n_samples, 3)))
+    if first.is_dense:
+        return first.n_samples == 3 and first.features[:, 0].tolist() == [1, 2, 3]
+    return first.values[first.indices == 0].tolist() == [1, 2, 3]
 
 
 def _about_labels(labels: np.ndarray):
@@ -36,9 +47,9 @@ def _about_labels(labels: np.ndarray):
         )
 
 
-def _about_features(features: np.ndarray, smallest: np.ndarray, largest: np.ndarray):
-    """`features` are the columns, from 0, that have values, with their extreme values."""
-    if len(features) == 0:
+def _about_features(index: np.ndarray, smallest: np.ndarray, largest: np.ndarray):
+    """`index` are the features that have values, with their extreme values."""
+    if len(index) == 0:
         return
     span = largest.astype(np.float64) - smallest
     varying = np.flatnonzero(span)
@@ -47,21 +58,21 @@ def _about_features(features: np.ndarray, smallest: np.ndarray, largest: np.ndar
         low, high = order[(len(order) - 1) // 4], order[-1]
         if span[high] > DIFFERENT_SCALES * span[low]:
             yield (
-                f"feature {features[high] + 1} spans {span[high]:.3g} but feature "
-                f"{features[low] + 1} only {span[low]:.3g}, and a quarter of the features no more: "
+                f"feature {index[high]} spans {span[high]:.3g} but feature "
+                f"{index[low]} only {span[low]:.3g}, and a quarter of the features no more: "
                 "the kernel will hardly see these; scale the data, as --scale auto does"
             )
     ordinary = (0, min(0, smallest.min()), max(0, largest.max()))
     constant = np.flatnonzero((span == 0) & ~np.isin(smallest, ordinary))
     if len(constant) == 1:
         yield (
-            f"feature {features[constant[0]] + 1} is {smallest[constant[0]]:g} in all rows "
+            f"feature {index[constant[0]]} is {smallest[constant[0]]:g} in all rows "
             "and tells nothing"
         )
     elif len(constant) > 1:
         yield (
             f"{len(constant)} features have one value in all rows and tell nothing, the first of "
-            f"them feature {features[constant[0]] + 1}"
+            f"them feature {index[constant[0]]}"
         )
 
 

@@ -1,8 +1,12 @@
-"""NumPy arrays and SciPy matrices of the caller, checked and as float32."""
+"""NumPy arrays and SciPy matrices of the caller, checked and as float32, or in float64 parts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+
+from dcsvm.data.slices import AT_ONCE, slices
 
 LARGEST_N_FEATURES = 2**31 - 2
 
@@ -43,3 +47,36 @@ def csr_arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         indptr = np.concatenate(([0], np.cumsum(stored)))[indptr]
         indices, values = indices[stored], values[stored]
     return indptr, indices, values, X.shape[1]
+
+
+class Float64Parts:
+    """Rows (n, d) of an array or sparse matrix in parts, CSR arrays (indptr, indices, values) with
+    float64 values, as `Scaling.scaled_rows` takes them. Raises ValueError for other than finite
+    real numbers."""
+
+    def __init__(self, X):
+        self.is_sparse = hasattr(X, "tocsr")
+        self.X = X.tocsr(copy=True) if self.is_sparse else np.asarray(X)
+        check_form(self.X.shape, self.X.dtype)
+        if self.is_sparse:
+            self.X.sum_duplicates()
+        n_samples, self.n_features = self.X.shape
+        n_values = self.X.nnz if self.is_sparse else self.X.size
+        self.slices = slices(n_samples, AT_ONCE // max(n_values // max(n_samples, 1), 1))
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for some in self.slices:
+            indptr, indices, values = self._csr(self.X[some])
+            finite = np.isfinite(values)
+            if not finite.all():
+                k = int(np.argmin(finite))
+                row = some.start + np.searchsorted(indptr, k, side="right") - 1
+                raise ValueError(f"the value in row {row}, column {indices[k]} is not finite")
+            yield indptr, indices, values
+
+    def _csr(self, part):
+        if self.is_sparse:
+            return part.indptr, part.indices, part.data.astype(np.float64)
+        row, column = np.nonzero(part)
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(part)))))
+        return indptr, column, part[row, column].astype(np.float64)

@@ -6,6 +6,7 @@ does not split or weigh the data, and does not say what a label means.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,11 +32,15 @@ OWN_RANGES = "own ranges"  # in place of a scaling: of the features of the text 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows and their labels, float64 (n_samples,); by what they were scaled, if they were."""
+    """Rows and their labels, float64 (n_samples,); by what they were scaled, if they were; the
+    index of column 0 in the text: 0 where a feature has that index, else 1; and how many features
+    the text has, those that a scaling leaves out too."""
 
     rows: Rows
     labels: np.ndarray
     scaling: Scaling | None = None
+    first_index: int = 1
+    n_features: int = 0
 
 
 def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
@@ -52,45 +57,64 @@ def read_pieces(path: str | os.PathLike[str], **how) -> Iterator[Dataset]:
     """Read a LIBSVM file piece by piece, which takes the memory of a piece; else as
     `read_dataset`, but each piece has as many features as it needs."""
     name, line = os.fspath(path), 1
+    n_rows = 0
     for text in text_pieces(name):
-        data = parse_dataset(text, name, first_line=line, **how)
-        line += data.rows.n_samples
-        yield data
-    if line == 1:
+        if not (how.get("lenient") and _has_only_comments(text)):
+            data = parse_dataset(text, name, first_line=line, **how)
+            n_rows += data.rows.n_samples
+            yield data
+        line += text.count(b"\n")
+    if n_rows == 0:
         raise DataError(f"{name}: no rows")
 
 
-def parse_dataset(
+def _has_only_comments(text: bytes) -> bool:
+    return all(line.lstrip(b" \t").startswith(b"#") for line in io.BytesIO(text))
+
+
+def parse_dataset(text, name: str, *, first_index: int | None = None, **how) -> Dataset:
+    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors, which
+    count lines from `first_line`, 1 where it is not given.
+
+    `first_index`, 0 or 1, is the index of column 0; None is 0 where a feature has that index, else
+    1. `lenient` accepts what LIBSVM's reader drops or reads in its own way, and lines of comments.
+    `scaling` is applied to the numbers in the text; OWN_RANGES is that of their own ranges.
+    `serials` is for rows of a precomputed kernel: "training" or, for rows to predict, whose serial
+    numbers mean nothing, "any". Rows `to_train` may be coded.
+    """
+    try:
+        return _parsed(text, name, 1 if first_index is None else first_index, **how)
+    except _svmlight.ZeroIndex as error:
+        if first_index is None and how.get("serials") is None:
+            return _parsed(text, name, 0, **how)
+        raise DataError(f"{name}:{error}") from None
+
+
+def _parsed(
     text,
     name: str,
+    first_index: int,
     *,
-    threads: int = 1,
-    lenient: bool = False,
     scaling: Scaling | str | None = None,
     serials: str | None = None,
-    first_line: int = 1,
     to_train: bool = False,
+    **how,
 ) -> Dataset:
-    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors, which
-    count lines from `first_line`.
-
-    `lenient` accepts what LIBSVM's reader drops or reads in its own way. `scaling` is applied to
-    the numbers in the text; OWN_RANGES is that of their own ranges. `serials` is for
-    rows of a precomputed kernel: "training" or, for rows to predict, whose serial numbers mean
-    nothing, "any". `first_line` is the number of the first line. Rows `to_train` may be coded.
-    """
+    """As `parse_dataset` with a known first index. Raises ZeroIndex where it is not the one."""
     if serials is not None and scaling is not None:
         raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
     if not len(text):
         raise DataError(f"{name}: no rows")
-    how = {"first_line": first_line, "threads": threads, "lenient": lenient}
+    how = {"threads": 1, "lenient": False, "first_line": 1, "first_index": first_index, **how}
     try:
         if scaling is not None:
             parts = _Parts(text, **how)
-            scaling = found_scaling(parts, name) if scaling == OWN_RANGES else scaling
-            rows = scaling.scaled_rows(parts, name, threads, to_train=to_train)
+            if scaling == OWN_RANGES:
+                scaling = found_scaling(parts, name, first_index)
+            scaling = scaling.with_first_index(first_index)
+            rows = scaling.scaled_rows(parts, name, how["threads"], to_train=to_train)
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
-            return Dataset(rows, labels, scaling)
+            return Dataset(rows, labels, scaling, first_index, parts.n_features)
         all_rows = _svmlight.Text(text, serials=serials, **how)
         if serials is not None:
             check_room(name, all_rows.n_rows * (8 + 4 * all_rows.n_features))
@@ -99,9 +123,11 @@ def parse_dataset(
         if coded is not None:
             return coded
         prefix, rows = parsed_rows(all_rows, name=name)
+    except _svmlight.ZeroIndex:
+        raise
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
-    return Dataset(rows, prefix[:, 0])
+    return Dataset(rows, prefix[:, 0], None, first_index, rows.n_features)
 
 
 def _coded_dataset(text, all_rows: _svmlight.Text, name: str, **how) -> Dataset | None:
@@ -125,7 +151,7 @@ def _coded_dataset(text, all_rows: _svmlight.Text, name: str, **how) -> Dataset 
     rows = coded_parts(parts(), shape[1], how["threads"], partial(zeros, name=name))
     if rows is None or not better_dense(*shape, n_values):
         return None
-    return Dataset(rows, np.concatenate(prefixes)[:, 0])
+    return Dataset(rows, np.concatenate(prefixes)[:, 0], None, how["first_index"], shape[1])
 
 
 def _texts(text, n_bytes: int, first_line: int, **how) -> Iterator[_svmlight.Text]:
@@ -136,7 +162,7 @@ def _texts(text, n_bytes: int, first_line: int, **how) -> Iterator[_svmlight.Tex
         end = newline + 1 if newline >= 0 else len(text)
         part = _svmlight.Text(memoryview(text)[begin:end], first_line=line, **how)
         yield part
-        begin, line = end, line + part.n_rows
+        begin, line = end, line + part.n_lines
 
 
 def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int = 1) -> Extremes:
@@ -149,16 +175,17 @@ def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int 
 
 class _Parts:
     """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
-    the `labels` are those of the parts gone through last."""
+    the `labels` are those of the parts gone through last, which have `n_features`."""
 
     def __init__(self, text, **how):
-        self.text, self.how, self.labels = text, how, []
+        self.text, self.how, self.labels, self.n_features = text, how, [], 0
 
     def __iter__(self):
         self.labels = []
         for part in _texts(self.text, PART_BYTES, **self.how):
-            prefix, indptr, indices, values, _ = part.csr(float64=True)
+            prefix, indptr, indices, values, n_features = part.csr(float64=True)
             self.labels.append(prefix[:, 0])
+            self.n_features = max(self.n_features, n_features)
             yield indptr, indices, values
 
 

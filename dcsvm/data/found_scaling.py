@@ -60,16 +60,16 @@ class Extremes:
             sum(one.n_samples for one in several),
         )
 
-    def scaling(self, name: str) -> Scaling:
+    def scaling(self, name: str, first_index: int = 1) -> Scaling:
         """The scaling by these ranges; `name` stands for their file in errors."""
         absent = self.counts < self.n_samples
         minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
         maximum = np.where(absent, np.maximum(self.maximum, 0), self.maximum)
         varies = minimum < maximum
         features = Interval(*LIMITS, minimum[varies], maximum[varies])
-        return Scaling(f"the ranges of {name}", self.columns[varies], features, None)
+        return Scaling(f"the ranges of {name}", self.columns[varies], features, None, first_index)
 
 
-def found_scaling(parts: Iterable[Part], name: str) -> Scaling:
+def found_scaling(parts: Iterable[Part], name: str, first_index: int) -> Scaling:
     """The scaling of rows by their own ranges; `name` stands for their file in errors."""
-    return Extremes.of(parts).scaling(name)
+    return Extremes.of(parts).scaling(name, first_index)

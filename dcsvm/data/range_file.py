@@ -17,6 +17,11 @@ from dcsvm.data.input_file import DataError, read_text
 from dcsvm.data.scaling import Interval, Scaling
 
 
+def range_file_of(model_file: str | os.PathLike[str]) -> str:
+    """Return the path of a model's range file."""
+    return f"{os.fspath(model_file)}.range"
+
+
 def load_scaling(path: str | os.PathLike[str]) -> Scaling:
     """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for anything else."""
     name = os.fspath(path)
@@ -37,8 +42,8 @@ def range_text(scaling: Scaling) -> bytes:
     lines += ["x", _two(features.lower, features.upper)]
     ranges = zip(features.minimum.tolist(), features.maximum.tolist(), strict=True)
     lines += [
-        f"{column + 1} {_two(*extent)}"
-        for column, extent in zip(scaling.columns.tolist(), ranges, strict=True)
+        f"{index} {_two(*extent)}"
+        for index, extent in zip(scaling.indices.tolist(), ranges, strict=True)
     ]
     return "\n".join([*lines, ""]).encode()
 
@@ -94,8 +99,8 @@ class _RangeReader:
         if not (word.isascii() and word.isdecimal() and len(word) <= 10):
             raise self.error(f"the feature index {word[:40]!r} is not a whole number")
         index = int(word)
-        if not 1 <= index <= LARGEST_N_FEATURES:
-            raise self.error(f"the feature index {index} is not in 1..{LARGEST_N_FEATURES}")
+        if index > LARGEST_N_FEATURES:
+            raise self.error(f"the feature index {index} is above {LARGEST_N_FEATURES}")
         if index <= previous:
             raise self.error(f"feature indices must ascend: {index} follows {previous}")
         return index
@@ -110,7 +115,7 @@ class _RangeReader:
         if words != ["x"]:
             raise self.error("this is not a range file of svm-scale: expected a line x")
         limits = self.limits()
-        indices, extents, previous = [], [], 0
+        indices, extents, previous = [], [], -1
         while self.line < len(self.lines):
             word, *rest = self.words() or [""]
             previous = self.index(word, previous)
@@ -119,5 +124,7 @@ class _RangeReader:
                 indices.append(previous)
                 extents.append((minimum, maximum))
         minimum, maximum = np.array(extents, np.float64).reshape(-1, 2).T
-        columns = np.array(indices, np.int64) - 1
-        return Scaling(self.name, columns, Interval(*limits, minimum, maximum), labels)
+        first_index = 0 if indices[:1] == [0] else 1
+        columns = np.array(indices, np.int64) - first_index
+        features = Interval(*limits, minimum, maximum)
+        return Scaling(self.name, columns, features, labels, first_index)

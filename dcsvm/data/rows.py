@@ -21,7 +21,6 @@ from dcsvm.data.slices import AT_ONCE, slices
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
-LARGE_N_FEATURES = 2**22  # more may be worth leaving out those without values
 TRIED_ROWS = 100  # in which most data show that they are no bytes
 
 
@@ -257,6 +256,11 @@ class Rows:
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
 
+    def after_empty_column(self) -> Rows:
+        """Insert a column of zeros before the others."""
+        csr = Csr.of_dense(self.features) if self.is_dense else self.csr
+        return Rows.chosen(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
+
     def in_form_of(self, other: Rows, threads: int) -> Rows:
         """The same rows, dense or CSR as `other` is."""
         if self.is_dense == other.is_dense:
@@ -315,23 +319,6 @@ def stacked(a: Rows, b: Rows) -> Rows:
         indptr=np.concatenate((a.indptr, b.indptr[1:] + a.indptr[-1])),
         indices=np.concatenate((a.indices, b.indices)),
         values=np.concatenate((a.values, b.values)),
-    )
-
-
-def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
-    """Rows with equal n_features; where that is huge for the values there are, CSR rows without the
-    columns that are zero in all sides. Inner products and distances remain, bit for bit."""
-    n_values = sum(0 if rows.is_dense else len(rows.values) for rows in sides)
-    if any(rows.is_dense or rows.n_features <= LARGE_N_FEATURES + n_values for rows in sides):
-        return sides
-    used = np.unique(np.concatenate([rows.indices for rows in sides]))
-    return tuple(
-        replace(
-            rows,
-            n_features=len(used),
-            indices=np.searchsorted(used, rows.indices).astype(np.int32),
-        )
-        for rows in sides
     )
 
 

@@ -11,7 +11,7 @@ here differs from what is read from its text by up to half a unit of the sixth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -51,12 +51,32 @@ class Interval:
 @dataclass(frozen=True)
 class Scaling:
     """`columns` (from 0, ascending) with their `features` interval, whose minimum is below its
-    maximum; the labels' interval if they are scaled; what errors call it, the range file's name."""
+    maximum; the labels' interval if they are scaled; what errors call it, the range file's name;
+    and the index of column 0 in files, 0 or 1."""
 
     name: str
     columns: np.ndarray
     features: Interval
     labels: Interval | None
+    first_index: int = 1
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The indices of the columns in a file."""
+        return self.columns + self.first_index
+
+    def with_first_index(self, first_index: int) -> Scaling:
+        """Return the scaling for rows of a file with this index of column 0."""
+        if first_index == self.first_index:
+            return self
+        columns = self.indices - first_index
+        kept = columns >= 0  # rows without an index 0 do not have that feature
+        return replace(
+            self,
+            columns=columns[kept],
+            features=self.features.of(np.flatnonzero(kept)),
+            first_index=first_index,
+        )
 
     def scaled_labels(self, labels: np.ndarray, name: str) -> np.ndarray:
         """The labels of the file `name`, float64, scaled if the range file says so."""
@@ -76,7 +96,7 @@ class Scaling:
         memory for.
         """
         absent = self.features.scaled(np.zeros(len(self.columns)))
-        self._check(absent, lambda k: f"{name}: 0 of feature {self.columns[k] + 1}")
+        self._check(absent, lambda k: f"{name}: 0 of feature {self.indices[k]}")
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
         n_samples = n_values = 0
         for part in parts:
@@ -84,7 +104,7 @@ class Scaling:
             self._check(
                 present,
                 lambda k, row=row + n_samples, at=at: (
-                    f"{name}:{row[k] + 1}: feature {self.columns[at[k]] + 1}"
+                    f"{name}:{row[k] + 1}: feature {self.indices[at[k]]}"
                 ),
             )
             used[at[present != 0]] = True

@@ -77,7 +77,7 @@ def read_range(
 ) -> Section:
     """The rows of a range, none where no line begins in it. Raises DataError, with the line of the
     file."""
-    found = _parsed(part, partial(parse_dataset, lenient=lenient, scaling=scaling))
+    found = _parsed(part, partial(parse_dataset, lenient=lenient, scaling=scaling, first_index=1))
     if found is None:
         return Section(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
     return Section(found.rows, found.labels)

@@ -40,24 +40,25 @@ def train_data(
     """The same, of remote data."""
     if init_model is not None:
         check_rows(init_model, data.rows, options)
-    weights = checked_weights(sample_weight, len(data.labels))
-    if control.checkpoint is not None:
-        is_warm = init_model is not None
-        control.checkpoint.begin(data.fingerprint(weights), options, is_warm=is_warm)
-    prepared = prepare_remote(data, options, weights)
-    progress = Named(control.progress, prepared.work)
-    progress.plan(prepared.describe())
-    run = Run(prepared, Control(progress, control.stop, control.checkpoint))
-    if test is not None:
-        check_test_rows(test, run.task)
-        run.test = test
-    if init_model is not None:
-        run.begin_with(first_alpha(prepared, init_model))
-    run.resume()
-    model = finished(run)
-    data.rows.tasks.note_workers()
-    run.report.traffic = data.rows.tasks.traffic
-    return model, run.report
+    with control.held():
+        weights = checked_weights(sample_weight, len(data.labels))
+        if control.checkpoint is not None:
+            is_warm = init_model is not None
+            control.checkpoint.begin(data.fingerprint(weights), options, is_warm=is_warm)
+        prepared = prepare_remote(data, options, weights)
+        progress = Named(control.progress, prepared.work)
+        progress.plan(prepared.describe())
+        run = Run(prepared, Control(progress, control.stop, control.checkpoint))
+        if test is not None:
+            check_test_rows(test, run.task)
+            run.test = test
+        if init_model is not None:
+            run.begin_with(first_alpha(prepared, init_model))
+        run.resume()
+        model = finished(run)
+        data.rows.tasks.note_workers()
+        run.report.traffic = data.rows.tasks.traffic
+        return model, run.report
 
 
 class Named(Progress):
@@ -75,6 +76,9 @@ class Named(Progress):
 
     def resume(self, name: str) -> None:
         self.whole.resume(name)
+
+    def warn(self, sentence: str) -> None:
+        self.whole.warn(sentence)
 
     def advance(
         self, rows_done: int, violation: float | None = None, n_active: int | None = None

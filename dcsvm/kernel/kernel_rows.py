@@ -10,7 +10,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.coded_rows import WORTH_CODING
-from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.columns import without_empty_columns
+from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.lattice import find_lattice
 
@@ -47,6 +48,7 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
     if kernel.name != "rbf" or rows.n_samples == 0:
         return False
     some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
+    (some,) = without_empty_columns(some)
     return kernel.gamma * some.mean_squared_distance() < math.log(2)
 
 

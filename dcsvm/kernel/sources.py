@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import LARGE_N_FEATURES, Rows
+from dcsvm.data.columns import has_far_columns
+from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import ClusterRanges, Evaluation, KernelRows, Reach, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping
@@ -128,8 +129,7 @@ class Sources:
 
     def meetings(self, block: Rows, threads: int) -> list[Meeting]:
         """All rows of a block, by the form in which they meet these."""
-        is_narrow = self.rows.is_dense or self.rows.n_features <= LARGE_N_FEATURES
-        if not is_narrow or self.kernel.is_precomputed:
+        if has_far_columns(self.rows) or self.kernel.is_precomputed:
             return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
         result, left = [], np.ones(block.n_samples, bool)

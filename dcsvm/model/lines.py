@@ -40,6 +40,8 @@ class Lines:
         self.ends = _ends_of_lines(text)
         self.line = 0  # number of lines read
         self.is_flat = False  # of version 3
+        self.first_index = 1  # of the features
+        self.says_first_index = True  # a file of LIBSVM does not
         self.has_serials = False  # rows are serial numbers: a precomputed kernel
 
     def error(self, reason: str) -> ModelError:
@@ -114,16 +116,19 @@ class Lines:
         if 2 * n_lines * n_prefix > end - begin + 1:
             raise self.error(f"{n_lines} lines do not hold {n_prefix} numbers each")
         part = memoryview(self.text)[begin:end]
-        serials = "any" if self.has_serials else None
+        how = {"serials": "any" if self.has_serials else None, "first_index": self.first_index}
         try:
-            text = _svmlight.Text(
-                part, n_prefix, self.line + 1, self.threads, what, serials=serials
-            )
+            text = _svmlight.Text(part, n_prefix, self.line + 1, self.threads, what, **how)
             if self.has_serials:
                 prefix, rows = self.serial_rows(text, n_features)
             else:
                 self.check_features(text, n_features, form)
                 prefix, rows = parsed_rows(text, form)
+        except _svmlight.ZeroIndex as error:
+            if self.says_first_index:
+                raise ModelError(f"{self.name}:{error}") from None
+            self.first_index, self.says_first_index = 0, True
+            return self.lines(n_lines, n_prefix, what, features)
         except _svmlight.ParseError as error:
             raise ModelError(f"{self.name}:{error}") from None
         self.line += n_lines
@@ -173,7 +178,8 @@ class Lines:
         if text.n_features > n_features:
             text.csr()  # an error in the text comes first
             self.line += text.n_rows
-            raise self.error(f"a feature index {text.n_features} is above n_features {n_features}")
+            index = text.n_features - 1 + self.first_index
+            raise self.error(f"a feature index {index} is above n_features {n_features}")
         if form == "dense" and text.n_rows * n_features * 4 > (
             LARGEST_EXPANSION * len(self.text) + 2**20
         ):

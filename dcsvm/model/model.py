@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.range_file import checksum, range_file_of, range_text
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Scaling
 from dcsvm.machine import default_threads
 from dcsvm.model.few_rows import few_values
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
@@ -32,7 +35,8 @@ class Model(ModelParts):
     """A trained model: the exact solution, the early level, or both.
 
     `report` is the TrainReport of the run that made it, the CompressionReport of `compress`, None
-    for a model that was loaded.
+    for a model that was loaded. `scaling` is what the methods scale rows by, and `save` writes
+    beside the model: the ranges of the training rows where these were scaled by `--scale auto`.
 
     The methods take rows (n, d); `method` is "exact", "early", "naive" (the sum over all clusters
     of the early level) or "bcm" (their Bayesian committee machine, not for precomputed and
@@ -45,6 +49,7 @@ class Model(ModelParts):
     """
 
     report: object | None = None
+    scaling: Scaling | None = None
 
     def __repr__(self) -> str:
         described = [self.svm_type, self.kernel.describe()]
@@ -57,6 +62,8 @@ class Model(ModelParts):
                 f"early: {self.early.rows.n_samples} support vectors "
                 f"in {self.early.partition.n_clusters} clusters"
             )
+        if self.scaling is not None:
+            described.append(f"rows are scaled by {self.scaling.name}")
         return f"Model({', '.join(described)})"
 
     def decision_function(
@@ -100,7 +107,7 @@ class Model(ModelParts):
 
     def _few_values(self, X, method, threads) -> np.ndarray | None:
         """Decision values (n, n_pairs) of a few rows; None for what takes `_arguments`."""
-        if method in (None, "exact", "early"):
+        if method in (None, "exact", "early") and self.scaling is None:
             part = self._part if method is None else getattr(self, method)
             if part is not None and (threads is None or RULES["threads"].check("threads", threads)):
                 return few_values(self, part, X)
@@ -108,20 +115,26 @@ class Model(ModelParts):
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")
-        rows = X if isinstance(X, Rows) else self._rows(X, self._part)
+        rows = X if isinstance(X, Rows) else self.rows_of(X)
         return rows, method, RULES["threads"].check("threads", threads) or default_threads()
 
-    def _rows(self, X: ArrayLike, part: ExactModel | EarlyModel) -> Rows:
-        """The rows of an array or matrix, of as many features as the model was trained on; sparse
-        ones may have fewer. A LIBSVM file does not say how many there were. Raises ValueError."""
-        rows, n_features = Rows.from_array(X), part.rows.n_features
-        too_few = rows.n_features < n_features and not hasattr(X, "tocsr")
-        too_many = rows.n_features > n_features and part.row_numbers is not None
+    def rows_of(self, X: ArrayLike) -> Rows:
+        """Convert an array or matrix to rows, scaled where the training rows were.
+
+        Dense rows must have the features that the model was trained on, sparse ones may have fewer.
+        The file of a LIBSVM model does not say how many there were; features that ranges do not
+        name are left out. Raises ValueError.
+        """
+        parts = None if self.scaling is None else Float64Parts(X)
+        rows = Rows.from_array(X) if parts is None else self.scaling.scaled_rows(parts, "X")
+        n_given = rows.n_features if parts is None else parts.n_features
+        n_trained = self._part.rows.n_features
+        is_longer_allowed = self._part.row_numbers is None or self.scaling is not None
+        too_few = n_given < n_trained and not hasattr(X, "tocsr")
+        too_many = n_given > n_trained and not is_longer_allowed
         if (too_few and not self.kernel.is_precomputed) or too_many:
             what = "kernel values" if self.kernel.is_precomputed else "features"
-            raise ValueError(
-                f"rows have {rows.n_features} {what}, the model was trained on {n_features}"
-            )
+            raise ValueError(f"rows have {n_given} {what}, the model was trained on {n_trained}")
         return rows
 
     def compress(
@@ -154,7 +167,7 @@ class Model(ModelParts):
         asked = CompressOptions(**options)
         asked = replace(asked, threads=asked.threads or default_threads())
         given = [
-            rows if rows is None or isinstance(rows, Rows) else self._rows(rows, self._part)
+            rows if rows is None or isinstance(rows, Rows) else self.rows_of(rows)
             for rows in (X, test)
         ]
         parts, report = compress(self, *given, asked)
@@ -166,4 +179,10 @@ class Model(ModelParts):
         The format "libsvm" is nothing but LIBSVM: no early level, no numbers of rows. Raises
         ValueError for what the file cannot hold, labels that are strings above all.
         """
+        if self.scaling is not None:
+            write_beside(range_file_of(path), [range_text(self.scaling)])
         write_beside(path, model_text(self, format))
+
+    def scaled_by(self, scaling: Scaling) -> Model:
+        """Return the model as one of rows that were scaled so."""
+        return replace(self, scaling=scaling, range_file_crc32=checksum(scaling))

@@ -104,7 +104,8 @@ class ModelParts:
 
     `labels` (k,) are those of the classes, float64 or strings, none for one-class and regression.
     `range_file_crc32` is the checksum (data/range_file.py) of the ranges by which the training rows
-    were scaled, None where the model's file does not say. Rows to predict are taken as they are.
+    were scaled, None where the model's file does not say. `first_index` is that of column 0 in
+    files, 0 or 1.
     """
 
     kernel: Kernel
@@ -114,6 +115,19 @@ class ModelParts:
     svm_type: str = "c_svc"
     probability: Probability | None = None
     range_file_crc32: str | None = None
+    first_index: int = 1
+
+    @property
+    def says_first_index(self) -> bool:
+        """Whether `first_index` is known; a LIBSVM file shows it only by a vector with index 0."""
+        return self.first_index == 0 or self.exact is None or self.exact.row_numbers is not None
+
+    def for_first_index(self, first_index: int) -> ModelParts:
+        """Return a model whose first index is unknown for rows with this one."""
+        if first_index == self.first_index:
+            return self
+        exact = replace(self.exact, rows=self.exact.rows.after_empty_column())
+        return replace(self, exact=exact, first_index=first_index)
 
     @property
     def is_classifier(self) -> bool:

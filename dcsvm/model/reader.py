@@ -17,7 +17,7 @@ from dcsvm.kernel.partition import Partition, flat_partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
-from dcsvm.model.writer import EARLY_ONLY, RANGE_FILE, SECTION, VERSION
+from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
 from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
 FLAT_VERSION = "3"  # with one level of clusters, each row in one of them
@@ -34,8 +34,9 @@ EARLY_KEYS = {
     "center_squared_norms",  # of version 3
 }
 WORTH_KEYS = {"converged", "violation", "gap"}
-SECTION_KEYS = {RANGE_FILE, "row_numbers", *WORTH_KEYS, *EARLY_KEYS}
-EARLY_ONLY_KEYS = {EARLY_ONLY, RANGE_FILE, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
+FILE_KEYS = {RANGE_FILE, FIRST_INDEX}
+SECTION_KEYS = {"row_numbers", *FILE_KEYS, *WORTH_KEYS, *EARLY_KEYS}
+EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
 
 class ModelReader(Lines):
@@ -50,7 +51,7 @@ class ModelReader(Lines):
             self.check_version(first)
             self.line = 0
             values = self.header("CENTERS", EARLY_ONLY_KEYS)
-            model = replace(self.problem(values), range_file_crc32=self.range_file_crc32(values))
+            model = self.with_file(self.problem(values), values)
             return self.with_early(model, values)
         if first[:1] not in (["svm_type"], ["kernel_type"]):
             raise self.error("this is not a model file")
@@ -114,14 +115,25 @@ class ModelReader(Lines):
         features = None, None
         if section:  # it says how to read the lines before it
             features = self.number(section, "n_features", int), self.form(section)
+            model = self.with_file(model, section)
+        self.says_first_index = section is not None or self.has_serials
         end, self.line = self.line, begin
         coef, rows = self.lines(total, n_coefficients, b"coefficient", features)
         self.line = end
         numbers = np.array(section["row_numbers"], np.int64) - 1 if section else None
         worth = self.worth(section) if section and "converged" in section else None
         exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, worth)
-        model = replace(model, exact=exact, range_file_crc32=self.range_file_crc32(section or {}))
+        model = replace(model, exact=exact, first_index=self.first_index)
         return self.with_early(model, section) if section and "early_level" in section else model
+
+    def with_file(self, model: Model, values: dict[str, list[str]]) -> Model:
+        """Return the model with the properties of its training file."""
+        if FIRST_INDEX in values:
+            self.first_index = self.number(values, FIRST_INDEX, int)
+            if self.first_index > 1:
+                raise self.error(f"{FIRST_INDEX} is 0 or 1, not {self.first_index}")
+        crc32 = self.range_file_crc32(values)
+        return replace(model, range_file_crc32=crc32, first_index=self.first_index)
 
     def range_file_crc32(self, values: dict[str, list[str]]) -> str | None:
         words = values.get(RANGE_FILE)

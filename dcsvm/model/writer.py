@@ -5,7 +5,7 @@ Keys and their order are LIBSVM's, and so is the order of coefficients and suppo
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dcsvm.model.precision import is_seen
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
 RANGE_FILE = "range_file_crc32"
+FIRST_INDEX = "first_index"  # of the features, where that is 0
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
@@ -41,19 +42,20 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
     if format == "libsvm":
         _check_libsvm(model)
     if model.exact is None:
-        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_range_lines(model)])
-        yield from _early_text(model.early, None)
+        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_file_lines(model)])
+        yield from _early_text(model.early, None, Digits(model.first_index))
         return
     exact = model.exact
     lines = _problem_lines(model, exact)
     yield _joined([*lines, "SV"])
-    yield from _row_lines(exact.rows, exact.dual_coef, float64=_needs_digits(model))
+    digits = Digits(model.first_index, _needs_digits(model))
+    yield from _row_lines(exact.rows, exact.dual_coef, digits)
     if exact.row_numbers is None or format == "libsvm":
         return
     yield _joined(
         [
             f"{SECTION} {VERSION}",
-            *_range_lines(model),
+            *_file_lines(model),
             f"n_features {exact.rows.n_features}",
             f"rows {_form(exact.rows)}",
         ]
@@ -63,7 +65,7 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
         yield f" {_listed(exact.row_numbers[some] + 1)}".encode()
     yield _joined(["", *_worth_lines(exact.worth)])
     if model.early is not None:
-        yield from _early_text(model.early, exact)
+        yield from _early_text(model.early, exact, Digits(model.first_index))
 
 
 def _check_libsvm(model: ModelParts) -> None:
@@ -104,9 +106,11 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
     return lines
 
 
-def _range_lines(model: ModelParts) -> list[str]:
+def _file_lines(model: ModelParts) -> list[str]:
+    """Return the lines on the training file."""
     crc32 = model.range_file_crc32
-    return [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
+    lines = [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
+    return lines if model.first_index == 1 else [*lines, f"{FIRST_INDEX} {model.first_index}"]
 
 
 def _worth_lines(worth: Worth | None) -> list[str]:
@@ -123,7 +127,7 @@ def _form(rows: Rows | ChosenRows) -> str:
     return "dense" if rows.is_dense else "sparse"
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None):
+def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits):
     """The early section: centers (level, cluster, then the row), a line of rho for each cluster,
     then support vectors (cluster, class, row number, where the features are that are not repeated,
     coefficients, then the row)."""
@@ -140,14 +144,13 @@ def _early_text(early: EarlyModel, exact: ExactModel | None):
     lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
     yield _joined([*lines, "CENTERS"])
     level = np.repeat(np.arange(len(forks)), [len(fork.part) for fork in forks]) + 1
-    yield from _row_lines(
-        partition.sample, [level, np.concatenate([fork.cluster for fork in forks])]
-    )
+    cluster = np.concatenate([fork.cluster for fork in forks])
+    yield from _row_lines(partition.sample, [level, cluster], digits)
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
     elsewhere = _elsewhere(early, exact)
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
     prefix = [early.cluster, class_, early.row_numbers + 1, elsewhere, *early.dual_coef]
-    yield from _row_lines(early.rows, prefix, blank=elsewhere > 0)
+    yield from _row_lines(early.rows, prefix, digits, blank=elsewhere > 0)
 
 
 def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
@@ -162,6 +165,15 @@ def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
     if exact is not None:
         place[np.isin(early.row_numbers, exact.row_numbers)] = 1
     return place
+
+
+@dataclass(frozen=True)
+class Digits:
+    """How features are written: the index of the first one, and whether values have the digits by
+    which float64 is the same number as float32."""
+
+    first_index: int
+    float64: bool = False
 
 
 def _needs_digits(model: ModelParts) -> bool:
@@ -185,30 +197,33 @@ def _parts(rows: Rows | ChosenRows, n_prefix: int):
     return slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + n_prefix))
 
 
-def _row_lines(
-    rows: Rows | ChosenRows, prefix, *, blank: np.ndarray | None = None, float64: bool = False
-):
+def _row_lines(rows: Rows | ChosenRows, prefix, digits: Digits, *, blank: np.ndarray | None = None):
     """A line for each row: the numbers before it, from the columns of `prefix`, then its features,
     none where it is `blank`. In parts, for which rows are taken one after the other."""
     for some in _parts(rows, len(prefix)):
         numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
         part = rows.part(some).as_floats()
-        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]), float64)
+        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]), digits)
 
 
-def _lines(prefix: np.ndarray, rows: Rows, float64: bool) -> bytes:
+def _lines(prefix: np.ndarray, rows: Rows, digits: Digits) -> bytes:
     if rows.columns is not None:
         return b"".join(
             f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
             for line, serial in zip(prefix.tolist(), (rows.columns + 1).tolist(), strict=True)
         )
     if not rows.is_dense:
-        return _svmlight.write_csr(prefix, rows.indptr, rows.indices, rows.values, float64=float64)
+        return _svmlight.write_csr(
+            prefix, rows.indptr, rows.indices, rows.values,
+            first_index=digits.first_index, float64=digits.float64,
+        )  # fmt: skip
     if rows.n_features == 0:
         return b"".join(
             b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist()
         )
-    return _svmlight.write_dense(prefix, rows.dense, float64=float64)
+    return _svmlight.write_dense(
+        prefix, rows.dense, first_index=digits.first_index, float64=digits.float64
+    )
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:

@@ -98,6 +98,20 @@ def choice(*names: str) -> Rule:
     return Rule(f"one of {', '.join(names)}", is_name, str)
 
 
+def numbered(*names: str) -> Rule:
+    """Allow one of some names, also with - in place of _, or its number from 0."""
+
+    def place(value: object) -> int:
+        if isinstance(value, str) and value.replace("-", "_") in names:
+            return names.index(value.replace("-", "_"))
+        return int(value) if is_integer(value) else -1
+
+    def plain(value: object) -> str:
+        return names[place(value)]
+
+    return Rule(f"one of {', '.join(names)}", lambda value: 0 <= place(value) < len(names), plain)
+
+
 def wrong(wanted: str, given: str | int) -> ValueError:
     return ValueError(f"must be {wanted}, not {given}")
 

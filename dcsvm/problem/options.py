@@ -19,6 +19,7 @@ from dcsvm.problem.option_rules import (
     integer,
     label_text,
     number,
+    numbered,
     optional,
     or_word,
 )
@@ -37,7 +38,7 @@ MOST_ITERATIONS = 2**62
 
 RULES = {
     "C": POSITIVE,
-    "svm_type": choice(*SVM_TYPES),
+    "svm_type": numbered(*SVM_TYPES),
     "nu": number("above 0 and at most 1", lambda value: 0 < value <= 1),
     "epsilon": NOT_NEGATIVE,
     "class_weight": optional(FACTORS),

@@ -25,6 +25,7 @@ from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.training.far_columns import Columns
 from dcsvm.training.held_out import as_folds, fold_numbers
 
 ROWS_OF_CLUSTER = 1200  # to learn from, on average at most, of clusters that score early models
@@ -94,7 +95,8 @@ class Search:
 
     def prepared(self, options: TrainOptions) -> Prepared:
         """The rows, prepared for some options."""
-        return prepare(self.rows, self.labels, options, self.weights)
+        columns = Columns(self.rows)
+        return prepare(columns.of(self.rows), self.labels, columns.options(options), self.weights)
 
     def problem(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> Problem:
         """What is solved by clusters."""

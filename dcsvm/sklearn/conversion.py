@@ -15,7 +15,8 @@ class Convertible:
 
     def to_sklearn(self):
         """The fitted estimator of scikit-learn with the same decision function, for what reads
-        only those. Raises ValueError for an early model, which has no single one."""
+        only those. Raises ValueError for an early model, which has no single one, and for a model
+        file of scaled rows."""
         self._check_is_fitted()
         if self._theirs is not None:
             return deepcopy(self._theirs)
@@ -23,6 +24,11 @@ class Convertible:
             raise ValueError(
                 "an early model has a decision function for each cluster: scikit-learn has no such"
                 " estimator"
+            )
+        if self.model_.scaling is not None:
+            raise ValueError(
+                f"the model is of rows scaled by {self.model_.scaling.name}: scikit-learn's"
+                " estimator cannot scale"
             )
         made = made_of(self._svm_type, self._settings())
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}

@@ -250,12 +250,13 @@ class Estimator(Fitted, BaseEstimator):
         if self._theirs is not None:
             return pair_values(self._theirs, X)
         X = self._checked_for_predict(X)
-        is_linear = self.model_.kernel.name == "linear" and self.model_.exact is not None
-        if is_linear and method in (None, "exact"):
+        model = self.model_
+        is_linear = model.kernel.name == "linear" and model.exact is not None
+        if is_linear and model.scaling is None and method in (None, "exact"):
             return dense(X @ self._coef.T) + self._intercept_
         with threads_for(self.threads) as threads:
-            method = method or ("exact" if self.model_.exact else "early")
-            return decision_values(self.model_, Rows.from_array(X), method, threads)
+            method = method or ("exact" if model.exact else "early")
+            return decision_values(model, model.rows_of(X), method, threads)
 
     def _checked_for_predict(self, X):
         n_fitted = self.shape_fit_[0]

@@ -42,7 +42,8 @@ def load(path: str | os.PathLike[str]):
     """The estimator of a model file, of dcsvm or LIBSVM, ready to predict.
 
     A file does not say C, nu, weights or how many features there were beyond the last one of its
-    support vectors. Labels that are whole numbers become int64. Raises ModelError.
+    support vectors. A model of `--scale auto` scales rows by the range file beside it; its support
+    vectors are scaled. Labels that are whole numbers become int64. Raises ModelError.
     """
     model = load_model(path)
     part, kernel = model.exact or model.early, model.kernel
@@ -51,7 +52,9 @@ def load(path: str | os.PathLike[str]):
     made.set_params(kernel=name)
     if not kernel.is_precomputed:
         made.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
-    made._gamma, made.n_features_in_, made.fit_status_ = kernel.gamma, part.rows.n_features, 0
+    made._gamma, made.fit_status_ = kernel.gamma, 0
+    if model.scaling is None:  # else rows may have features that the ranges leave out
+        made.n_features_in_ = part.rows.n_features
     if model.is_classifier:
         made._labels = np.sort(model.labels)
         whole = np.all(made._labels == np.round(made._labels))

@@ -3,7 +3,7 @@
 `state` is a line that names the format, a line of JSON (the options of the run, where it is, and
 the arrays that follow), the arrays as bytes, and a CRC-32 of everything before it. `early.model` is
 the early level's model, once there is one, and can be used like any model file. Both are written
-beside and renamed, so that a crash leaves the one before.
+beside and renamed, so that a crash leaves the one before. One process at a time uses a folder.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ import json
 import os
 import time
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
 
 from dcsvm.data.output_file import UNFINISHED, write_beside
+from dcsvm.data.range_file import range_file_of
 from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
+from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.folder_lock import FolderInUse, FolderLock
 
 MAGIC = b"dcsvm checkpoint 2\n"
 STATE, EARLY = "state", "early.model"
@@ -41,7 +46,8 @@ class Checkpoint:
     """The checkpoint of one run in a folder, which is made where there is none.
 
     `resume` asks for the run to go on that is stored there. Raises CheckpointError where there is
-    none, or one that would be overwritten.
+    none, or one that would be overwritten, and FolderInUse. `error` says why the state was not
+    stored the last time, None where it was.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, resume: bool = False):
@@ -50,6 +56,11 @@ class Checkpoint:
         self.early_path = os.path.join(self.folder, EARLY)
         self.run: dict = {}
         self.early: EarlyModel | None = None
+        self.error: str | None = None
+        self.for_file: Callable[[Model], Model] = lambda model: model  # completes early.model
+        self.lock = FolderLock(self.folder)
+        if os.path.isdir(self.folder):
+            self._tidy()
         exists = self.exists(folder)
         if resume and not exists:
             raise CheckpointError(f"{self.folder}: there is no checkpoint to resume")
@@ -58,10 +69,17 @@ class Checkpoint:
                 f"{self.folder}: there is a checkpoint already: resume it, or remove the folder"
             )
         os.makedirs(self.folder, exist_ok=True)
-        for name in os.listdir(self.folder):
-            if name.startswith(UNFINISHED):  # of a process that was killed
-                os.unlink(os.path.join(self.folder, name))
         self.due = time.monotonic() + SHORTEST_PAUSE
+
+    def _tidy(self) -> None:
+        """Remove the unfinished files of killed processes."""
+        self.lock.take()
+        try:
+            for name in os.listdir(self.folder):
+                if name.startswith(UNFINISHED):
+                    os.unlink(os.path.join(self.folder, name))
+        finally:
+            self.lock.let_go()
 
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
@@ -69,7 +87,8 @@ class Checkpoint:
 
     def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
         """The run is on data with this fingerprint, with these options, and begins with a model or
-        not."""
+        not. It holds the folder until `let_go`. Raises FolderInUse."""
+        self.lock.take()
         chosen = {**_chosen(options), "init_model": is_warm}
         self.run = {"options": chosen, "data": data}
 
@@ -77,28 +96,51 @@ class Checkpoint:
     def is_due(self) -> bool:
         return time.monotonic() >= self.due
 
-    def save(self, state, model_of_early) -> None:
-        """Store the state; `model_of_early` makes a Model of its early model."""
-        start = time.monotonic()
-        if state.early is not None and state.early is not self.early:
-            model_of_early(state.early).save(self.early_path)
+    def save(self, state, model_of_early) -> str | None:
+        """Store the state; `model_of_early` makes a Model of its early model.
+
+        A failure does not end training: storing is tried again when the next checkpoint is due.
+        Returns a sentence when storing begins to fail or works again, else None.
+        """
+        start, before = time.monotonic(), self.error
+        try:
+            self._store(state, model_of_early)
+            self.error = None
+        except (OSError, FolderInUse) as error:
+            self.error = getattr(error, "strerror", None) or str(error)
+        end = time.monotonic()
+        self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
+        if before is None and self.error is not None:
+            return f"{self.folder}: the checkpoint is not stored: {self.error.lower()}"
+        if before is not None and self.error is None:
+            return f"{self.folder}: the checkpoint is stored again"
+        return None
+
+    def _store(self, state, model_of_early) -> None:
+        os.makedirs(self.folder, exist_ok=True)  # somebody may have removed it
+        self.lock.take()
+        is_known = state.early is self.early and os.path.exists(self.early_path)
+        if state.early is not None and not is_known:
+            self.for_file(model_of_early(state.early)).save(self.early_path)
             self.early = state.early
         values, arrays = state.to_plain()
         values["has_early"] = state.early is not None
         write_beside(self.path, _parts({"run": self.run, "state": values}, arrays))
-        end = time.monotonic()
-        self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
 
-    def load(self, state, problem, n_rows: int, n_steps: int) -> None:
+    def let_go(self) -> None:
+        """Release the folder at the end of a run."""
+        self.lock.let_go()
+
+    def load(self, state, problem, n_rows: int) -> None:
         """Make `state` what was stored. Raises CheckpointError, and as `restore`."""
         with open(self.path, "rb") as file:
             text = file.read()
-        if self.restore(text, state, problem, n_rows, n_steps):
+        if self.restore(text, state, problem, n_rows):
             state.early = self.early = load_model(self.early_path).early
 
-    def restore(self, text: bytes, state, problem, n_rows: int, n_steps: int) -> bool:
-        """Make `state` what the text of a checkpoint says, of a run of `n_steps` steps on a
-        problem over `n_rows` rows. Returns whether there is an early model.
+    def restore(self, text: bytes, state, problem, n_rows: int) -> bool:
+        """Make `state` what the text of a checkpoint says, of a run on a problem over `n_rows`
+        rows. Returns whether there is an early model.
         Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
         names the difference."""
         try:
@@ -106,20 +148,23 @@ class Checkpoint:
             stored, values = header["run"], header["state"]
             difference = _difference(stored, self.run)
             if difference is None:
-                state.take_plain(values, arrays, problem, n_rows, n_steps)
+                state.take_plain(values, arrays, problem, n_rows)
             has_early = bool(values["has_early"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            raise CheckpointError(f"{self.path}: the checkpoint is damaged") from None
+            raise self.damaged() from None
         if difference is not None:
             raise CheckpointError(f"{self.folder}: the checkpoint is of {difference}")
         return has_early
 
+    def damaged(self) -> CheckpointError:
+        return CheckpointError(f"{self.path}: the checkpoint is damaged")
+
     def remove(self) -> None:
-        """The run is done and its model is written."""
-        for path in (self.path, self.early_path):
-            if os.path.exists(path):
+        """Remove the checkpoint once the model is written, as far as possible."""
+        for path in (self.path, self.early_path, range_file_of(self.early_path)):
+            with suppress(OSError):
                 os.unlink(path)
-        if not os.listdir(self.folder):
+        with suppress(OSError):  # other files may be there
             os.rmdir(self.folder)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dcsvm import _core
@@ -21,3 +23,18 @@ class Control:
     @property
     def is_checkpoint_due(self) -> bool:
         return self.checkpoint is not None and self.checkpoint.is_due
+
+    def save(self, state, model_of_early) -> None:
+        """Store a checkpoint; warn when storing begins to fail or works again."""
+        told = self.checkpoint.save(state, model_of_early)
+        if told is not None:
+            self.progress.warn(told)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Release the checkpoint's folder when the run ends, however it ends."""
+        try:
+            yield
+        finally:
+            if self.checkpoint is not None:
+                self.checkpoint.let_go()

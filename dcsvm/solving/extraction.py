@@ -47,6 +47,12 @@ class Solution:
     def alpha(self) -> np.ndarray:
         return self.iterate.alpha
 
+    @property
+    def n_sv(self) -> int | None:
+        """The number of input rows that are support vectors; None for folds, which have a model
+        each."""
+        return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
+
     def offset_and_margin(self, variables: np.ndarray) -> tuple[float, float]:
         """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
 

@@ -16,7 +16,7 @@ from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import early_model
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.report import LevelReport
+from dcsvm.solving.report import LevelReport, TrainReport
 from dcsvm.solving.run_state import RunState
 from dcsvm.solving.solving import Solving
 
@@ -94,6 +94,13 @@ class LevelSolving(Solving):
         cluster = parts // n_of_cluster % self.division.n_clusters
         costs = sizes.astype(np.float64) ** 2 + PART_VALUES
         return np.bincount(cluster, costs, self.division.n_clusters)
+
+    def hand_over_counts(self, run: Solving) -> None:
+        """Add the work since the last call to that of a run."""
+        run.report.include(self.report)
+        run.state.n_iterations += self.state.n_iterations
+        self.state.n_iterations[:] = 0
+        self.state.report = TrainReport()
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
         """What was done; the support vectors are counted later."""

@@ -123,20 +123,19 @@ def plan_memory(
 
 def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
     """Bytes; `rest` are those besides, and `least` those that are needed."""
-    if megabytes is not None:
-        if megabytes * MB < least:
-            raise OptionError(
-                "cache_mb",
-                f"must be at least {_mb(least)}, not {megabytes}: so many MB are needed for "
-                f"matrices and working copies of {n_rows} rows",
-            )
-        return megabytes * MB
     usable = usable_memory()
-    budget = min(default_cache_mb() * MB, usable - rest)
-    if budget < least:
+    if megabytes is None and rest + least > usable:
         raise ValueError(
             f"training on {n_rows} rows needs {_mb(rest + least)} MB of memory, and this process "
             f"may use {_mb(usable)} MB"
+        )
+    budget = min(default_cache_mb() * MB, usable - rest) if megabytes is None else megabytes * MB
+    if budget < least:
+        given = f"the default {_mb(budget)}" if megabytes is None else megabytes
+        raise OptionError(
+            "cache_mb",
+            f"must be at least {_mb(least)}, not {given}: so many MB are needed for "
+            f"matrices and working copies of {n_rows} rows",
         )
     return budget
 

@@ -26,13 +26,15 @@ FEW_VARIABLES = 2000  # of which a hidden margin is sought all the same: it take
 
 
 class Refinement:
-    """A problem that is solved to a tolerance and checked, again and again. Kernel values of the
-    next solve are `float64` or float32."""
+    """A problem that is solved to a tolerance and checked again and again, `n_checks` times so far.
+    Kernel
+    values of the next solve are `float64` or float32."""
 
-    def __init__(self, problem: BoxProblem):
+    def __init__(self, problem: BoxProblem, n_checks: int):
         self.divides_by_margin = problem.divides_by_margin
         self.is_large = problem.size > FEW_VARIABLES
-        self.float64, self.before, self.n_checks = False, np.inf, 0
+        self.float64, self.before = False, np.inf
+        self.n_checks = min(n_checks, LARGEST_REFINEMENTS - 1)
 
     def attainable(self, tolerance: float, weight: float) -> float:
         """The least violation, in no unit, that is worth asking for, where `weight` is the sum of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -166,13 +167,17 @@ class TrainReport:
 
 
 class Progress:
-    """Told what happens; the default does nothing."""
+    """Told what happens; the default ignores all but warnings."""
 
     def plan(self, text: str) -> None:
         """What will be done, in one sentence, before it starts."""
 
     def resume(self, name: str) -> None:
         """Training goes on from a checkpoint, in this phase."""
+
+    def warn(self, sentence: str) -> None:
+        """A failure that does not end training; by default it becomes a Python warning."""
+        warnings.warn(sentence, stacklevel=2)
 
     def begin(self, name: str, n_rows: int) -> None:
         """A phase of n_rows rows or variables starts: "level 3", "refine", "conquer"."""
@@ -189,7 +194,7 @@ class Progress:
         """The early level is found."""
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        """A phase other than a level is done; `n_sv` support vectors are left, where they may have
+        """A phase other than a level is done; `n_sv` rows are support vectors, where that may have
         changed."""
 
 
@@ -201,6 +206,9 @@ class PartOfProgress(Progress):
         self.whole, self.n_phases = whole, n_phases
         self.n_done, self.n_rows = n_done, n_rows
         self.phase, self.phase_rows = -1, 1
+
+    def warn(self, sentence: str) -> None:
+        self.whole.warn(sentence)
 
     def begin(self, name: str, n_rows: int) -> None:
         self.phase, self.phase_rows = self.phase + 1, max(n_rows, 1)

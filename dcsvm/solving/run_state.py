@@ -24,7 +24,8 @@ MEASURED = ("cluster", "support", "alpha", "linear")
 
 @dataclass(eq=False)
 class RunState:
-    """`whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
+    """`n_iterations` int64 (n_problems,): coordinate updates of each problem in finished solves.
+    `whole_tolerance` float64 (n_units,): a level solved the unit as a whole to it, or inf.
     `has_begun`: the level in progress is no longer what it began with; `begun_with` int32: the
     variables that refine began with, None before and after. `level_alpha` float64: where the
     clusters of a level are, each for itself, or None. `sample` int32: the rows that the level in
@@ -38,6 +39,7 @@ class RunState:
     iterate: Iterate
     whole_tolerance: np.ndarray
     iterations_left: int
+    n_iterations: np.ndarray
     report: TrainReport
     steps_done: int = 0
     neglected: float = 0.0
@@ -75,6 +77,7 @@ class RunState:
             "base": self.iterate.base,
             "known": self.iterate.known,
             "whole_tolerance": self.whole_tolerance,
+            "n_iterations": self.n_iterations,
         }
         if self.begun_with is not None:
             arrays["begun_with"] = self.begun_with
@@ -98,11 +101,9 @@ class RunState:
         arrays: dict[str, np.ndarray],
         problem: BoxProblem,
         n_rows: int,
-        n_steps: int,
     ) -> None:
-        """Become what `to_plain` gave, of a run of `n_steps` steps on `n_rows` rows. Raises
-        ValueError, KeyError, TypeError, AttributeError or OverflowError for what is not of a run of
-        this problem."""
+        """Become what `to_plain` gave, of a run on `n_rows` rows. Raises ValueError, KeyError,
+        TypeError, AttributeError or OverflowError for what is not of a run of this problem."""
         iterate = Iterate(*(arrays[name] for name in ("alpha", "gradient", "base", "known")))
         _check_iterate(iterate, problem)
         if "is_exact" in arrays:
@@ -119,6 +120,9 @@ class RunState:
         self.steps_done = int(values["steps_done"])
         self.neglected = _number(values["neglected"])
         self.checks = int(values.get("checks", 0))
+        n_iterations = arrays.get("n_iterations", self.n_iterations)
+        _check_counts(n_iterations, len(self.n_iterations))
+        self.n_iterations = n_iterations
         self.is_global = bool(values["is_global"])
         self.iterations_left = int(values["iterations_left"])
         self.has_begun = bool(values["has_begun"])
@@ -127,7 +131,7 @@ class RunState:
         self.sample = arrays.get("sample")
         if self.sample is not None:
             _check_numbers(self.sample, n_rows)
-        if not 0 <= self.steps_done < n_steps:
+        if self.steps_done < 0 or self.checks < 0:
             raise ValueError("steps_done")
         if self.begun_with is not None:
             _check_numbers(self.begun_with, problem.size)
@@ -189,6 +193,11 @@ def _check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> N
         raise ValueError("size")
     if np.any(np.isnan(values) if infinite else ~np.isfinite(values)):
         raise ValueError("values")
+
+
+def _check_counts(counts: np.ndarray, size: int) -> None:
+    if counts.shape != (size,) or counts.dtype != np.int64 or np.any(counts < 0):
+        raise ValueError("counts")
 
 
 def _check_level(level: LevelState, n_rows: int) -> None:

@@ -58,11 +58,11 @@ class Solving:
         self.certificate: Certificate | None = None
         self.is_warm = self.is_near = self.float64 = False
         self.rounding = 0.0
-        self.n_iterations = np.zeros(self.formulation.n_problems, np.int64)
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
             iterations_left=self.options.max_iterations,
+            n_iterations=np.zeros(self.formulation.n_problems, np.int64),
             report=TrainReport(
                 threads=self.threads,
                 n_merged=prepared.row_map.n_merged,
@@ -128,7 +128,7 @@ class Solving:
         """Store a checkpoint, if one is kept."""
         if self.control.checkpoint is not None:
             self.set_seconds()
-            self.control.checkpoint.save(self.state, self.model_of_early)
+            self.control.save(self.state, self.model_of_early)
 
     def model_of_early(self, early: EarlyModel) -> Model:
         """A model that can be stored: labels that are strings become numbers from 0."""
@@ -214,7 +214,7 @@ class Solving:
         self.approach(tolerance)
         folds = list(range(self.formulation.n_folds))
         certificates: dict[int, Certificate] = {}
-        rounds = Refinement(self.problem)
+        rounds = Refinement(self.problem, state.checks)
         while True:
             members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
             weight = self.weight(folds)
@@ -244,8 +244,7 @@ class Solving:
         self.settle(Certificate.of_all([part for one in found for part in one.parts]))
         self.report.converged = bool(self.converged.all())
         self.report.conquer_seconds = time.perf_counter() - start
-        n_sv = int(np.count_nonzero(self.alpha))
-        self.control.progress.end("conquer", self.report.conquer_seconds, n_sv)
+        self.control.progress.end("conquer", self.report.conquer_seconds, self.solution.n_sv)
 
     def approach(self, tolerance: float) -> None:
         """What comes before the whole problem is solved to a tolerance: nothing."""
@@ -325,7 +324,7 @@ class Solving:
     def count_iterations(self, members: np.ndarray, sizes: np.ndarray, solved: list[dict]) -> None:
         """Count the iterations of parts for their problems."""
         for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
-            self.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
+            self.state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
 
     def settle(self, certificate: Certificate) -> None:
         """Keep what is known of the solution, and report it."""

@@ -59,8 +59,10 @@ class Run(Relaxation):
         checkpoint = self.control.checkpoint
         if checkpoint is None or not checkpoint.resume:
             return
+        checkpoint.load(self.state, self.problem, self.data.rows.n_samples)
         names = [name for name, _ in self.steps()]
-        checkpoint.load(self.state, self.problem, self.data.rows.n_samples, len(names))
+        if self.state.steps_done >= len(names):
+            raise checkpoint.damaged()
         if self.state.multiplier is not None:
             self.take_relaxed()
         self.control.progress.resume(names[self.state.steps_done])
@@ -231,9 +233,9 @@ class Run(Relaxation):
         self.control.progress.begin(f"level {level}", solving.problem.size)
         everything = np.ones(solving.division.n_clusters, bool)
         solving.solve_clusters(everything, max(self.options.tolerance, EARLY_TOLERANCE))
+        told = solving.level_report(self.seconds_of_clusters(level), time.perf_counter() - begun)
         self.take_level()
-        seconds = self.seconds_of_clusters(level), time.perf_counter() - begun
-        self.note_level(solving.level_report(*seconds), solving.division.cluster)
+        self.note_level(told, solving.division.cluster)
         self.state.level_alpha = self.division = self.level_solving = self.state.sample = None
 
     def take_level(self) -> None:
@@ -241,7 +243,7 @@ class Run(Relaxation):
         solving = self.level_solving
         self.state.early, self.report.n_bsv = solving.model()
         self.report.n_sv = self.state.early.rows.n_samples
-        self.report.include(solving.report)
+        solving.hand_over_counts(self)
         self.converged[:] = solving.converged & solving.is_solved.all()
         self.report.converged = bool(self.converged.all())
         self.iterate.alpha[:] = solving.alpha_of_whole()
@@ -356,5 +358,4 @@ class Run(Relaxation):
         self.solve(members, self.units.sizes(members), max(self.options.tolerance, LEVEL_TOLERANCE))
         state.begun_with = None
         self.report.refine_seconds = time.perf_counter() - start
-        n_sv = int(np.count_nonzero(self.alpha))
-        self.control.progress.end("refine", self.report.refine_seconds, n_sv)
+        self.control.progress.end("refine", self.report.refine_seconds, self.solution.n_sv)

@@ -31,6 +31,16 @@ def checked_control(progress, stop, checkpoint, init_model) -> Control:
     return Control(progress or Progress(), stop or Stop(), checkpoint)
 
 
+def labels_of(y, n_rows: int, options: TrainOptions) -> np.ndarray:
+    """Return the labels or targets of the training rows; one-class needs none. Raises
+    ValueError."""
+    if y is not None:
+        return as_labels(y)
+    if options.svm_type != "one_class":
+        raise ValueError(f"{options.svm_type} needs labels or targets: y is None")
+    return np.zeros(n_rows)
+
+
 def test_rows_of(test, X, options: TrainOptions) -> TestRows | None:
     """The test rows of a tuple (X_test, y_test), for training rows X. Raises ValueError and
     TypeError for what is none."""

@@ -28,6 +28,7 @@ from dcsvm.solving.plan import Plan
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
 from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
+from dcsvm.training.far_columns import Columns
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.smaller_C import SmallerC
 
@@ -56,15 +57,18 @@ def cross_validate(
     if options.svm_type in CLASSIFIERS and len(np.unique(labels)) == 1:
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
-    prepared = prepare(rows, labels, options, consume=consume)
+    columns = Columns(rows)
+    prepared = prepare(columns.of(rows), labels, columns.options(options), consume=consume)
+    tree = None
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     elif prepared.plan.choices:
-        prepared = replace(prepared, plan=_plan_of_best_level(prepared))
-    held = HeldOut(prepared, folds_of(prepared, n_folds), progress)
+        plan, tree = _plan_of_best_level(prepared)
+        prepared = replace(prepared, plan=plan)
+    held = HeldOut(prepared, folds_of(prepared, n_folds), progress, tree=tree)
     for some in held.batches(held.open):
         held.solve(some)
-    progress.end("cross validation", time.perf_counter() - start, held.n_sv)
+    progress.end("cross validation", time.perf_counter() - start)
     if held.n_failed:
         warnings.warn(f"{held.n_failed} of {n_folds} folds did not converge", stacklevel=2)
     return held.predicted[held.folds.entry]
@@ -143,13 +147,13 @@ def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.nd
     return predicted, np.setdiff1d(folds_left, folds.fold[own])
 
 
-def _plan_of_best_level(prepared: Prepared) -> Plan:
-    """The plan with the early level that is best for all rows. No decision value of a row in that
-    choice has seen its own label."""
+def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
+    """The plan with the early level that is best for all rows, and the clusters. No decision value
+    of a row in that choice has seen its own label."""
     run = Run(prepared)
     run.find_early_level()
     level = run.report.early_choice.level
-    return replace(prepared.plan, levels=(level,), early_level=level, choices=())
+    return replace(prepared.plan, levels=(level,), early_level=level, choices=()), run.tree
 
 
 class _FoldRun(Run):

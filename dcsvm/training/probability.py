@@ -46,8 +46,7 @@ def fitted_probability(run: Run) -> Probability:
     for entries, held_out in held_out_values(of_folds, folds, some):
         values[entries] = held_out
     found = _fitted(of_folds, folds, values)
-    n_sv = int(np.count_nonzero(of_folds.alpha))
-    progress.end("probabilities", time.perf_counter() - start, n_sv)
+    progress.end("probabilities", time.perf_counter() - start)
     return found
 
 

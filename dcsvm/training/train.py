@@ -24,6 +24,7 @@ from dcsvm.solving.report import TrainReport
 from dcsvm.solving.stopped import certificate_of_stopped
 from dcsvm.training.algorithm import Run
 from dcsvm.training.early_level import TestRows, check_test_rows
+from dcsvm.training.far_columns import Columns
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.warm_start import check_rows, first_alpha
 
@@ -50,19 +51,24 @@ def train_rows(
     `control` ends training early the model is what there is by then, and the report says so.
     Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
     """
-    run = ready(
-        rows,
-        labels,
-        options,
-        control,
-        sample_weight=sample_weight,
-        init_model=init_model,
-        consume=consume,
-    )
-    if test is not None:
-        check_test_rows(test, run.task)
-        run.test = test
-    return finished(run), run.report
+    columns = Columns(rows, *([] if test is None else [test.rows]))
+    if init_model is not None:
+        check_rows(init_model, rows, options)
+    control = control or Control()
+    with control.held():
+        run = ready(
+            columns.of(rows),
+            labels,
+            columns.options(options),
+            control,
+            sample_weight=sample_weight,
+            init_model=init_model,
+            consume=consume,
+        )
+        if test is not None:
+            check_test_rows(test, run.task)
+            run.test = replace(test, rows=columns.of(test.rows))
+        return columns.model(finished(run)), run.report
 
 
 def ready(
@@ -77,8 +83,6 @@ def ready(
 ) -> Run:
     """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
     control = control or Control()
-    if init_model is not None:
-        check_rows(init_model, rows, options)
     weights = checked_weights(sample_weight, len(labels))
     rows = coded(rows, options.threads or default_threads())
     if control.checkpoint is not None:
@@ -141,7 +145,7 @@ def _exact(run: Run) -> ExactModel:
     report.violation = found.violation
     report.usable = bool(found.violation < run.size_of_values)
     report.problems, report.objective = found.problems, found.objective
-    for problem, iterations in zip(report.problems, run.n_iterations.tolist(), strict=True):
+    for problem, iterations in zip(report.problems, run.state.n_iterations.tolist(), strict=True):
         problem.iterations = iterations
     report.duality_gap = found.gap
     return found.model
@@ -150,6 +154,8 @@ def _exact(run: Run) -> ExactModel:
 def _exact_of_stopped(run: Run) -> ExactModel | None:
     """The exact model as far as it is, of a run that was stopped; what it is worth is in the
     report. Raises Stopped where nothing was solved."""
+    if run.level_solving is not None:
+        run.level_solving.hand_over_counts(run)
     run.save()
     report, state = run.report, run.state
     report.stopped, report.converged = True, False

@@ -325,6 +325,27 @@ def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_fil
         assert abs(wide - plain) < 1e-5
 
 
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [(4, None), (3, None), (2, None),
+     (1, "up to index 1, the training set of MODEL up to 4: is it of the same kind?"),
+     (6, "up to index 6, the training set of MODEL up to 4: is it of the same kind?")],
+)  # fmt: skip
+@pytest.mark.parametrize("options", [[], ["--early"]], ids=["exact", "early"])
+def test_other_features_than_the_model_has_seen_are_told(
+    run, model, write_libsvm, columns, sentence, options
+):
+    X = np.random.default_rng(0).random((20, columns)).round(3) + 0.001
+    path = write_libsvm(X, np.ones(20), "other.txt")
+    result = run(*options, path, model, "out.txt")
+    assert result.exit_code == 0
+    told = "" if sentence is None else f"warning: {path} has features {sentence}\n"
+    assert result.stderr == told.replace("MODEL", str(model))
+    assert run("-q", *options, path, model, "out.txt").stderr == ""
+    path.write_text("1 1:0.5\n")  # of few rows nothing is said
+    assert run(*options, path, model, "out.txt").stderr == ""
+
+
 def test_a_model_that_did_not_converge_is_told_of(tmp_path):
     X, y = labelled_rows(400, 3, seed=3, noise=0.2)
     options = TrainOptions(C=100.0, gamma=1.0, threads=1, cache_mb=50, levels=1, branching=2,

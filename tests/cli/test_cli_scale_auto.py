@@ -148,8 +148,8 @@ def test_a_range_file_that_is_missing_or_of_other_ranges_is_an_error(run, predic
     done = predicted(files.test, "a.model", "out")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: a.model.range: not the ranges by which the training rows of a.model were scaled: "
-        "give those with --scale FILE\n"
+        "error: a.model.range: not the file by which the training rows of a.model were scaled: "
+        "give it with --scale FILE\n"
     )
     assert predicted("--scale", "a.model.range", files.test, "a.model", "out").exit_code == 0
     Path("a.model.range").write_text("x\n-1 one\n")

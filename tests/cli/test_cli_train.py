@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -134,7 +135,7 @@ BAD_FILES = {
     "empty": (b"", ": no rows"),
     "one class": (b"1 1:1\n1 1:2\n", "training needs two classes, found one: 1"),
     "missing colon": (b"1 1:1\n-1 2\n", ":2:"),
-    "index zero": (b"1 1:1\n-1 0:2\n", ":2:4: "),
+    "second index zero": (b"1 1:1\n-1 2:1 0:2\n", ":2:8: "),
     "descending": (b"1 1:1\n-1 2:2 1:1\n", ":2:8: "),
     "nan": (b"1 1:nan\n", ":1:5: "),
     "infinity": (b"1 1:1\n1 1:2\n-1 1:inf\n", ":3:6: "),
@@ -293,3 +294,25 @@ def test_levels_are_measured_only_on_request(run, training):
         with open("r", encoding="utf-8") as file:
             (level,) = json.load(file)["levels"]
         assert (level["bound"] is not None) == is_measured
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 6])
+def test_many_pairs_of_classes_are_told_in_one_line(run, write_libsvm, n_classes):
+    rng = np.random.default_rng(0)
+    path = write_libsvm(rng.random((20 * n_classes, 3)), np.arange(20 * n_classes) % n_classes)
+    done = run("--report", "report", path, "m")
+    assert done.exit_code == 0, done.stderr
+    problems, lines = json.loads(Path("report").read_text())["problems"], done.stdout.splitlines()
+    n_pairs = n_classes * (n_classes - 1) // 2
+    assert len(problems) == n_pairs
+    assert lines[-1] == f"Total nSV = {load_model('m').exact.rows.n_samples}"
+    assert f" {load_model('m').exact.rows.n_samples} support vectors" in done.stderr
+    if n_classes < 6:
+        assert len(lines) == 3 * n_pairs + 1
+        return
+    total = sum(problem["objective"] for problem in problems)
+    n_sv, n_bsv = ([problem[key] for problem in problems] for key in ("n_sv", "n_bsv"))
+    assert lines[:-1] == [
+        f"15 pairs of classes (each in --report): obj = {total:.6f} in all, "
+        f"nSV = {min(n_sv)} to {max(n_sv)}, nBSV = {min(n_bsv)} to {max(n_bsv)}"
+    ]

@@ -122,6 +122,23 @@ def test_resuming_from_another_file_copies_it(search, training):
     assert Path("a.out").read_text() == Path("b.out").read_text()
 
 
+def test_resuming_takes_no_training_set_for_its_file(search, training):
+    first = search(*SMALL, training).stdout.splitlines()[-1]
+    result = search(*SMALL, "-q", "-resume", training, "a.model")
+    assert (result.exit_code, result.stdout) == (0, first + "\n")
+    assert dcsvm.load_model("a.model").exact
+    result = search(*SMALL, "-q", "-resume", "train.txt.out", training, "b.model")
+    assert (result.exit_code, result.stdout) == (0, first + "\n")
+    assert Path("a.model").read_bytes() == Path("b.model").read_bytes()
+    result = search(*SMALL, "-resume", "missing.out", training)
+    assert (result.exit_code, result.stderr) == (1, "error: missing.out: no such file\n")
+
+
+def test_the_time_limit_promises_no_model(search):
+    options = {one.name: one for one in grid.main.params}
+    assert options["time_limit"].help == "stop after so long, and tell the best so far"
+
+
 def test_lines_are_read_as_they_were_written():
     options = TrainOptions()
     grid = Grid((0.5, 2.0**0.3), (2.0**-7,))
@@ -262,7 +279,7 @@ def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
         (["-log2c", "null", "-log2g", "null"], "there is nothing to choose"),
         (["-log2p", "0,1,1"], "-log2p is for eps-SVR (-s 3)"),
         (["-s", 2], "one-class (-s 2) has no C, and nothing to choose it by"),
-        (["-s", 1], "nu-SVC (-s 1) has no C: -log2c null"),
+        (["-s", 1], "nu-SVC (-s 1) has no C: give -log2c null, and gamma alone is chosen"),
         (["-v", 1], "-v must be at least 2, not 1"),
         (["-t", 4, "--scale", "auto"], "a precomputed kernel goes with neither --scale nor --test"),
         (["-out", "null", "-resume"], "-resume needs a file: -out null writes none"),
@@ -277,9 +294,10 @@ def test_wrong_usage_is_one_sentence(search, training, arguments, sentence):
 
 
 def test_a_file_that_is_none_is_no_out_file(search, training):
-    result = search("-resume", training, training)
+    Path("some.out").write_text("log2c is of no use\n")
+    result = search("-resume", "some.out", training)
     assert result.exit_code == 1
-    assert "train.txt:1: expected a line such as log2c=1 log2g=1 rate=90, found" in result.stderr
+    assert "some.out:1: expected a line such as log2c=1 log2g=1 rate=90, found" in result.stderr
 
 
 def test_no_output_replaces_an_input(search, training):

@@ -4,8 +4,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import predict, predict_file, train, train_file
+from dcsvm.cli import compress, grid, predict, predict_file, train, train_file
 from dcsvm.cli.libsvm_syntax import for_click
+from dcsvm.cli.words import OPTION_OF, advice_on
 
 
 def rewritten(*args):
@@ -87,6 +88,7 @@ def test_a_value_is_never_read_as_an_option():
      (["-w1"], "the option -w1 requires a value"),
      (["-c"], "the option -c requires a value"),
      (["-c5", "data"], "no such option: -c5 (a value is the next argument, as in -c 5)"),
+     (["-c=5", "data"], "no such option: -c=5 (a value is the next argument, as in -c 5)"),
      (["-g-0.5", "data"], "no such option: -g-0.5 (a value is the next argument, as in -g -0.5)"),
      (["-gap", "0.1"], "no such option: -gap (write --gap)"),
      (["-seed", "1"], "no such option: -seed (write --seed)")],
@@ -111,6 +113,37 @@ def test_malformed_options_are_one_sentence(args):
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: ")
     assert line.endswith("; see dcsvm-train --help")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("--gamma", " (gamma is -g)"), ("--gamma=2", " (gamma is -g)"), ("--cost", " (cost is -c)"),
+     ("--C", " (c is -c)"), ("--kernel", " (kernel is -t)"),
+     ("--kernel-type", " (kernel_type is -t)"), ("--kernel_type", " (kernel_type is -t)"),
+     ("--n_jobs", " (n_jobs is --threads)"),
+     ("--num_threads", " (num_threads is --threads)"), ("--objective", " (objective is -s)"),
+     ("--max_iter", " (did you mean --max-iter?)"), ("--tol", " (tol is -e)"),
+     ("--epsilon", " (epsilon is -p)"), ("--random_state", " (random_state is --seed)"),
+     ("--cv", " (cv is -v)"), ("--chekpoint", " (did you mean --checkpoint?)"),
+     ("--learning-rate", ""), ("--bogus", "")],
+    ids=str,
+)  # fmt: skip
+def test_an_option_that_is_not_there_leads_to_the_one_that_is_meant(name, advice):
+    result = CliRunner().invoke(train.main, [name, "2", "data"], prog_name="dcsvm-train")
+    plain = name.split("=")[0]
+    assert result.exit_code == 2
+    assert result.stderr == f"error: no such option: {plain}{advice}; see dcsvm-train --help\n"
+
+
+@pytest.mark.parametrize("command", [train, grid, predict, compress])
+def test_words_lead_to_options_that_the_command_has(command):
+    options = {name for parameter in command.main.params for name in parameter.opts}
+    for word, option in OPTION_OF.items():
+        advice = advice_on(word, command.main.params)
+        assert (advice == f" ({word} is {option})") == (option in options)
+    assert set(OPTION_OF.values()) <= {
+        name for one in (train, predict) for parameter in one.main.params for name in parameter.opts
+    }
 
 
 def test_predict_reads_its_options_the_same_way(monkeypatch):

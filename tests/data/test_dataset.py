@@ -11,8 +11,9 @@ import pytest
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
+from dcsvm.data.columns import without_empty_columns
 from dcsvm.data.dataset import DataError, Dataset, parse_dataset, read_dataset
-from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.rows import Rows
 from dcsvm.problem.task import class_order
 
 TINY = np.float32(1e-45)
@@ -120,9 +121,13 @@ def test_arrays_outlive_the_parse_and_can_be_written_to():
 # -------------------------------------------------------------------------------- malformed text
 
 MALFORMED = {
-    "index 0": (b"1 0:1", '1:3: feature indices start at 1, found "0:1"'),
-    "index 00": (b"1 00:1", '1:3: feature indices start at 1, found "00:1"'),
-    "negative index": (b"1 1:1 -3:1", '1:7: feature indices start at 1, found "-3:1"'),
+    "second index 0": (b"1 0:1 00:1", "1:7: indices must ascend: 0 follows 0"),
+    "large index from 0": (
+        b"1 0:1\n1 2147483646:1",
+        '2:3: the index in "2147483646:1" is above 2147483645',
+    ),
+    "index 0 after 1": (b"1 1:1 0:1", "1:7: indices must ascend: 0 follows 1"),
+    "negative index": (b"1 1:1 -3:1", '1:7: feature indices start at 0 or 1, found "-3:1"'),
     "descending": (b"1 1:1\n1 5:1 3:1", "2:7: indices must ascend: 3 follows 5"),
     "repeated": (b"1 5:1 05:1", "1:7: indices must ascend: 5 follows 5"),
     "descending after zero": (b"1 5:0 3:1", "1:7: indices must ascend: 3 follows 5"),
@@ -251,8 +256,8 @@ def test_lenient_text_is_read_as_libsvm_reads_it(text, plain):
 
 
 STILL_MALFORMED = [kind for kind in MALFORMED if kind not in (
-    "no colon", "comment after features", "comment after label", "space after colon",
-    "hexadecimal", "label hexadecimal", "form feed",
+    "no colon", "comment line", "comment after features", "comment after label",
+    "space after colon", "hexadecimal", "label hexadecimal", "form feed",
 )]  # fmt: skip
 
 
@@ -274,7 +279,7 @@ def test_lenient_reading_refuses_the_rest_with_the_same_words(kind):
         (b"1 1:0x", '1:5: value "0x" is not a decimal number'),
         (b"1 1:0x1,8", '1:5: value "0x1,8" is not a decimal number'),
         (b"1 1:0x1p999", '1:5: value "0x1p999" is too large for float32'),
-        (b"1 1:1 0:2", '1:7: feature indices start at 1, found "0:2"'),
+        (b"1 1:1 0:2", "1:7: indices must ascend: 0 follows 1"),
         (b"1 1:1 x\x00", "1:8: the line contains a NUL byte"),
     ],
 )
@@ -749,7 +754,7 @@ def test_an_error_names_the_file(tmp_path):
     path.write_bytes(b"1 1:1\n1 1:1 0:2\n")
     with pytest.raises(DataError) as error:
         read_dataset(path)
-    assert str(error.value) == f'{path}:2:7: feature indices start at 1, found "0:2"'
+    assert str(error.value) == f"{path}:2:7: indices must ascend: 0 follows 1"
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):

@@ -53,7 +53,7 @@ inline dcsvm::TextFormat kernel_format(dcsvm::Serials serials) {
 
 inline Parsed parse(const char* begin, const char* end, const dcsvm::TextFormat& format,
                     std::size_t chunk_bytes = dcsvm::usual_chunk_bytes) {
-  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1, chunk_bytes);
+  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1, chunk_bytes, false, format.lenient);
   Parsed rows;
   rows.prefix.resize(text.n_rows * format.prefix_size());
   rows.indptr.resize(text.n_rows + 1);

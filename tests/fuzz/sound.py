@@ -64,7 +64,7 @@ def small_run():
     """(problem, state) of a run over six rows that has not begun."""
     problem = c_svc(np.array([1.0, -1, 1, -1, 1, -1]), 4.0)
     iterate = Iterate.of(np.zeros(6))
-    return problem, RunState(iterate, np.full(2, np.inf), -1, TrainReport())
+    return problem, RunState(iterate, np.full(2, np.inf), -1, np.zeros(1, np.int64), TrainReport())
 
 
 def check_checkpoint(text):
@@ -77,12 +77,12 @@ def check_checkpoint(text):
     whole = MAGIC + bytes(text)
     whole += b"%08x" % zlib.crc32(whole)
     try:
-        checkpoint.restore(whole, state, problem, 6, 3)
+        checkpoint.restore(whole, state, problem, 6)
     except CheckpointError as error:
         require_sentence(error)
         return None
     assert (problem.lower <= state.iterate.alpha).all()
     assert (state.iterate.alpha <= problem.upper).all()
-    assert 0 <= state.steps_done < 3
+    assert state.steps_done >= 0
     json.dumps([report_dict(state.report), state.iterations_left, state.neglected])
     return state

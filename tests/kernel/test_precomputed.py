@@ -14,6 +14,7 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.cli.predict import main as predict_command
 from dcsvm.cli.train import main as train_command
+from dcsvm.data.advice import advice
 from dcsvm.data.dataset import DataError, parse_dataset
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
@@ -198,8 +199,32 @@ def test_a_matrix_that_is_not_symmetric_is_refused(place):
         r"row (\d+) has 0.51? with row (\d+), which has 0.51? with", str(caught.value)
     )
     assert {int(number) - 1 for number in found.groups()} == set(place)
-    K[place] += np.float32(1e-6) - np.float32(0.01)
-    assert not training_matrix(Rows.from_array(K), Kernel("precomputed"), 1)[1].indefinite
+    K[place] += np.float32(1e-4) - np.float32(0.01)
+    before = K.copy()
+    found, kernel = training_matrix(Rows.from_array(K), Kernel("precomputed"), 1)
+    assert not kernel.indefinite
+    assert np.array_equal(K, before)
+    assert np.array_equal(found.dense, (before + before.T) / 2)
+
+
+def test_a_symmetric_matrix_is_not_copied():
+    K = np.eye(5, dtype=np.float32) + 0.5
+    rows, _ = training_matrix(Rows.from_array(K), Kernel("precomputed"), 1)
+    assert np.shares_memory(rows.dense, K)
+
+
+def test_rounding_of_long_sums_in_float32_is_no_asymmetry():
+    """As of a product of matrices in float32, in other orders for both triangles."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5)).astype(np.float32)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    uneven = K * (1 + 5e-4 * np.triu(rng.uniform(-1, 1, K.shape), 1)).astype(np.float32)
+    mean = (uneven + uneven.T) / 2
+    models = [dcsvm.train(one, y, kernel="precomputed", threads=1) for one in (uneven, mean)]
+    assert np.array_equal(models[0].exact.dual_coef, models[1].exact.dual_coef)
+    with pytest.raises(ValueError, match="not symmetric"):
+        dcsvm.train(K * (1 + 5e-3 * np.triu(np.ones(K.shape), 1)), y, kernel="precomputed")
 
 
 @pytest.mark.parametrize("name", ["negative diagonal", "large value"])
@@ -290,9 +315,14 @@ def test_lenient_text_is_read_as_svm_train_does():
         parse_dataset(b"1 0:1 1:.5 3:1", "k.txt", serials="training", lenient=True)
 
 
-def test_index_0_stays_an_error_for_other_kernels():
-    with pytest.raises(DataError, match='1:3: feature indices start at 1, found "0:1"'):
-        parse_dataset(GOOD.encode(), "k.txt")
+@pytest.mark.parametrize("more", [b"", b" 1000:1"])
+def test_rows_with_serial_numbers_are_warned_of_with_other_kernels(more):
+    text = b"".join(b"%d 0:%d 1:1%s\n" % (k % 2, k + 1, more) for k in range(5))
+    data = parse_dataset(text, "k.txt")
+    assert data.rows.is_dense == (more == b"")
+    (sentence,) = advice(data.rows, data.labels, data.first_index)
+    assert "as those of a precomputed kernel (-t 4)" in sentence
+    assert advice(data.rows, data.labels, 1) == []
 
 
 def test_a_long_text_is_read_bit_for_bit_with_any_threads(tmp_path):

@@ -17,7 +17,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import partition_of
 from dcsvm.model import model as model_module
-from dcsvm.model.file import load_model
+from dcsvm.model.file import load_model, read_model
 from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
@@ -245,14 +245,14 @@ def test_the_checksum_of_a_range_file_comes_back_in_one_line(tmp_path, exact, ea
     plain = made_model(exact=exact, early=early)
     model = replace(plain, range_file_crc32="0123abcd")
     model.save(tmp_path / "a.model")
-    same_models(model, load_model(tmp_path / "a.model"))
+    same_models(model, read_model(tmp_path / "a.model"))
     line = b"range_file_crc32 0123abcd\n"
     assert text_of(model).count(line) == 1
     assert text_of(model).replace(line, b"") == text_of(plain)
     for wrong in ("0123abc", "0123ABCD", "0123abcd 1", ""):
         (tmp_path / "b.model").write_bytes(text_of(replace(plain, range_file_crc32=wrong)))
         with pytest.raises(ModelError, match=f"{wrong}' is not eight hexadecimal digits"):
-            load_model(tmp_path / "b.model")
+            read_model(tmp_path / "b.model")
 
 
 def test_the_format_of_libsvm_has_no_place_for_the_checksum(tmp_path):

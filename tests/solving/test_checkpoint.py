@@ -1,5 +1,6 @@
 """Runs that are stopped or killed go on from their checkpoint; others' checkpoints are refused."""
 
+import errno
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from reference import labelled_rows
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, solving
@@ -174,6 +176,130 @@ def test_what_a_killed_process_was_writing_is_removed(data, tmp_path):
     assert sorted(os.listdir(tmp_path / "c")) == ["early.model", "state"]
     kept.remove()
     assert not (tmp_path / "c").exists()
+
+
+@pytest.fixture
+def is_always_due(monkeypatch):
+    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+
+
+class Kept(StopAt):
+    """Keeps warnings, and calls `at_level` when a level is done."""
+
+    def __init__(self, at_level=None, **how):
+        super().__init__(**how)
+        self.warnings, self.at_level = [], at_level or (lambda level: None)
+
+    def warn(self, sentence):
+        self.warnings.append(sentence)
+
+    def end_level(self, report):
+        super().end_level(report)
+        self.at_level(report.level)
+
+
+def test_a_folder_is_of_one_run_at_a_time(data, tmp_path):
+    folder, refused = tmp_path / "c", []
+
+    def begin_another(level):
+        for resume in (False, True):
+            with pytest.raises(ValueError) as error:
+                train(data, folder, resume=resume, **LEVELS)
+            refused.append(str(error.value))
+
+    train(data, folder, progress=Kept(begin_another, level=2), **LEVELS)
+    held = f"{folder}: process {os.getpid()} on {os.uname().nodename} is using this folder"
+    assert set(refused) == {held}
+    assert sorted(os.listdir(folder)) == ["early.model", "state"]
+    assert train(data, folder, resume=True, **LEVELS)[1].converged
+
+
+def test_a_run_that_fails_lets_the_folder_go(data, tmp_path):
+    train(data, tmp_path / "c", progress=StopAt(level=2), **LEVELS)
+    with pytest.raises(CheckpointError) as kept:
+        train(data, tmp_path / "c", resume=True, **LEVELS, seed=7)
+    assert "a run with seed 0, not 7" in str(kept.value)
+    assert train(data, tmp_path / "c", resume=True, **LEVELS)[1].converged
+
+
+def test_training_goes_on_without_its_folder_and_makes_it_again(data, tmp_path, is_always_due):
+    whole = train(data, **LEVELS)[0]
+    folder = tmp_path / "c"
+    progress = Kept(lambda level: level == 2 and shutil.rmtree(folder), level=1)
+    train(data, folder, progress=progress, **LEVELS)
+    assert progress.warnings == []
+    model, report = train(data, folder, resume=True, **LEVELS)
+    assert report.converged
+    assert model.exact.dual_coef.tobytes() == whole.exact.dual_coef.tobytes()
+    assert model.early.dual_coef.tobytes() == whole.early.dual_coef.tobytes()
+
+
+def test_a_disk_that_is_full_for_a_time_is_a_warning(data, tmp_path, is_always_due, monkeypatch):
+    folder, write, is_full = tmp_path / "c", checkpoint.write_beside, []
+
+    def written(*what):
+        if is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "state")
+        write(*what)
+
+    def fill(level):
+        is_full[:] = [True] if level == 2 else []
+
+    monkeypatch.setattr(checkpoint, "write_beside", written)
+    progress = Kept(fill)
+    assert train(data, folder, progress=progress, **LEVELS)[1].converged
+    assert progress.warnings == [
+        f"{folder}: the checkpoint is not stored: no space left on device",
+        f"{folder}: the checkpoint is stored again",
+    ]
+    shutil.rmtree(folder)
+    is_full[:] = [True]
+    with pytest.warns(UserWarning, match="the checkpoint is not stored: no space left on device"):
+        assert train(data, folder, **LEVELS)[1].converged
+    assert not (folder / "state").exists()
+
+
+def test_a_run_goes_on_with_more_or_less_memory(data, tmp_path, monkeypatch):
+    """Which steps there are depends on the memory."""
+    small, large = {"cache_mb": 22}, {"cache_mb": 200}
+    monkeypatch.setattr(KernelRows, "has_expensive_rows", True)
+    names = []
+    for before, after in ((small, large), (large, small)):
+        folder = tmp_path / str(len(names))
+        train(data, folder, progress=StopAt(level=1), **LEVELS, **before)
+        progress = StopAt()
+        report = train(data, folder, resume=True, progress=progress, **LEVELS, **after)[1]
+        names.append(progress.resumed)
+        assert report.converged
+    assert names == ["refine", "conquer"]
+
+
+@pytest.mark.parametrize("overlap", [1.0, 1.5])
+def test_counts_of_a_run_that_was_stopped_are_those_of_all_of_it(data, overlap, tmp_path):
+    how = {**LEVELS, "overlap": overlap}
+    whole = train(data, **how)[1]
+    assert whole.problems[0].iterations == whole.counts["iterations"]
+    n_pieces, report = 0, None
+    while report is None or report.stopped:
+        progress = StopAt(level=3 - n_pieces)
+        report = train(data, tmp_path / "c", resume=n_pieces > 0, progress=progress, **how)[1]
+        n_pieces += 1
+    assert n_pieces == 4
+    assert report.counts == whole.counts
+    assert report.problems[0].iterations == whole.problems[0].iterations
+    assert report.n_checked == whole.n_checked
+
+
+def test_a_stop_inside_a_level_loses_no_iterations(data, tmp_path, is_always_due):
+    done = []
+    for call in (4, None):
+        progress, resume = StopAt(call=call), call is None
+        how = {**LEVELS, "overlap": 1.5}
+        done.append(train(data, tmp_path / "c", resume=resume, progress=progress, **how)[1])
+    assert done[0].stopped
+    assert done[1].counts["iterations"] == done[1].problems[0].iterations
+    assert 0 < done[0].counts["iterations"] < done[1].counts["iterations"]
 
 
 def test_checkpoints_of_other_data_or_options_are_refused(data, tmp_path):

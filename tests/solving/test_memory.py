@@ -106,6 +106,15 @@ def test_the_default_budget_is_what_the_rows_leave(machine, monkeypatch):
         planned(10**6, [0, 10**6], megabytes=None)
 
 
+def test_a_default_budget_that_is_too_small_is_named_where_there_is_memory_for_more(
+    machine, monkeypatch
+):
+    monkeypatch.setattr(memory, "default_cache_mb", lambda: 50)
+    machine(1000)
+    with pytest.raises(ValueError, match="cache_mb must be at least 83, not the default 50: so"):
+        planned(10**6, [0, 10**6], megabytes=None)
+
+
 def test_training_says_what_memory_it_will_use_and_refuses_too_little():
     X = np.random.default_rng(0).random((2000, 3)).astype(np.float32)
     y = np.where(X[:, 0] > 0.5, 1.0, -1.0)

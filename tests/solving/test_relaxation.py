@@ -174,10 +174,9 @@ def test_a_multiplier_without_a_sum_is_refused(data):
     X, y = data
     run = Run(prepare(Rows.from_array(X), y, options(bias=False)))
     values, arrays = run.state.to_plain()
-    n_steps = len(run.steps())
-    run.state.take_plain(values, arrays, run.problem, N_ROWS, n_steps)
+    run.state.take_plain(values, arrays, run.problem, N_ROWS)
     del values["multiplier"]
-    run.state.take_plain(values, arrays, run.problem, N_ROWS, n_steps)
+    run.state.take_plain(values, arrays, run.problem, N_ROWS)
     assert run.state.multiplier is None
     with pytest.raises(ValueError, match="multiplier"):
-        run.state.take_plain(values | {"multiplier": 0.5}, arrays, run.problem, N_ROWS, n_steps)
+        run.state.take_plain(values | {"multiplier": 0.5}, arrays, run.problem, N_ROWS)

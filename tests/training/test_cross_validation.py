@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from dcsvm.kernel import locality
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import Progress
 from dcsvm.training import cross_validation, held_out
-from dcsvm.training.cross_validation import cross_validate
+from dcsvm.training.cross_validation import HeldOut, cross_validate
+from dcsvm.training.held_out import folds_of
 from dcsvm.training.train import train_rows
 
 OPTIONS = TrainOptions(C=4.0, gamma=2.0, threads=1, cache_mb=50, seed=3)
@@ -202,6 +205,24 @@ def test_folds_have_their_clusterings_in_common(monkeypatch):
     assert calls == [2, 4]
 
 
+def test_folds_have_the_clusterings_by_which_the_early_level_was_chosen(monkeypatch):
+    X, y = spots(1500, 2, seed=4)
+    options = TrainOptions(C=10.0, gamma=5.0, early=True, branching=2, threads=1, seed=3)
+    rows, calls, kept = Rows.from_array(X), [], Tree.grow
+    monkeypatch.setattr(Tree, "grow", lambda *a, **k: calls.append(a[1]) or kept(*a, **k))
+    predicted = cross_validate(rows, y, options, 4)
+    assert calls == [2, 4, 8]
+    monkeypatch.setattr(cross_validation, "HeldOut", partial(fresh_tree, HeldOut))
+    assert np.array_equal(cross_validate(rows, y, options, 4), predicted)
+    assert len(calls) > 6
+
+
+def fresh_tree(kind, *what, tree):
+    """What predicts folds, without clusters that are known."""
+    assert tree is not None
+    return kind(*what)
+
+
 @pytest.mark.parametrize("svm_type", ["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"])
 def test_any_number_of_threads_gives_the_same_bits(svm_type):
     X, y = surface(700, repeats=50) if svm_type.endswith("svr") else spots(700, 3, repeats=50)
@@ -243,7 +264,7 @@ class Recorded(Progress):
     def advance(self, rows_done, violation, n_active):
         self.done.append(rows_done)
 
-    def end(self, name, seconds, n_sv):
+    def end(self, name, seconds, n_sv=None):
         self.names.append((name, n_sv))
 
 
@@ -261,12 +282,14 @@ def test_progress_is_that_of_one_phase(monkeypatch):
 
 def test_support_vectors_are_counted_as_those_of_the_models():
     X, y = spots(300, 3, seed=9, repeats=100)
-    progress = Recorded()
     rows = Rows.from_array(X)
-    cross_validate(rows, y, PRECISE, 3, progress)
+    prepared = prepare(rows, y, PRECISE)
+    held = HeldOut(prepared, folds_of(prepared, 3), Progress())
+    for some in held.batches(held.open):
+        held.solve(some)
     fold = stratified_folds(y, 3, PRECISE.seed)
     n_sv = 0
     for k in range(3):
         others = np.flatnonzero(fold != k)
         n_sv += train_rows(rows.take(others), y[others], PRECISE)[1].n_sv
-    assert progress.names[-1][1] == pytest.approx(n_sv, rel=0.02)
+    assert held.n_sv == pytest.approx(n_sv, rel=0.02)

@@ -232,3 +232,16 @@ def test_sparse_rows_and_strings(wavy):
     X = scipy.sparse.csr_matrix(wavy[0])
     model = dcsvm.train(X, np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
     assert np.mean(model.predict(X) == np.where(wavy[1] > 0, "yes", "no")) > 0.8
+
+
+def test_one_class_needs_no_labels():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    wanted = dcsvm.train(X, np.ones(60), svm_type="one_class", threads=1)
+    for found in (
+        dcsvm.train(X, None, svm_type="one-class", threads=1),
+        dcsvm.train(X, svm_type=2, threads=1),
+    ):
+        assert np.array_equal(found.exact.dual_coef, wanted.exact.dual_coef)
+    for svm_type in ("c_svc", "nu_svr"):
+        with pytest.raises(ValueError, match=f"{svm_type} needs labels or targets: y is None"):
+            dcsvm.train(X, None, svm_type=svm_type)

@@ -342,6 +342,24 @@ def test_progress_hears_of_every_phase(wavy):
     assert progress.ended == PHASES[2:]
 
 
+@pytest.mark.parametrize("repeats", [0, 40])
+def test_progress_tells_how_many_rows_are_support_vectors(repeats):
+    """Not how many variables: a row has one in each pair of its class with another."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((120, 3)).astype(np.float32), rng.integers(0, 6, 120).astype(float)
+    X, y = np.concatenate([X, X[:repeats]]), np.concatenate([y, y[:repeats]])
+    counts = []
+
+    class Counts(Progress):
+        def end(self, name, seconds, n_sv=None):
+            counts.append((name, n_sv))
+
+    options = TrainOptions(C=1.0, gamma=1.0, threads=1, probability=True)
+    _, report = train_rows(Rows.from_array(X), y, options, Control(Counts()))
+    assert counts == [("conquer", report.n_sv), ("probabilities", None)]
+    assert report.n_sv <= len(X) < sum(problem.n_sv for problem in report.problems)
+
+
 def test_a_stop_before_anything_is_solved_gives_no_model(wavy):
     with pytest.raises(_core.Stopped):
         train(*wavy, Recorder("level 2"), levels=2, branching=2)

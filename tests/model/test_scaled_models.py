@@ -1,0 +1,140 @@
+"""Models of --scale auto in Python: the range file beside them is applied, and goes with them."""
+
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import labelled_rows
+from scipy import sparse
+
+import dcsvm
+from dcsvm.data.dataset import OWN_RANGES, read_dataset
+from dcsvm.model.lines import ModelError
+from dcsvm.training.train import train_rows
+
+
+def uneven_rows(n, seed):
+    """Of features that are offset, of other sizes, mostly absent and, the last, constant."""
+    X, y = labelled_rows(n, 4, seed=seed)
+    absent = np.random.default_rng(seed).random(n) < 0.7
+    wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
+    return np.column_stack([*wide, np.full(n, 7.0)]).round(6), y
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["exact", "early"])
+def saved(request, tmp_path_factory):
+    """(path of a model of scaled rows with its range file, raw test rows, the decision values of
+    the same rows scaled here)."""
+    folder = tmp_path_factory.mktemp("scaled")
+    X, y = uneven_rows(400, 3)
+    text = "".join(
+        f"{label:g}" + "".join(f" {j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
+        for row, label in zip(X.tolist(), y, strict=True)
+    )
+    (folder / "train").write_text(text)
+    data = read_dataset(folder / "train", scaling=OWN_RANGES)
+    how = {"early": True, "levels": 1} if request.param else {}
+    options = dcsvm.TrainOptions.of(C=4.0, gamma=1.0, threads=1, **how)
+    model, _ = train_rows(data.rows, data.labels, options)
+    path = folder / "a.model"
+    model.scaled_by(data.scaling).save(path)
+    X_test, _ = uneven_rows(100, 4)
+    low, high = X[:, :4].min(axis=0), X[:, :4].max(axis=0)
+    scaled = -1 + 2 * (X_test[:, :4] - low) / (high - low)
+    return path, X_test, model.decision_function(scaled)
+
+
+def test_a_loaded_model_scales_the_rows_that_it_predicts(saved):
+    path, X, wanted = saved
+    model = dcsvm.load_model(path)
+    given = (X, X.tolist(), sparse.csr_matrix(X), X[:, :4], np.asfortranarray(X))
+    for rows in given:
+        np.testing.assert_allclose(model.decision_function(rows), wanted, atol=1e-5)
+    np.testing.assert_allclose(model.decision_function(X[:1]), wanted[:1], atol=1e-5)
+    assert np.array_equal(model.predict(X), np.where(wanted >= 0, *model.labels))
+    assert "rows are scaled by" in repr(model)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_values_are_those_of_the_command_bit_for_bit(saved, write_libsvm):
+    path, X, _ = saved
+    model = dcsvm.load_model(path)
+    file = write_libsvm(X, np.ones(len(X)), "test")
+    rows = read_dataset(file, scaling=model.scaling).rows
+    assert np.array_equal(model.decision_function(rows), model.decision_function(X))
+
+
+def test_a_scaled_model_is_not_loaded_without_its_range_file(saved, tmp_path):
+    path, _, _ = saved
+    for name in ("a.model", "a.model.range"):
+        os.link(path.parent / name, tmp_path / name)
+    moved = tmp_path / "a.model"
+    dcsvm.load_model(moved)
+    ranges = Path(f"{moved}.range")
+    lines = ranges.read_text().splitlines()
+    ranges.unlink()
+    with pytest.raises(ModelError, match="no such file; the model was trained on rows"):
+        dcsvm.load_model(moved)
+    ranges.write_text("\n".join([*lines[:-1], "4 0 1e3"]))
+    with pytest.raises(ModelError, match="not the file by which the training rows of"):
+        dcsvm.load_model(moved)
+    ranges.write_text("x\n-1 one\n")
+    with pytest.raises(ModelError, match=r"a\.model\.range:2: expected a lower and an upper limit"):
+        dcsvm.load_model(moved)
+
+
+def test_the_range_file_goes_with_a_model_that_is_saved_compressed_or_cached(saved, tmp_path):
+    path, X, wanted = saved
+    model = dcsvm.load_model(path)
+    model.save(tmp_path / "b.model")
+    small = dcsvm.load_model(tmp_path / "b.model").compress(X, vectors=150)
+    assert np.mean((small.decision_function(X) > 0) == (wanted > 0)) > 0.95
+    small.save(tmp_path / "small.model")
+    for _ in range(2):
+        again = dcsvm.load_model(tmp_path / "small.model", cache=True)
+        assert np.array_equal(again.decision_function(X), small.decision_function(X))
+
+
+def test_rows_that_a_scaled_model_cannot_take_are_errors(saved):
+    path, X, _ = saved
+    model = dcsvm.load_model(path)
+    with pytest.raises(ValueError, match="rows have 3 features, the model was trained on 4"):
+        model.predict(X[:, :3])
+    for wrong in (np.nan, np.inf):
+        X_wrong = X.copy()
+        X_wrong[2, 1] = wrong
+        with pytest.raises(ValueError, match="the value in row 2, column 1 is not finite"):
+            model.predict(X_wrong)
+    X_far = X.copy()
+    X_far[2, 1] = 1e38
+    with pytest.raises(ValueError, match="feature 2 is too large for float32 when scaled by"):
+        model.predict(X_far)
+
+
+def test_an_estimator_of_a_scaled_model_takes_raw_rows(saved):
+    ours = pytest.importorskip("dcsvm.sklearn")
+    path, X, wanted = saved
+    fitted = ours.load(path)
+    np.testing.assert_allclose(fitted.decision_function(X), wanted, atol=1e-5)
+    np.testing.assert_allclose(fitted.decision_function(sparse.csr_matrix(X)), wanted, atol=1e-5)
+    if fitted.model_.exact is not None:
+        with pytest.raises(ValueError, match="scikit-learn's estimator cannot scale"):
+            fitted.to_sklearn()
+
+
+def test_an_estimator_of_a_linear_scaled_model_takes_raw_rows(saved, tmp_path):
+    ours = pytest.importorskip("dcsvm.sklearn")
+    path, X, _ = saved
+    scaling = dcsvm.load_model(path).scaling
+    X_train, y = uneven_rows(300, 5)
+    unscaled = dcsvm.train(X_train[:50, 2:3], y[:50], kernel="linear")
+    one = replace(scaling, columns=np.array([0]), features=scaling.features.of(np.array([2])))
+    unscaled.scaled_by(one).save(tmp_path / "linear.model")
+    low, high = one.features.minimum, one.features.maximum
+    wanted = unscaled.decision_function(-1 + 2 * (X[:, 2:3] - low) / (high - low))
+    found = ours.load(tmp_path / "linear.model").decision_function(X[:, 2:3])
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
