@@ -21,7 +21,7 @@ from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.preparation import prepare
 from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.early_level import Compared, is_worth
-from dcsvm.training.left_out import left_out_losses, left_out_values
+from dcsvm.training.left_out import left_out_losses, left_out_values, n_spans
 from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
@@ -204,6 +204,18 @@ def test_values_of_rows_left_out_are_nearly_those_of_training_without_them(bias)
     # values that no span can make wrong are left as they are
     wrong = (found > 0) != (y[rows] > 0)
     assert np.corrcoef(found[near & wrong], expected[near & wrong])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_spans_that_are_not_computed_would_change_no_class(bias):
+    X, y = labelled_rows(600, 3, seed=9)
+    level, every = level_of(X, y, 1, overlap=1.4, bias=bias, gamma=100.0), np.arange(600)
+    losses, values, few = (of(level, every) for of in (left_out_losses, left_out_values, n_spans))
+    is_in_two = level.division.is_in_two
+    vars(level.division)["is_in_two"] = np.ones(600, bool)  # as if all were needed
+    assert few < n_spans(level, every)
+    assert np.array_equal(left_out_losses(level, every), losses)
+    assert np.array_equal(left_out_values(level, every)[is_in_two], values[is_in_two])
 
 
 def test_spans_are_distances_to_the_span_of_the_others():
