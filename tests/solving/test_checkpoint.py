@@ -93,9 +93,7 @@ def test_a_run_stopped_again_and_again_ends_at_the_same_objective(data, name, tm
     model, report = trained
     assert n_pieces > 1
     assert report.converged
-    # nu-SVC's objective is divided by the square of its margin
-    rel = 1e-3 if name == "nu-SVC" else 1e-6
-    assert report.objective == pytest.approx(whole.objective, rel=rel)
+    assert report.objective == pytest.approx(whole.objective, rel=1e-6)
     assert len(report.levels) == len(whole.levels)
     if CASES[name].get("measure_levels"):
         assert all(level.distance is not None for level in report.levels)

@@ -316,11 +316,14 @@ class Recorder(Progress):
 
     def begin(self, name, n_rows):
         self.begun.append((name, n_rows))
+        self.done = []
         if name == self.stop_in:
             self.stop.request()
 
     def advance(self, rows_done, violation, n_active):
-        assert rows_done >= 0
+        self.done.append(rows_done)
+        assert self.done == sorted(self.done) and rows_done <= self.begun[-1][1]
+        assert violation >= 0 and n_active <= self.begun[-1][1]
 
     def end_level(self, report):
         self.levels.append(report.level)
