@@ -1,4 +1,4 @@
-"""What solving costs: recorded counts of some runs, exact, so that nothing becomes dearer unnoticed.
+"""What solving costs: recorded counts of some runs, exact, so that nothing becomes dearer unseen.
 
 Bits depend on the instruction set, and so do counts: these are of the baseline of x86-64, which all
 such machines run. They are recorded anew, where a change means to change them, by
