@@ -21,6 +21,7 @@ from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
+import dcsvm._core
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
@@ -177,6 +178,8 @@ def run_case(folder, lines):
 
 def main(first, *lines):
     warnings.simplefilter("ignore")
+    packages = {Path(one.__file__).parent for one in (dcsvm, dcsvm._core)}
+    assert packages == {Path(os.environ["PYTHONPATH"], "dcsvm")}, packages
     if lines:
         print(f"{dcsvm.__file__}\n{json.dumps(run_case(Path(first).resolve(), lines), indent=1)}")
         return

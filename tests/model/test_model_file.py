@@ -20,7 +20,7 @@ from dcsvm.model import model as model_module
 from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel, ExactModel, Probability
+from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
@@ -292,6 +292,23 @@ def test_the_beginning_of_a_model_is_libsvms(tmp_path):
     assert lines[6] == "label 1 -1"
     assert lines[8] == "SV"
     assert lines[18] == "dcsvm_section 4"
+
+
+@pytest.mark.parametrize("worth", [Worth(True, 1e-4, None), Worth(False, 0.1, -0.25), None])
+def test_what_a_solution_is_worth_comes_back(tmp_path, worth):
+    model = made_model()
+    model = replace(model, exact=replace(model.exact, worth=worth))
+    assert saved_and_loaded(model, tmp_path).exact.worth == worth
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_features_of_a_row_are_written_once(exact):
+    model = made_model(exact=exact)
+    lines = text_of(model).decode().split("SV\n")[-1].splitlines()
+    early = zip(model.early.row_numbers, lines, strict=True)
+    written = [number for number, line in early if ":" in line]
+    others = set(model.early.row_numbers) - set(model.exact.row_numbers if exact else ())
+    assert len(written) == len(set(written)) and set(written) <= others
 
 
 @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")

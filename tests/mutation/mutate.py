@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutants"
+TOOLS = PLACE / "tools"  # what builds the core
 TABLE = Path(__file__).with_name("mutants.txt")
 LONGEST = 300  # seconds of the tests of a mutant
 
@@ -65,7 +66,7 @@ def copied(name):
 
 def run(tree, *command):
     """The status of Python in a copy of the tree."""
-    own = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"PYTHONPATH": f"{tree}{os.pathsep}{TOOLS}", "PYTHONDONTWRITEBYTECODE": "1"}
     if shutil.which("ccache"):
         own |= {"CC": "ccache gcc", "CXX": "ccache g++", "CCACHE_NOHASHDIR": "1"}
     with (tree / "log").open("a") as log:
@@ -76,6 +77,8 @@ def run(tree, *command):
 
 
 def build(tree):
+    if not TOOLS.exists():
+        run(tree, "-m", "pip", "install", "-q", "--target", TOOLS, "cython", "setuptools")
     return run(tree, "setup.py", "-q", "build_ext", "--inplace")
 
 
@@ -98,7 +101,9 @@ def outcome(mutant, tree):
         return "killed"
     finally:
         path.write_text(text)
-    return {0: "SURVIVED", 1: "killed"}.get(status, f"status {status} of pytest")
+    if status in (0, 1) or status < 0:  # tests that crash notice, too
+        return "SURVIVED" if status == 0 else "killed"
+    return f"status {status} of pytest"
 
 
 def judge(mutants, tree, found):

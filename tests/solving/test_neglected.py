@@ -56,9 +56,36 @@ def test_a_gradient_that_is_extended_is_bounded(run):
 def test_every_round_of_an_active_set_adds_to_the_bound(run, monkeypatch, first):
     monkeypatch.setattr(work, "LARGE", 1000)
     monkeypatch.setattr(work.Work, "has_far_rows", True)
+    together, told = work.Work.solve_together, []
+
+    def noted(self, parts, iterate, effort, *rest):
+        told.append(effort.neglected)
+        return together(self, parts, iterate, effort, *rest)
+
+    monkeypatch.setattr(work.Work, "solve_together", noted)
     run.extend_gradient()
     run.state.neglected = first
     solve(run)
     assert run.work.n_rounds > 1 and error(run) > 1e-4
+    assert told[0] == first and told == sorted(set(told))
     steps = np.abs(run.alpha).sum()  # at least, all rounds together
     assert first + max(error(run), run.reach.value * steps) <= run.state.neglected
+
+
+def test_a_gradient_of_which_too_much_was_left_out_is_computed_anew(run):
+    run.extend_gradient()
+    run.iterate.gradient += np.random.default_rng(1).uniform(-0.5, 0.5, run.problem.size)
+    run.state.neglected = 0.5
+    solve(run)
+    assert error(run) < 0.05
+
+
+def test_what_is_left_out_makes_variables_doubtful_and_a_stopped_run_worse(run):
+    run.extend_gradient()
+    run.settle_stopped()
+    violation = run.certificate.violation
+    run.state.neglected += 0.25
+    run.settle_stopped()
+    assert run.certificate.violation == pytest.approx(violation + 0.25)
+    run.state.neglected = 1e9
+    assert run.verify([0], 1e9)[0].n_checked == run.problem.size

@@ -24,7 +24,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training.algorithm import EARLY_TOLERANCE
-from dcsvm.training.train import train_rows
+from dcsvm.training.train import ready, train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
 
@@ -307,6 +307,13 @@ def test_a_limit_of_iterations_gives_a_usable_model_that_did_not_converge(wavy):
         assert not report.converged
         assert report.violation > 1e-3
         assert np.all(np.isfinite(model.decision_function(X)))
+
+
+def test_all_steps_share_the_limit_of_iterations(wavy):
+    options = TrainOptions(C=4.0, gamma=2.0, levels=2, branching=2, max_iterations=10**6)
+    run = ready(Rows.from_array(wavy[0]), wavy[1], options)
+    run.improve()
+    assert run.state.iterations_left == 10**6 - run.report.counts["iterations"] < 10**6
 
 
 class Recorder(Progress):
