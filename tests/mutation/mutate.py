@@ -126,6 +126,8 @@ def main(*words):
     paragraphs = TABLE.read_text().strip().split("\n\n")
     every = [Mutant.of(one) for one in paragraphs if not one.startswith("#")]
     chosen = [one for one in every if all(word in str(one) for word in words)]
+    if not chosen:
+        sys.exit(f"no mutant has {' and '.join(words)} in its text")
     judged = [one for one in chosen if not one.reason]
     native = deque(one for one in judged if one.is_native)
     others = deque(one for one in judged if not one.is_native)

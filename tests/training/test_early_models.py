@@ -253,11 +253,11 @@ def test_a_row_with_equals_that_remain_is_hardly_missed():
     X, y = np.concatenate([X, X[:300]]), np.concatenate([y, y[:300]])
     level = level_of(X, y, 1, overlap=1.0)
     twice = level.prepared.row_map.n_given_of_row == 2
-    losses = left_out_losses(level, np.arange(level.data.rows.n_samples))
-    inside = (level.gradient + level.problem.linear) * np.sign(level.problem.linear) > 0
+    values = left_out_values(level, np.arange(level.data.rows.n_samples))[:, 0]
     taken_over = twice & (np.abs(level.alpha) <= 4.0)  # by the other one
     assert taken_over.sum() > 150
-    assert np.array_equal(losses[taken_over] == 1, ~inside[taken_over])
+    known = (level.gradient + level.problem.linear)[taken_over]
+    assert np.array_equal(values[taken_over], known)
 
 
 def test_losses_of_rows_left_out_predict_those_of_new_rows():
