@@ -72,6 +72,9 @@ def test_violation_and_gap_hold_for_every_gradient_within_what_is_left_out(n_sum
     violation, gap = certificate(np.zeros((300, 300)), worst, alpha)
     assert stated.violation == pytest.approx(violation / 0.5)
     assert plain.gap + 10 < gap <= stated.gap
+    known.forget(np.arange(200, 300))
+    some = certificate_of_known(problem, slice(0, 300), known, 0.0, True)
+    assert (some.objective, some.gap, some.n_checked) == (None, None, 200)
 
 
 def checked(problem, alpha, gradient, difference, **changes):
@@ -106,6 +109,14 @@ def test_what_drawn_rows_tell_of_the_others_is_in_the_objective(mean):
     assert 0 < abs(found.objective - exact) <= error
 
 
+def test_more_are_drawn_until_the_objective_is_known():
+    rng = np.random.default_rng(0)
+    sign = np.where(rng.random(6000) < 0.5, -1.0, 1.0)
+    problem, difference = replace(c_svc(sign, 1.0), linear=200 * sign), rng.normal(0, 0.01, 6000)
+    found, is_exact = checked(problem, sign, rng.normal(size=6000), difference)
+    assert found.objective_error <= 2e-6 * abs(found.objective) and not is_exact.all()
+
+
 @pytest.mark.parametrize("n_sums", [0, 1])
 def test_what_could_violate_is_checked(n_sums):
     """Free variables by half of the tolerance where a violation is the difference of two."""
@@ -113,6 +124,7 @@ def test_what_could_violate_is_checked(n_sums):
     gradient = rng.uniform(-0.45, 0.45, n)
     alpha = np.where(rng.random(n) < 0.5, 0.0, 1.0)
     gradient[alpha == 0] = np.abs(gradient[alpha == 0]) + 0.5
+    gradient += 0.7 * n_sums
     sums = np.zeros(n, np.int8) if n_sums else None
     problem = BoxProblem(np.zeros(n), np.zeros(n), np.full(n, 2.0), sums, n_sums)
     found, is_exact = checked(problem, alpha, gradient, 0.0, tolerance=1.0, neglected=0.3)
@@ -129,6 +141,7 @@ def test_free_variables_that_are_not_checked_count_by_the_error_seen():
     assert not is_exact.all() and found.kernel_error == pytest.approx(0.01)
     assert found.violation == pytest.approx(0.5 + 0.04)
     assert 0.51 * 0.5 * n <= found.gap <= 0.52 * 0.5 * n
+    assert checked(problem, alpha, np.zeros(n), 0.01)[1].all()  # where all of the gap is theirs
 
 
 def test_values_between_groups_are_in_no_gradient_but_in_violation_and_gap():

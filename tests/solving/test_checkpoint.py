@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import is_dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -206,6 +207,14 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     own = {name for name in found if found[name] != fresh[name]}
     assert own == set(found) - {"early", "multiplier"}  # of which other tests are
     assert found == {name: stored[name] for name in found}
+
+
+def test_storing_takes_a_small_share_of_the_time(data, tmp_path, monkeypatch):
+    kept = Checkpoint(tmp_path / "c")
+    run, times = ready(*data, TrainOptions(), Control(checkpoint=kept)), iter([100.0, 102.0])
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    run.save()
+    assert kept.due == 102 + 2 / 0.05
 
 
 def test_what_a_killed_process_was_writing_is_removed(data, tmp_path):

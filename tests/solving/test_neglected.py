@@ -80,6 +80,13 @@ def test_a_gradient_of_which_too_much_was_left_out_is_computed_anew(run):
     assert error(run) < 0.05
 
 
+def test_a_gradient_of_clusters_is_not_that_of_the_whole(run):
+    run.iterate.learn(np.arange(run.problem.size), run.problem.linear)
+    run.state.is_global = False
+    run.conquer()
+    assert error(run) < 0.05
+
+
 def test_what_is_left_out_makes_variables_doubtful_and_a_stopped_run_worse(run):
     run.extend_gradient()
     run.settle_stopped()

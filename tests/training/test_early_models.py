@@ -12,6 +12,7 @@ from reference import certificate, kernel_values, labelled_rows, objective
 import dcsvm
 from dcsvm.cli.train import main as train_command
 from dcsvm.data.rows import Rows
+from dcsvm.model.model import Model
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint
@@ -19,9 +20,10 @@ from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.preparation import prepare
+from dcsvm.training import early_level
 from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.early_level import Compared, is_worth
-from dcsvm.training.left_out import left_out_losses, left_out_values, n_spans
+from dcsvm.training.left_out import _add_other_pairs, left_out_losses, left_out_values, n_spans
 from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
@@ -248,6 +250,21 @@ def test_spans_are_distances_to_the_span_of_the_others():
                 assert abs(found[members[k]] - expected) <= 2e-3 * max(expected, 1e-2)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_that_support_nothing_are_not_missed(n_classes):
+    """Their values are those of the model, of pairs that lack their class too."""
+    X, y = labelled_rows(1500, 3, seed=4)
+    y += 10 * ((X[:, 1] > 0.3) & (y > 0)) * (n_classes == 3)
+    level = level_of(X, y, 1, overlap=1.4 if n_classes == 2 else 1.0, bias=True)
+    rows = np.setdiff1d(np.arange(1500), level.problem.rows[level.alpha != 0])
+    values = left_out_values(level, rows)
+    _add_other_pairs(level, rows, values, np.arange(len(rows)))
+    labels = level.task.labels
+    model = Model(level.data.kernel, labels, None, level.model()[0], "c_svc")
+    expected = model.decision_function(X[level.prepared.row_map.order[rows]])
+    assert len(rows) > 300 and np.abs(values - expected.reshape(values.shape)).max() < 1e-5
+
+
 def test_a_row_with_equals_that_remain_is_hardly_missed():
     X, y = labelled_rows(600, 2, seed=8)
     X, y = np.concatenate([X, X[:300]]), np.concatenate([y, y[:300]])
@@ -291,6 +308,10 @@ def test_a_coarser_level_has_to_gain_where_it_costs():
         assert is_worth(finer, better, True, is_cheap=is_cheap)
         assert not is_worth(finer, same, True, is_cheap=is_cheap)
         assert is_worth(finer, slightly, True, is_cheap=is_cheap) == is_cheap
+    for n_noise in (0, 49):  # two rows in 400, which may be chance
+        turned = np.repeat([1.0, 0.0, 0.5], [2 + n_noise, n_noise, 398 - 2 * n_noise])
+        finer, other = Compared(turned, np.ones(400)), Compared(1 - turned, np.ones(400))
+        assert is_worth(finer, other, True, is_cheap=False) == (n_noise == 0)
 
 
 def test_the_level_that_is_found_is_about_as_good_as_the_best():
@@ -311,6 +332,19 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
         ]  # fmt: skip
         assert wrong[0] <= min(wrong[1:]) + 0.012
         assert abs(choice.loss - wrong[0]) < 6 * choice.error + 0.01
+
+
+def test_coarser_levels_that_cost_nothing_are_all_looked_at(wavy, monkeypatch):
+    monkeypatch.setattr(early_level, "is_worth", lambda *_, **__: False)
+    choice = dcsvm.train(*wavy, **EARLY, branching=2).report.early_choice
+    assert (choice.level, choice.finest, choice.coarsest) == (4, 4, 1)
+
+
+def test_of_levels_that_are_as_good_the_finest_is_taken():
+    X, y = labelled_rows(2000, 3, seed=1)
+    X[:, 0] = 4 * y
+    choice = dcsvm.train(X, y, **EARLY, branching=2, test=(X, y)).report.early_choice
+    assert (choice.loss, choice.level, choice.coarsest) == (0, choice.finest, choice.finest - 1)
 
 
 def test_labels_that_mean_nothing_have_no_worth():

@@ -61,7 +61,9 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
     for k, one in smaller.of_fold.items():
         smaller.of_fold[k] = replace(one, neglected=1e-9 * (k + 1))
     run, folds = run_of(X, y, 0.02, some, **TYPES[name])
+    memory = run.solver_bytes
     known = smaller.begin(run, some)
+    assert run.solver_bytes == memory - smaller.nbytes
     left_out = 1e-9 * (max(some) + 1) * 0.02 / smallest
     assert run.is_near and run.state.neglected == pytest.approx(left_out)
     problem = run.problem

@@ -21,6 +21,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving import solving
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training.algorithm import EARLY_TOLERANCE
@@ -307,6 +308,20 @@ def test_a_limit_of_iterations_gives_a_usable_model_that_did_not_converge(wavy):
         assert not report.converged
         assert report.violation > 1e-3
         assert np.all(np.isfinite(model.decision_function(X)))
+
+
+def test_early_models_that_did_not_converge_say_so(wavy):
+    for overlap in (1, 1.5):
+        report = train(*wavy, levels=1, early=True, overlap=overlap, max_iterations=20)[1]
+        assert not report.converged
+
+
+def test_of_a_stopped_run_free_variables_are_looked_at_first(wavy, monkeypatch):
+    monkeypatch.setattr(solving, "NANOSECONDS_WHEN_STOPPED", 3e3)
+    run = ready(Rows.from_array(wavy[0]), wavy[1], TrainOptions(gamma=2.0, threads=1))
+    run.iterate.alpha[:30] = 0.5 * (run.problem.lower + run.problem.upper)[:30]
+    chosen = run._affordable(np.arange(1000))
+    assert len(chosen) < 1000 and np.array_equal(chosen[:30], np.arange(30))
 
 
 def test_all_steps_share_the_limit_of_iterations(wavy):
