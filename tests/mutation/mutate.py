@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutants"
 TOOLS = PLACE / "tools"  # what builds the core
 TABLE = Path(__file__).with_name("mutants.txt")
-LONGEST = 300  # seconds of the tests of a mutant
+LONGEST = 900  # seconds of the tests of a mutant, which may not end
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ def build(tree):
     return run(tree, "setup.py", "-q", "build_ext", "--inplace")
 
 
-def tested(tree, tests):
-    return run(tree, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests)
+def tested(tree, tests, *how):
+    return run(tree, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *how, *tests)
 
 
 def outcome(mutant, tree):
@@ -132,7 +132,7 @@ def main(*words):
     native = deque(one for one in judged if one.is_native)
     others = deque(one for one in judged if not one.is_native)
     trees = [copied(name) for name in ("python", "native")]
-    if tested(trees[0], sorted({test for one in judged for test in one.tests})) != 0:
+    if tested(trees[0], sorted({test for one in judged for test in one.tests}), "-n", "2") != 0:
         sys.exit(f"the tests fail without a change: see {trees[0]}/log")
     found = {}
     with ThreadPoolExecutor() as pool:

@@ -83,8 +83,10 @@ def test_a_gradient_of_which_too_much_was_left_out_is_computed_anew(run):
 def test_a_gradient_of_clusters_is_not_that_of_the_whole(run):
     run.iterate.learn(np.arange(run.problem.size), run.problem.linear)
     run.state.is_global = False
+    solved, known = run.solve, []
+    run.solve = lambda *what: (known.append(run.iterate.is_known.any()), solved(*what))[1]
     run.conquer()
-    assert error(run) < 0.05
+    assert not known[0] and error(run) < 0.05
 
 
 def test_what_is_left_out_makes_variables_doubtful_and_a_stopped_run_worse(run):

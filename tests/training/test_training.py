@@ -312,8 +312,8 @@ def test_a_limit_of_iterations_gives_a_usable_model_that_did_not_converge(wavy):
 
 def test_early_models_that_did_not_converge_say_so(wavy):
     for overlap in (1, 1.5):
-        report = train(*wavy, levels=1, early=True, overlap=overlap, max_iterations=20)[1]
-        assert not report.converged
+        options = {"levels": 1, "early": True, "early_level": 1, "overlap": overlap}
+        assert not train(*wavy, **options, max_iterations=20)[1].converged
 
 
 def test_of_a_stopped_run_free_variables_are_looked_at_first(wavy, monkeypatch):
