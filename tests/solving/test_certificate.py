@@ -123,7 +123,7 @@ def test_what_could_violate_is_checked(n_sums):
     rng, n = np.random.default_rng(0), 6000
     gradient = rng.uniform(-0.45, 0.45, n)
     alpha = np.where(rng.random(n) < 0.5, 0.0, 1.0)
-    gradient[alpha == 0] = 2 * np.abs(gradient[alpha == 0])
+    gradient[alpha == 0] = np.abs(gradient[alpha == 0])
     gradient += 0.7 * n_sums
     sums = np.zeros(n, np.int8) if n_sums else None
     problem = BoxProblem(np.zeros(n), np.zeros(n), np.full(n, 2.0), sums, n_sums)
