@@ -1,6 +1,7 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
 # Variables: PYTHON, VENV, TESTS (arguments for pytest), JOBS (tests at a time); for fuzz CLANG,
-# FUZZ (seconds a target); for tsan TSAN_CLANG; for soak SOAK (seconds); for bench DATA, RAW, SUITE,
+# FUZZ (seconds a target); for tsan TSAN_CLANG; for soak SOAK (seconds); for same-as BASE (a commit),
+# CASES (groups of them); for mutants MUTANTS (words of those to try); for bench DATA, RAW, SUITE,
 # BENCH.
 
 PYTHON = python3
@@ -10,6 +11,9 @@ CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call fuzzer_of,$(na
 TSAN_CLANG = $(firstword $(foreach name,clang++ clang++-14,$(if $(call archer_of,$(name)),$(name))))
 FUZZ = 4
 SOAK = 600
+BASE = HEAD
+CASES =
+MUTANTS =
 TESTS =
 JOBS = 2
 DATA = bench-data
@@ -33,7 +37,8 @@ preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-n
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan tsan fuzz fuzz-python soak bench docs check warnings dist clean
+.PHONY: demo test lint format asan tsan fuzz fuzz-python soak same-as mutants bench docs check \
+	warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -103,6 +108,15 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.
 soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
+# What this state computes otherwise than the commit BASE, of models, predictions and counters.
+same-as: $(VENV)/ready
+	$(BIN)/python tests/differential/same_as.py $(BASE) $(CASES)
+
+# Small changes of the code, one at a time, each of which some test has to notice; all tests that
+# are to fail pass before.
+mutants: $(VENV)/ready
+	$(BIN)/python tests/mutation/mutate.py $(MUTANTS)
+
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
 # docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=estimators is that of
 # scikit-learn's, SUITE=selection has whole grids; of workers of a Dask cluster, SUITE=workers has the
@@ -154,7 +168,7 @@ $(VENV)/docs: $(VENV)/ready
 	$(BIN)/pip install -q -e '.[docs]'
 	touch $@
 
-check: lint warnings fuzz tsan dist
+check: lint warnings fuzz tsan dist mutants
 	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
 
 warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*/*.cc))

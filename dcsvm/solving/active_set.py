@@ -38,6 +38,7 @@ class ActiveSet:
             self.problem, self.members = parts.problem.part(parts.members), parts.members
         self.is_active = iterate.alpha[self.members] != 0
         self.report: dict = {}
+        self.neglected = effort.neglected  # in any entry of the gradient, by all rounds so far
         self.n_rounds = 0
 
     def solve(self, stop: _core.Stop) -> dict:
@@ -52,7 +53,8 @@ class ActiveSet:
             active = self._numbers(self.is_active)
             before = self.iterate.alpha[active]
             one = Parts.of_sizes(self.whole, active, np.array([len(active)]))
-            effort = replace(self.effort, tolerance=max(self.effort.tolerance, ROUND_SHARE * worst))
+            wanted = max(self.effort.tolerance, ROUND_SHARE * worst)
+            effort = replace(self.effort, tolerance=wanted, neglected=self.neglected)
             self._add(*self.work.solve_together(one, self.iterate, effort, self.progress, stop))
             self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
             if self._has_no_iterations_left:
@@ -94,7 +96,8 @@ class ActiveSet:
             iterate.gradient[own] += sums
             iterate.base[own] = iterate.alpha[own]
             self.report["kernel_evaluations"] += n_values
-        self.report["neglected"] += self.effort.reach.value * float(np.abs(step).sum())
+        self.neglected += self.effort.reach.value * float(np.abs(step).sum())
+        self.report["neglected"] = self.neglected = max(self.neglected, self.report["neglected"])
 
     def _add(self, one: dict) -> None:
         """Count a round, which goes on from the round before."""

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from dcsvm.cli import cross_validation
+from dcsvm.data.dataset import read_dataset
+from dcsvm.problem.options import TrainOptions
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 
@@ -118,10 +120,15 @@ def test_svm_grid_runs_unchanged(training, tmp_path):
     lines = done.stdout.splitlines()
     assert len(lines) == 5, done.stderr
     C, gamma, rate = map(float, lines[-1].split())
-    assert C in (1, 4)
-    assert gamma in (0.5, 2)
-    assert 70 < rate <= 100
-    assert len((tmp_path / "train.txt.out").read_text().splitlines()) == 4
+    data = read_dataset(training)
+    rates = {}
+    for each in [(1, 0.5), (1, 2), (4, 0.5), (4, 2)]:
+        options = TrainOptions(C=each[0], gamma=each[1], cache_mb=50)
+        right = cross_validation.cross_validate(data.rows, data.labels, options, 3) == data.labels
+        rates[each] = float(f"{100 * np.mean(right):g}")
+    assert rate == rates[C, gamma] == max(rates.values())
+    written = (tmp_path / "train.txt.out").read_text().splitlines()
+    assert sorted(float(line.split("rate=")[1]) for line in written) == sorted(rates.values())
 
 
 @pytest.mark.slow

@@ -314,6 +314,8 @@ def test_values_are_the_float_nearest_to_pythons_float():
         "3.4028235677973362e38",  # just below what rounds to infinity
         "16777217",
         "16777217.0000000000000001",
+        "16777217.00000000500",  # 19 digits, hardly above and below half of two floats
+        "16777216.99999999500",
         "9007199254740993",
         "0.1000000014901161193847656250000001",
         "1" + "0" * 300 + "e-300",

@@ -50,6 +50,25 @@ def test_the_text_is_scaled_before_it_is_rounded(load):
     assert rows_of(data).tolist() == [[0.25]]
 
 
+@pytest.mark.parametrize("absent", [0, 3, 8])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_feature_that_one_row_lacks_is_found_to_begin_at_0(absent, sign):
+    values = sign * (np.arange(9) + 2)
+    lines = (f"1 1:{v}{f' 2:{v}' * (k != absent)}\n" for k, v in enumerate(values.tolist()))
+    data = parse_dataset("".join(lines).encode(), "rows", scaling=OWN_RANGES)
+    lacking = np.where(np.arange(9) == absent, 0, values)
+    ends = [(one.min(), one.max()) for one in (values, lacking)]
+    found = data.scaling.features
+    assert list(zip(found.minimum, found.maximum, strict=True)) == ends
+    (low, high), scaled = ends[1], rows_of(data)[:, 1]
+    np.testing.assert_allclose(scaled, 2 * (lacking - low) / (high - low) - 1, rtol=1e-6)
+
+
+def test_no_scaled_value_is_a_negative_zero(load):
+    data = parse_dataset(b"1 1:-1e-60\n2 1:1\n", "rows", scaling=load("x\n0 1\n1 0 10"))
+    assert rows_of(data).tolist()[0] == [0] and not np.signbit(rows_of(data)).any()
+
+
 def test_labels_are_scaled_by_a_y_section(load):
     scaling = load("y\n0 1\n-1 3\n" + RANGE)
     data = parse_dataset(b"-1 2:1\n3 2:1\n2 2:1\n7 2:1\n", "rows", scaling=scaling)

@@ -146,6 +146,17 @@ def test_rows_that_are_far_from_all_get_the_sign_of_all_kernel_values(monkeypatc
     assert np.array_equal(np.sign(values[:, None])[sure], np.sign(exact)[sure])
 
 
+def test_rows_near_a_sign_have_all_kernel_values(monkeypatch):
+    rng = np.random.default_rng(5)
+    model, T = model_of(numeric(rng, N_SUPPORT), 60.0), numeric(rng, N_TARGETS)
+    whole = all_values(model, T, monkeypatch)
+    monkeypatch.setattr(support_sums, "LEFT_OUT", 0.02)
+    values, is_near = model.decision_function(T), np.abs(whole) <= bound(model)
+    assert leaves_out(model) and 50 < is_near.sum() < N_TARGETS / 2
+    assert np.array_equal(values[is_near], whole[is_near])
+    assert 0 < np.abs(values - whole).max() <= bound(model)
+
+
 def test_few_rows_or_few_support_vectors_are_computed_whole():
     rng = np.random.default_rng(4)
     assert not leaves_out(model_of(numeric(rng, N_SUPPORT), 100.0), 999)

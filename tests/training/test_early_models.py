@@ -12,6 +12,7 @@ from reference import certificate, kernel_values, labelled_rows, objective
 import dcsvm
 from dcsvm.cli.train import main as train_command
 from dcsvm.data.rows import Rows
+from dcsvm.model.model import Model
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint
@@ -19,9 +20,10 @@ from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.preparation import prepare
+from dcsvm.training import early_level
 from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.early_level import Compared, is_worth
-from dcsvm.training.left_out import left_out_losses, left_out_values
+from dcsvm.training.left_out import _add_other_pairs, left_out_losses, left_out_values, n_spans
 from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
@@ -207,6 +209,18 @@ def test_values_of_rows_left_out_are_nearly_those_of_training_without_them(bias)
     assert np.corrcoef(found[near & wrong], expected[near & wrong])[0, 1] > 0.9
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_spans_that_are_not_computed_would_change_no_class(bias):
+    X, y = labelled_rows(600, 3, seed=9)
+    level, every = level_of(X, y, 1, overlap=1.4, bias=bias, gamma=100.0), np.arange(600)
+    losses, values, few = (of(level, every) for of in (left_out_losses, left_out_values, n_spans))
+    is_in_two = level.division.is_in_two
+    vars(level.division)["is_in_two"] = np.ones(600, bool)  # as if all were needed
+    assert few < n_spans(level, every)
+    assert np.array_equal(left_out_losses(level, every), losses)
+    assert np.array_equal(left_out_values(level, every)[is_in_two], values[is_in_two])
+
+
 def test_spans_are_distances_to_the_span_of_the_others():
     X, y = labelled_rows(500, 2, seed=7)
     for bias in (False, True):
@@ -237,15 +251,31 @@ def test_spans_are_distances_to_the_span_of_the_others():
                 assert abs(found[members[k]] - expected) <= 2e-3 * max(expected, 1e-2)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_that_support_nothing_are_not_missed(n_classes):
+    """Their values are those of the model, of pairs that lack their class too."""
+    X, y = labelled_rows(1500, 3, seed=4)
+    y += 10 * ((X[:, 1] > 0.3) & (y > 0)) * (n_classes == 3)
+    level = level_of(X, y, 1, overlap=1.4 if n_classes == 2 else 1.0, bias=True)
+    rows = np.setdiff1d(np.arange(1500), level.problem.rows[level.alpha != 0])
+    values = left_out_values(level, rows)
+    _add_other_pairs(level, rows, values, np.arange(len(rows)))
+    labels = level.task.labels
+    model = Model(level.data.kernel, labels, None, level.model()[0], "c_svc")
+    expected = model.decision_function(X[level.prepared.row_map.order[rows]])
+    assert len(rows) > 300 and np.abs(values - expected.reshape(values.shape)).max() < 1e-5
+
+
 def test_a_row_with_equals_that_remain_is_hardly_missed():
     X, y = labelled_rows(600, 2, seed=8)
     X, y = np.concatenate([X, X[:300]]), np.concatenate([y, y[:300]])
     level = level_of(X, y, 1, overlap=1.0)
     twice = level.prepared.row_map.n_given_of_row == 2
-    losses = left_out_losses(level, np.arange(level.data.rows.n_samples))
-    inside = (level.gradient + level.problem.linear) * np.sign(level.problem.linear) > 0
-    assert twice.any()
-    assert np.mean(losses[twice] == ~inside[twice]) > 0.9
+    values = left_out_values(level, np.arange(level.data.rows.n_samples))[:, 0]
+    taken_over = twice & (np.abs(level.alpha) <= 4.0)  # by the other one
+    assert taken_over.sum() > 150
+    known = (level.gradient + level.problem.linear)[taken_over]
+    assert np.array_equal(values[taken_over], known)
 
 
 def test_losses_of_rows_left_out_predict_those_of_new_rows():
@@ -279,6 +309,10 @@ def test_a_coarser_level_has_to_gain_where_it_costs():
         assert is_worth(finer, better, True, is_cheap=is_cheap)
         assert not is_worth(finer, same, True, is_cheap=is_cheap)
         assert is_worth(finer, slightly, True, is_cheap=is_cheap) == is_cheap
+    for n_noise in (0, 49):  # two rows in 400, which may be chance
+        turned = np.repeat([1.0, 0.0, 0.5], [2 + n_noise, n_noise, 398 - 2 * n_noise])
+        finer, other = Compared(turned, np.ones(400)), Compared(1 - turned, np.ones(400))
+        assert is_worth(finer, other, True, is_cheap=False) == (n_noise == 0)
 
 
 def test_the_level_that_is_found_is_about_as_good_as_the_best():
@@ -299,6 +333,19 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
         ]  # fmt: skip
         assert wrong[0] <= min(wrong[1:]) + 0.012
         assert abs(choice.loss - wrong[0]) < 6 * choice.error + 0.01
+
+
+def test_coarser_levels_that_cost_nothing_are_all_looked_at(wavy, monkeypatch):
+    monkeypatch.setattr(early_level, "is_worth", lambda *_, **__: False)
+    choice = dcsvm.train(*wavy, **EARLY, branching=2).report.early_choice
+    assert (choice.level, choice.finest, choice.coarsest) == (4, 4, 1)
+
+
+def test_of_levels_that_are_as_good_the_finest_is_taken():
+    X, y = labelled_rows(2000, 3, seed=1)
+    X[:, 0] = 4 * y
+    choice = dcsvm.train(X, y, **EARLY, branching=2, test=(X, y)).report.early_choice
+    assert (choice.loss, choice.level, choice.coarsest) == (0, choice.finest, choice.finest - 1)
 
 
 def test_labels_that_mean_nothing_have_no_worth():

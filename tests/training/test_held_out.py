@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from dcsvm.data.rows import Rows
+from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import in_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
+from dcsvm.training import probability
 from dcsvm.training.algorithm import Run
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.probability import alpha_without_held_out
@@ -132,13 +134,24 @@ def check_feasible(formulation, alpha):
             assert alpha[own].sum() == pytest.approx(formulation.alpha[own].sum(), abs=1e-9)
 
 
-def test_a_class_of_one_row_has_probabilities():
+def test_a_row_without_others_of_its_class_is_held_out_as_sure_to_be_of_the_other(monkeypatch):
     X, y = rows_and_labels(repeats=0)
     y[7] = 5.0
+    fit, seen = probability.fit_sigmoid, []
+
+    def noted(values, is_first, *rest, **how):
+        seen.append((values, is_first))
+        return fit(values, is_first, *rest, **how)
+
+    monkeypatch.setattr(probability, "fit_sigmoid", noted)
     options = TrainOptions(**OPTIONS, probability=True)
     model, _ = train_rows(Rows.from_array(X), y, options)
-    assert np.all(np.isfinite(model.probability.A))
-    assert np.all(np.isfinite(model.probability.B))
+    alone = model.labels.tolist().index(5.0)
+    for (first, second), (values, is_first) in zip(pairs_of(4), seen, strict=True):
+        if alone in (first, second):
+            own = is_first == (first == alone)
+            assert values[own].tolist() == [1.0 if second == alone else -1.0]
+    assert np.all(np.isfinite([model.probability.A, model.probability.B]))
 
 
 def test_probabilities_of_folds_do_not_depend_on_threads():

@@ -58,9 +58,14 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
     monkeypatch.setattr("dcsvm.training.smaller_C.FREE", 0.0)
     X, y = noisy()
     smaller = solved(X, y, smallest, some, **TYPES[name])
+    for k, one in smaller.of_fold.items():
+        smaller.of_fold[k] = replace(one, neglected=1e-9 * (k + 1))
     run, folds = run_of(X, y, 0.02, some, **TYPES[name])
+    memory = run.solver_bytes
     known = smaller.begin(run, some)
-    assert run.is_near
+    assert run.solver_bytes == memory - smaller.nbytes
+    left_out = 1e-9 * (max(some) + 1) * 0.02 / smallest
+    assert run.is_near and run.state.neglected == pytest.approx(left_out)
     problem = run.problem
     assert np.all((run.alpha >= problem.lower) & (run.alpha <= problem.upper))
     for part in run.formulation.parts():
@@ -100,10 +105,14 @@ def test_where_few_are_bounded_a_run_goes_on_as_it_was(bias):
     X, y = noisy(repeats=0)
     how = {"gamma": 1000.0, "bias": bias}
     smaller = solved(X, y, 100.0, [0], **how)
+    smaller.of_fold[0] = replace(smaller.of_fold[0], neglected=1e-9)
     run, folds = run_of(X, y, 400.0, [0], **how)
     known = smaller.begin(run, [0])
     assert run.is_near and np.array_equal(run.alpha, smaller.of_fold[0].held.alpha)
+    assert run.state.neglected == 1e-9
     run.improve()
+    smaller.keep(run, [0], known)
+    assert smaller.of_fold[0].neglected == run.state.neglected >= 1e-9
     assert run.converged.all()
     np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-4)
 

@@ -21,10 +21,11 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving import solving
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training.algorithm import EARLY_TOLERANCE
-from dcsvm.training.train import train_rows
+from dcsvm.training.train import ready, train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
 
@@ -309,6 +310,27 @@ def test_a_limit_of_iterations_gives_a_usable_model_that_did_not_converge(wavy):
         assert np.all(np.isfinite(model.decision_function(X)))
 
 
+def test_early_models_that_did_not_converge_say_so(wavy):
+    for overlap in (1, 1.5):
+        options = {"levels": 1, "early": True, "early_level": 1, "overlap": overlap}
+        assert not train(*wavy, **options, max_iterations=20)[1].converged
+
+
+def test_of_a_stopped_run_free_variables_are_looked_at_first(wavy, monkeypatch):
+    monkeypatch.setattr(solving, "NANOSECONDS_WHEN_STOPPED", 3e3)
+    run = ready(Rows.from_array(wavy[0]), wavy[1], TrainOptions(gamma=2.0, threads=1))
+    run.iterate.alpha[:30] = 0.5 * (run.problem.lower + run.problem.upper)[:30]
+    chosen = run._affordable(np.arange(1000))
+    assert len(chosen) < 1000 and np.array_equal(chosen[:30], np.arange(30))
+
+
+def test_all_steps_share_the_limit_of_iterations(wavy):
+    options = TrainOptions(C=4.0, gamma=2.0, levels=2, branching=2, max_iterations=10**6)
+    run = ready(Rows.from_array(wavy[0]), wavy[1], options)
+    run.improve()
+    assert run.state.iterations_left == 10**6 - run.report.counts["iterations"] < 10**6
+
+
 class Recorder(Progress):
     def __init__(self, stop_in=None):
         self.begun, self.levels, self.ended, self.stop_in = [], [], [], stop_in
@@ -316,11 +338,14 @@ class Recorder(Progress):
 
     def begin(self, name, n_rows):
         self.begun.append((name, n_rows))
+        self.done = []
         if name == self.stop_in:
             self.stop.request()
 
     def advance(self, rows_done, violation, n_active):
-        assert rows_done >= 0
+        self.done.append(rows_done)
+        assert self.done == sorted(self.done) and rows_done <= self.begun[-1][1]
+        assert violation >= 0 and n_active <= self.begun[-1][1]
 
     def end_level(self, report):
         self.levels.append(report.level)
