@@ -112,7 +112,8 @@ def train(
 
     Time and memory
 
-    - threads (int, None): None is OMP_NUM_THREADS, else the cores this process may use.
+    - threads (int, None): None is OMP_NUM_THREADS, else the cores this process may use, and one for
+      small work.
     - cache_mb (int, None): megabytes for caches, matrices and working copies; None is half of the
       memory this process may use, at most 8000.
     - max_iterations (int, -1): stop after about so many coordinate updates; -1 is no limit.

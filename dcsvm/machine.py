@@ -6,6 +6,7 @@ import os
 
 LARGEST_DEFAULT_CACHE = 8000  # MB
 MOST_THREADS = 1024
+THREADS_OF_CORE = 4  # at most; more would only wait for each other
 
 
 _is_forked = False
@@ -26,6 +27,13 @@ def is_forked() -> bool:
     return _is_forked
 
 
+def usable_threads(wanted: int | None) -> int:
+    """As many threads as are wanted, but not many more than there are cores; None: the default."""
+    if wanted is None:
+        return default_threads()
+    return min(wanted, THREADS_OF_CORE * _cores())
+
+
 def default_threads() -> int:
     """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota; one in a
     forked process."""
@@ -33,15 +41,19 @@ def default_threads() -> int:
         return 1
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if wanted.isdecimal() and int(wanted) > 0:
-        return min(int(wanted), MOST_THREADS)
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:
-        cores = os.cpu_count() or 1
+        return usable_threads(int(wanted))
+    cores = _cores()
     quota = _cgroup_value("cpu.max")
     if quota and quota[0] != "max":
         cores = min(cores, max(1, int(int(quota[0]) / int(quota[1]))))
     return cores
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
 
 
 def default_cache_mb() -> int:

@@ -46,6 +46,14 @@ def few_values(model: ModelParts, part: ExactModel | EarlyModel, X) -> np.ndarra
     return None if prepared.core is None else prepared.core.values(as_float32(X))
 
 
+def values_of_few(model: ModelParts, X, method: str | None) -> np.ndarray | None:
+    """The same of the part of a model that a method takes, None is the best there is."""
+    if method not in (None, "exact", "early"):
+        return None
+    part = model.exact or model.early if method is None else getattr(model, method)
+    return None if part is None else few_values(model, part, X)
+
+
 class _Prepared:
     """A part of a model with a kernel in the core's form, None for one that is not for it."""
 

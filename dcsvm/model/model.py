@@ -13,8 +13,9 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import checksum, range_file_of, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
-from dcsvm.machine import default_threads
-from dcsvm.model.few_rows import few_values
+from dcsvm.kernel.small_work import threads_that_pay
+from dcsvm.machine import default_threads, usable_threads
+from dcsvm.model.few_rows import values_of_few
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import (
     class_probabilities,
@@ -107,16 +108,17 @@ class Model(ModelParts):
 
     def _few_values(self, X, method, threads) -> np.ndarray | None:
         """Decision values (n, n_pairs) of a few rows; None for what takes `_arguments`."""
-        if method in (None, "exact", "early") and self.scaling is None:
-            part = self._part if method is None else getattr(self, method)
-            if part is not None and (threads is None or RULES["threads"].check("threads", threads)):
-                return few_values(self, part, X)
-        return None
+        if threads is not None:
+            RULES["threads"].check("threads", threads)
+        return values_of_few(self, X, method) if self.scaling is None else None
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")
         rows = X if isinstance(X, Rows) else self.rows_of(X)
-        return rows, method, RULES["threads"].check("threads", threads) or default_threads()
+        if RULES["threads"].check("threads", threads) is None:
+            n_others = self._part.rows.n_samples
+            return rows, method, threads_that_pay(default_threads(), rows, n_others)
+        return rows, method, usable_threads(threads)
 
     def rows_of(self, X: ArrayLike) -> Rows:
         """Convert an array or matrix to rows, scaled where the training rows were.

@@ -12,7 +12,7 @@ from dcsvm import _core
 from dcsvm.data.coded_rows import coded
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernels import WITH_GAMMA
-from dcsvm.machine import default_threads
+from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid
@@ -77,7 +77,7 @@ def search_grid(
     """Score the settings of a grid; see `dcsvm.grid_search`, and for the rest Search. Raises
     ValueError for what does not fit, and Stopped where nothing was scored."""
     rows, labels = Rows.from_array(X), as_labels(y)
-    rows = coded(rows, options.threads or default_threads())
+    rows = coded(rows, threads_to_train(options.threads, rows))
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     if np.ndim(folds) == 0:

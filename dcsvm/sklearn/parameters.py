@@ -101,7 +101,7 @@ MEANINGS = {
     "there where it exists, and removes it when it is done.",
     "warm_start": "bool: begin with the last fit, where its rows are among those given.",
     "threads": "int or None: None is the cores this process may use, or what OMP_NUM_THREADS,\n"
-    "threadpoolctl or joblib leave it.",
+    "threadpoolctl or joblib leave it, and one for small work.",
     "memory": "float or None: megabytes for caches and copies; None is half of the machine's, at\n"
     "most 8000.",
 }  # fmt: skip

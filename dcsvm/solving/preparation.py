@@ -16,7 +16,7 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
 from dcsvm.kernel.precomputed import training_matrix
-from dcsvm.machine import default_threads
+from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
@@ -108,7 +108,9 @@ def prepare(
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
     task = task_of(labels, sample_weight, options)
-    threads = _core.usable_threads(options.threads or default_threads())
+    threads = _core.usable_threads(
+        min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
+    )
     rows, kernel = _with_kernel(rows, options, threads)
     duplicates = find_duplicates(rows, task.targets, sample_weight)
     targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight

@@ -10,7 +10,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.coded_rows import coded
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.machine import default_threads
+from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
@@ -84,7 +84,7 @@ def ready(
     """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
     control = control or Control()
     weights = checked_weights(sample_weight, len(labels))
-    rows = coded(rows, options.threads or default_threads())
+    rows = coded(rows, threads_to_train(options.threads, rows))
     if control.checkpoint is not None:
         is_warm = init_model is not None
         data = fingerprint_of(rows, labels, weights)

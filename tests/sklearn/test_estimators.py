@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris, make_blobs, make_classification, make_re
 from sklearn.exceptions import ConvergenceWarning
 
 import dcsvm
-from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM, estimator
 
 KERNELS = [
     {"kernel": "linear"},
@@ -342,3 +342,31 @@ def test_verbose_prints_what_is_done(capsys):
     assert "[dcsvm]" in capsys.readouterr().out
     SVC().fit(X, y)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("kind", [SVC, SVR, OneClassSVM])
+def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatch):
+    X, y = labelled_rows(300, 4, seed=31)
+    fitted, few = kind().fit(X, y), X[:8]
+    whole = fitted.predict(X)
+    calls = []
+    long_way = estimator.decision_values
+    monkeypatch.setattr(
+        estimator, "decision_values", lambda *what: calls.append(0) or long_way(*what)
+    )
+    for rows in (few, few.astype(np.float32), np.asfortranarray(few), few[:1]):
+        assert np.array_equal(fitted.predict(rows), whole[: len(rows)])
+        assert (
+            fitted.decision_function(rows).tobytes()
+            == (fitted.decision_function(X)[: len(rows)].tobytes())
+            if kind is not SVR
+            else True
+        )
+    n_long = len(calls)
+    fitted.predict(few)
+    assert len(calls) == n_long
+    for wrong in (few[:, :3], np.where(few == few[0, 0], np.nan, few), few[0]):
+        with pytest.raises(ValueError):
+            fitted.predict(wrong)
+    fitted.predict(few.tolist())
+    assert len(calls) == n_long + 1  # what is no array goes the long way

@@ -30,6 +30,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
+from dcsvm.kernel import small_work  # noqa: E402
 from dcsvm.machine import default_threads  # noqa: E402
 from dcsvm.sklearn import SVC, SVR  # noqa: E402
 
@@ -279,7 +280,9 @@ def threads_of_a_fit(X, y, threads=None):
     return SVC(threads=threads).fit(X, y).report_.threads
 
 
-def test_a_fit_keeps_to_the_threads_that_threadpoolctl_leaves_it(counts):
+def test_a_fit_keeps_to_the_threads_that_threadpoolctl_leaves_it(counts, monkeypatch):
+    assert threads_of_a_fit(*counts) == 1  # small work
+    monkeypatch.setattr(small_work, "SMALL_WORK", 0)
     with threadpool_limits(1):
         assert threads_of_a_fit(*counts) == 1
     assert threads_of_a_fit(*counts) == default_threads()

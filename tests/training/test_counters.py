@@ -25,7 +25,7 @@ RUNS = {
     "no noise": ("clean", {"C": 100, "gamma": 4, "levels": 0}),
     "accurate": ("rows", {"C": 300, "gamma": 0.5, "levels": 0, "tolerance": 1e-7}),
     "levels": ("rows", {"C": 10, "gamma": 2, "levels": 2, "branching": 2}),
-    "early": ("rows", {"C": 10, "gamma": 2, "branching": 3, "early": True}),
+    "early": ("rows", {"C": 10, "gamma": 2, "branching": 3, "early": True, "early_level": "auto"}),
     "bias": ("rows", {"C": 1, "gamma": 2, "levels": 1, "bias": True}),
     "groups": ("spots", {"C": 10, "gamma": 20, "bias": True}),
     "groups, no bias": ("spots", {"C": 10, "gamma": 20, "levels": 1}),
