@@ -75,8 +75,9 @@ def test_clusters_begin_with_the_samples_of_one_process(client, rows_in_spots, g
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_early_level_is_that_of_one_process(client, rows_in_spots, bias):
     X, y = rows_in_spots
-    here = dcsvm.train(X, y, threads=1, bias=bias, **EARLY)
-    model = train(client, da.from_array(X, (900, -1)), da.from_array(y, 900), bias=bias, **EARLY)
+    options = EARLY | {"bias": bias, "early_level": "auto"}
+    here = dcsvm.train(X, y, threads=1, **options)
+    model = train(client, da.from_array(X, (900, -1)), da.from_array(y, 900), **options)
     assert model.report.early_choice.level == here.report.early_choice.level
     assert np.mean(model.predict(X) == here.predict(X)) > 0.999
 

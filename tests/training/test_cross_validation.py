@@ -208,6 +208,7 @@ def test_folds_have_their_clusterings_in_common(monkeypatch):
 def test_folds_have_the_clusterings_by_which_the_early_level_was_chosen(monkeypatch):
     X, y = spots(1500, 2, seed=4)
     options = TrainOptions(C=10.0, gamma=5.0, early=True, branching=2, threads=1, seed=3)
+    options = replace(options, early_level="auto")
     rows, calls, kept = Rows.from_array(X), [], Tree.grow
     monkeypatch.setattr(Tree, "grow", lambda *a, **k: calls.append(a[1]) or kept(*a, **k))
     predicted = cross_validate(rows, y, options, 4)
