@@ -10,7 +10,7 @@ from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.streams import show_beside
 from dcsvm.compression.sizes import CONFIDENCE
 from dcsvm.data.range_file import range_file_of
-from dcsvm.machine import default_threads
+from dcsvm.machine import usable_threads
 from dcsvm.model.compress import CompressionReport, compress
 from dcsvm.model.file import read_model
 from dcsvm.problem.compress_options import CompressOptions
@@ -18,7 +18,7 @@ from dcsvm.problem.compress_options import CompressOptions
 
 def compress_file(job: CompressJob, options: CompressOptions) -> int:
     """Do the job; returns the exit status."""
-    options = replace(options, threads=options.threads or default_threads())
+    options = replace(options, threads=usable_threads(options.threads))
     ranges = range_file_of(job.model_file)
     inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file, ranges]
     check_writable(job.output_file, *inputs)

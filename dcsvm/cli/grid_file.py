@@ -22,7 +22,7 @@ from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
 from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import range_file_of
-from dcsvm.machine import default_threads
+from dcsvm.machine import usable_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.contours import check_can_draw, save_contours
 from dcsvm.selection.grid import Grid
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def search_file(job: GridJob, options: TrainOptions) -> int:
     """Do the job; returns the exit status."""
-    options = replace(options, threads=options.threads or default_threads())
+    options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
     with ExitStack() as at_end:

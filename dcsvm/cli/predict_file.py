@@ -15,7 +15,7 @@ from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import range_file_of
-from dcsvm.machine import default_threads
+from dcsvm.machine import usable_threads
 from dcsvm.model.file import read_model
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
 from dcsvm.model.writer import plain
@@ -26,7 +26,7 @@ FEWEST_DENSE, FEWEST_SPARSE = 10, 100  # rows, in which most of the features are
 
 def predict_file(job: PredictJob) -> int:
     """Do the job; returns the exit status."""
-    threads = job.threads or default_threads()
+    threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_writable(job.output_file, *inputs)
     whole = read_model(job.model_file, threads=threads, cache=job.cache)

@@ -22,7 +22,7 @@ from dcsvm.cli.report import (
 from dcsvm.cli.streams import say, show_beside
 from dcsvm.data.advice import advice
 from dcsvm.data.dataset import Dataset
-from dcsvm.machine import default_threads
+from dcsvm.machine import usable_threads
 from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
@@ -37,7 +37,7 @@ from dcsvm.training.train import train_rows
 def train_file(job: TrainJob, options: TrainOptions) -> int:
     """Do the job; returns the exit status."""
     start = time.perf_counter()
-    options = replace(options, threads=options.threads or default_threads())
+    options = replace(options, threads=usable_threads(options.threads))
     check_outputs(job)
     progress = TerminalProgress(job.quiet)
     control = Control(progress, Stop(job.time_limit), checkpoint_of(job))

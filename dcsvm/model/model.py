@@ -167,7 +167,7 @@ class Model(ModelParts):
 
         check_names(options, COMPRESS_RULES, "dcsvm.Model.compress")
         asked = CompressOptions(**options)
-        asked = replace(asked, threads=asked.threads or default_threads())
+        asked = replace(asked, threads=usable_threads(asked.threads))
         given = [
             rows if rows is None or isinstance(rows, Rows) else self.rows_of(rows)
             for rows in (X, test)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -77,7 +77,8 @@ def search_grid(
     """Score the settings of a grid; see `dcsvm.grid_search`, and for the rest Search. Raises
     ValueError for what does not fit, and Stopped where nothing was scored."""
     rows, labels = Rows.from_array(X), as_labels(y)
-    rows = coded(rows, threads_to_train(options.threads, rows))
+    options = replace(options, threads=threads_to_train(options.threads, rows))
+    rows = coded(rows, options.threads)
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     if np.ndim(folds) == 0:

@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.precomputed import of_square
-from dcsvm.kernel.small_work import threads_to_train
+from dcsvm.machine import usable_threads
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
@@ -75,7 +75,7 @@ class Search:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)
         self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
-        options = replace(options, threads=threads_to_train(options.threads, rows))
+        options = replace(options, threads=usable_threads(options.threads))
         self.options = self.beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda n_done: None)

@@ -337,7 +337,7 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
 
 def test_coarser_levels_that_cost_nothing_are_all_looked_at(wavy, monkeypatch):
     monkeypatch.setattr(early_level, "is_worth", lambda *_, **__: False)
-    choice = dcsvm.train(*wavy, **EARLY, branching=2).report.early_choice
+    choice = dcsvm.train(*wavy, **SEARCH, branching=2).report.early_choice
     assert (choice.level, choice.finest, choice.coarsest) == (4, 4, 1)
 
 

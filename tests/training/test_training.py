@@ -21,7 +21,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import solving
+from dcsvm.solving import stopped
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training.algorithm import EARLY_TOLERANCE
@@ -317,10 +317,10 @@ def test_early_models_that_did_not_converge_say_so(wavy):
 
 
 def test_of_a_stopped_run_free_variables_are_looked_at_first(wavy, monkeypatch):
-    monkeypatch.setattr(solving, "NANOSECONDS_WHEN_STOPPED", 3e3)
+    monkeypatch.setattr(stopped, "NANOSECONDS", 3e3)
     run = ready(Rows.from_array(wavy[0]), wavy[1], TrainOptions(gamma=2.0, threads=1))
     run.iterate.alpha[:30] = 0.5 * (run.problem.lower + run.problem.upper)[:30]
-    chosen = run._affordable(np.arange(1000))
+    chosen = stopped._affordable(run, np.arange(1000))
     assert len(chosen) < 1000 and np.array_equal(chosen[:30], np.arange(30))
 
 
