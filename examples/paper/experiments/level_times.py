@@ -23,16 +23,18 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
 
 
 def measure(settings: dict, folder: Path) -> dict:
-    """The levels' reports, and the seconds of refine and conquer, the paper's level 0."""
+    """The levels' reports, and the seconds of refine, gradient and conquer, the paper's level 0."""
     data = load(settings["problem"], folder, as_bytes=True)
     kernel = Kernel(**settings["kernel"])
     fitted = fit(data.X, data.y, settings["C"], kernel, threads=settings["threads"])
     report = fitted.model.report
+    ended = {point["step"]: point["seconds"] for point in fitted.history}
     return {
         "n_rows": len(data.y),
         "seconds": fitted.seconds,
         "levels": [asdict(level) for level in report.levels],
         "refine_seconds": report.refine_seconds,
+        "gradient_seconds": ended.get("gradient", 0.0) - ended.get("refine", 0.0),
         "conquer_seconds": report.conquer_seconds,
         "n_sv": report.n_sv,
     }
