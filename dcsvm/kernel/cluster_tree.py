@@ -29,8 +29,8 @@ MOST_OF_NODE = 2048  # sampled rows, of which all pairs meet
 MAPPED_AT_ONCE = 2**24  # values of rows in a mapped file that are routed together
 LARGEST_MEDIAN_SAMPLE = 256  # rows whose distances choose the gamma of the clustering
 # runs of k-means for a level that is found alone; of those whose clusters cost at most COST_LIMIT
-# times as much as equal ones the one with the least kernel values between clusters is taken. The
-# gap of the level falls by half, to a third on covtype: docs/how-it-works.md
+# times as much as equal ones the one with the least kernel values between clusters is taken. What
+# that does to the gap of a level: docs/how-it-works.md
 STARTS, COST_LIMIT = 8, 1.3
 
 

@@ -11,6 +11,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.clusters import is_alone
 from dcsvm.solving.plan import Plan
 from dcsvm.training.cross_validation import cross_validate
+from dcsvm.training.train import ready
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +102,16 @@ def test_a_level_in_progress_is_found_again_from_its_own_sample(spots, samples, 
     resumed = dcsvm.train(X, y, checkpoint=dcsvm.Checkpoint(folder, resume=True), **options)
     assert samples[-1] == stopped == samples[1]
     assert resumed.report.objective == pytest.approx(whole.report.objective, rel=1e-6)
+
+
+def test_a_level_whose_support_vectors_have_changed_keeps_its_sample(spots, samples):
+    X, y = spots
+    options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
+    run = ready(Rows.from_array(X), y, options)
+    run.divided(2)
+    run.alpha[:300] = 0.5 * (run.problem.lower + run.problem.upper)[:300]
+    run.divided(2)
+    assert samples[0] == samples[1]
 
 
 def test_more_clusters_than_one_product_tells_apart_and_early_models_have_the_tree():
