@@ -94,12 +94,12 @@ def solved(rows, y, options, progress=None, checkpoint=None, **how):
 
 def check_solution(run, report):
     """Bounds, sums, violation and gap of a run, from float64 kernel values."""
-    kernel, X = run.data.kernel, run.data.rows
+    kernel, X = run.solver.data.kernel, run.solver.data.rows
     dense = X.dense if X.is_dense else to_dense(X)
     name = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
     K = kernel_values(name, dense, dense)
-    for part, told in zip(run.formulation.parts(), report.problems, strict=True):
-        problem, alpha = run.problem.part(part), run.alpha[part]
+    for part, told in zip(run.solver.formulation.parts(), report.problems, strict=True):
+        problem, alpha = run.solver.problem.part(part), run.solver.alpha[part]
         inside = K[np.ix_(problem.rows, problem.rows)]
         violation, gap = certificate(inside, problem, alpha)
         assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
@@ -113,8 +113,8 @@ def check_solution(run, report):
         assert report.duality_gap is None or report.duality_gap >= gap * (1 - 1e-6) - slack
         for number in range(problem.n_sums):
             own = problem.sum_of == number
-            wanted = run.formulation.alpha[part][own].sum()
-            total = np.abs(alpha[own]).sum() + np.abs(run.formulation.alpha[part][own]).sum()
+            wanted = run.solver.formulation.alpha[part][own].sum()
+            total = np.abs(alpha[own]).sum() + np.abs(run.solver.formulation.alpha[part][own]).sum()
             assert abs(alpha[own].sum() - wanted) <= 1e-9 * (1 + total)
 
 

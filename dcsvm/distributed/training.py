@@ -12,10 +12,9 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
-from dcsvm.training.algorithm import Run
-from dcsvm.training.early_level import TestRows, check_test_rows
-from dcsvm.training.train import finished
-from dcsvm.training.warm_start import check_rows, first_alpha
+from dcsvm.training.early_level import TestRows
+from dcsvm.training.train import begun, finished
+from dcsvm.training.warm_start import check_rows
 
 
 def train_chunks(
@@ -47,14 +46,8 @@ def train_data(
             control.checkpoint.begin(data.fingerprint(weights), options, is_warm=is_warm)
         prepared = prepare_remote(data, options, weights)
         progress = Named(control.progress, prepared.work)
-        progress.plan(prepared.describe())
-        run = Run(prepared, Control(progress, control.stop, control.checkpoint))
-        if test is not None:
-            check_test_rows(test, run.task)
-            run.test = test
-        if init_model is not None:
-            run.begin_with(first_alpha(prepared, init_model))
-        run.resume()
+        control = Control(progress, control.stop, control.checkpoint)
+        run = begun(prepared, control, init_model, test)
         model = finished(run)
         data.rows.tasks.note_workers()
         run.report.traffic = data.rows.tasks.traffic

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm.solving.solving import Solving
+from dcsvm.solving.solver import FormulationSolver
 
 GROWTH = 0.2  # of the sum with the multiplier, a free variable, before it is measured
 MOST_MOVES = 8  # of the multiplier; then the coupled solver does what is left
@@ -20,73 +20,77 @@ NEAR = 0.5  # of the tolerance: a move of the multiplier that is not worth anoth
 SHARE = 0.1  # of a move of the multiplier: no solve need be more exact than what it is to tell
 
 
-class Relaxation(Solving):
-    """A run that may relax its sum for a time: while the state has a `multiplier`, `formulation` is
-    that without the sum."""
+def can_relax(solver: FormulationSolver) -> bool:
+    """Whether one sum of one problem is all that couples groups."""
+    formulation = solver.formulation
+    is_one = formulation is solver.prepared.formulation and formulation.n_problems == 1
+    return is_one and solver.problem.n_sums == 1 and solver.locality.n_groups > 1
 
-    @property
-    def can_relax(self) -> bool:
-        """Whether one sum of one problem is all that couples groups. Levels that are measured are
-        those of the problem that keeps its sum."""
-        formulation = self.formulation
-        is_one = formulation is self.prepared.formulation and formulation.n_problems == 1
-        has_groups = self.problem.n_sums == 1 and self.locality.n_groups > 1
-        return is_one and has_groups and not self.options.measure_levels
 
-    def relax(self, multiplier: float) -> None:
-        """Go on without the sum, after a level."""
-        self.state.multiplier = multiplier
-        self.take_relaxed()
-        self.state.whole_tolerance = np.full(self.units.n_units, np.inf)
+def relax(solver: FormulationSolver, multiplier: float) -> None:
+    """Go on without the sum, its multiplier fixed."""
+    solver.state.multiplier = multiplier
+    _set_relaxed(solver)
+    solver.forget_whole()
 
-    def take_relaxed(self) -> None:
-        """Solve the formulation relaxed by the multiplier of the state from now on."""
-        self.take(self.prepared.formulation.relaxed(self.state.multiplier))
 
-    @property
-    def missing(self) -> float:
-        """What alpha has less than the sum that is kept."""
-        return float(self.prepared.formulation.alpha.sum() - self.alpha.sum())
+def resume_relaxed(solver: FormulationSolver) -> None:
+    """Solve the formulation that is relaxed by the multiplier of a resumed state, if it has one."""
+    if solver.state.multiplier is not None:
+        _set_relaxed(solver)
 
-    @property
-    def expected_growth(self) -> float:
-        free = (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
-        return GROWTH * max(int(np.count_nonzero(free)), 1)
 
-    def move_multiplier(self, step: float) -> None:
-        self.state.multiplier += step
-        self.take_relaxed()
-        self.iterate.gradient -= step
+def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
+    """Solve the relaxed problem until its sum is nearly right, and go back to the one that
+    keeps the sum. Raises Stopped."""
+    everything = np.arange(solver.problem.size, dtype=np.int32)
+    sizes = solver.units.sizes(everything)
+    least = RELAXED_TOLERANCE * tolerance
+    missing = _missing(solver)
+    step = missing / _expected_growth(solver)
+    for _ in range(MOST_MOVES):
+        _move_multiplier(solver, step)
+        wanted = max(least, SHARE * abs(step))
+        solver.solve(everything, sizes, wanted)
+        growth = (missing - _missing(solver)) / step if step else 0.0
+        missing = _missing(solver)
+        step = missing / (growth if growth > 0 else _expected_growth(solver))
+        if wanted == least and abs(step) <= NEAR * tolerance:
+            break
+    keep_sum(solver)
 
-    def approach(self, tolerance: float) -> None:
-        """Solve the relaxed problem until its sum is nearly right, and go back to the one that
-        keeps the sum. Raises Stopped."""
-        if self.state.multiplier is None:
-            return
-        everything = np.arange(self.problem.size, dtype=np.int32)
-        sizes = self.units.sizes(everything)
-        least = RELAXED_TOLERANCE * tolerance
-        missing = self.missing
-        step = missing / self.expected_growth
-        for _ in range(MOST_MOVES):
-            self.move_multiplier(step)
-            wanted = max(least, SHARE * abs(step))
-            self.solve(everything, sizes, wanted)
-            growth = (missing - self.missing) / step if step else 0.0
-            missing = self.missing
-            step = missing / (growth if growth > 0 else self.expected_growth)
-            if wanted == least and abs(step) <= NEAR * tolerance:
-                break
-        self.keep_sum()
 
-    def keep_sum(self) -> None:
-        """Go back to the problem that keeps its sum, and to an alpha that has it."""
-        if self.state.multiplier is None:
-            return
-        if not self.state.is_global:
-            self.iterate.forget(np.arange(self.problem.size))
-        self.iterate.gradient += self.state.multiplier
-        self.state.multiplier, self.state.is_global = None, True
-        self.take(self.prepared.formulation)
-        self.state.whole_tolerance = np.full(self.units.n_units, np.inf)
-        self.iterate.move(self.formulation.with_sums(self.alpha))
+def keep_sum(solver: FormulationSolver) -> None:
+    """Go back to the problem that keeps its sum, and to an alpha that has it, from a relaxed
+    one."""
+    state = solver.state
+    if state.multiplier is None:
+        return
+    if not state.is_global:
+        solver.iterate.forget(np.arange(solver.problem.size))
+    solver.gradient[:] += state.multiplier
+    state.multiplier, state.is_global = None, True
+    solver.set_formulation(solver.prepared.formulation)
+    solver.forget_whole()
+    solver.iterate.move(solver.formulation.with_sums(solver.alpha))
+
+
+def _set_relaxed(solver: FormulationSolver) -> None:
+    solver.set_formulation(solver.prepared.formulation.relaxed(solver.state.multiplier))
+
+
+def _missing(solver: FormulationSolver) -> float:
+    """What alpha has less than the sum that is kept."""
+    return float(solver.prepared.formulation.alpha.sum() - solver.alpha.sum())
+
+
+def _expected_growth(solver: FormulationSolver) -> float:
+    alpha, problem = solver.alpha, solver.problem
+    free = (alpha > problem.lower) & (alpha < problem.upper)
+    return GROWTH * max(int(np.count_nonzero(free)), 1)
+
+
+def _move_multiplier(solver: FormulationSolver, step: float) -> None:
+    solver.state.multiplier += step
+    _set_relaxed(solver)
+    solver.gradient[:] -= step

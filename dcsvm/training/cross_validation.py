@@ -22,15 +22,17 @@ from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS
 from dcsvm.solving.control import Control
-from dcsvm.solving.division import Division
-from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.plan import Plan
 from dcsvm.solving.preparation import Prepared, prepare
-from dcsvm.solving.report import LevelReport, PartOfProgress, Progress
-from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
+from dcsvm.solving.report import PartOfProgress, Progress
+from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training.algorithm import improve
 from dcsvm.training.far_columns import Columns
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.training.levels import Levels
+from dcsvm.training.run import Run
 from dcsvm.training.smaller_C import SmallerC
+from dcsvm.training.steps import find_early_level
 
 VARIABLES_AT_ONCE = 2**20  # of folds solved side by side, or
 ROOM_OF_FOLDS = 4  # times those of all rows; but no more than there is memory for
@@ -93,13 +95,18 @@ class HeldOut:
         tree: Tree | None = None,
         smaller: SmallerC | None = None,
     ):
-        self.prepared, self.folds, self.progress, self.tree = prepared, folds, progress, tree
+        self.prepared, self.folds, self.progress = prepared, folds, progress
+        self.levels = Levels(prepared, tree)
         self.stop, self.smaller = stop or _core.Stop(), smaller
         task = prepared.task
         self.parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
         self.predicted, self.open = _by_class_alone(prepared, folds)
         self.n_done = self.n_sv = self.n_failed = 0
         self.largest = 0.0
+
+    @property
+    def tree(self) -> Tree | None:
+        return self.levels.tree
 
     def batches(self, some: np.ndarray) -> list[np.ndarray]:
         """Folds to solve side by side: as many as have not too many variables, at least one."""
@@ -118,21 +125,18 @@ class HeldOut:
         n_rows = folds.n_held(some)
         n_phases = len(prepared.plan.levels) + 3  # refine, gradient, conquer
         part = PartOfProgress(self.progress, n_phases, self.n_done, n_rows)
-        run = _FoldRun(prepared, Control(part, self.stop), formulation)
-        if self.tree is not None:
-            run.tree = self.tree
-        known = None if self.smaller is None else self.smaller.begin(run, some)
-        run.improve()
-        if prepared.plan.levels:
-            self.tree = run.tree
-        for entries, values in held_out_values(run.early_solving or run, folds, some, known):
+        run = Run(prepared, Control(part, self.stop), formulation, levels=self.levels)
+        known = None if self.smaller is None else self.smaller.begin(run.solver, some)
+        improve(run)
+        solved = run.found or run.solver
+        for entries, values in held_out_values(solved, folds, some, known):
             self.predicted[entries] = predicted_from(self.parts, values)
         if self.smaller is not None:
-            self.smaller.keep(run, some, known)
+            self.smaller.keep(run.solver, some, known)
         self.n_done += n_rows
-        self.n_sv += run.n_sv
-        self.n_failed += np.count_nonzero(~run.converged)
-        self.largest = max(self.largest, run.largest_alpha)
+        self.n_sv += _n_sv(run.solver)
+        self.n_failed += np.count_nonzero(~run.solver.converged)
+        self.largest = max(self.largest, _largest_alpha(run.solver))
 
 
 def _by_class_alone(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
@@ -151,54 +155,29 @@ def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
     """The plan with the early level that is best for all rows, and the clusters. No decision value
     of a row in that choice has seen its own label."""
     run = Run(prepared)
-    run.find_early_level()
+    find_early_level(run)
     level = run.report.early_choice.level
-    return replace(prepared.plan, levels=(level,), early_level=level, choices=()), run.tree
+    plan = replace(prepared.plan, levels=(level,), early_level=level, choices=())
+    return plan, run.levels.tree
 
 
-class _FoldRun(Run):
-    """Folds side by side."""
+def _largest_alpha(solver: FormulationSolver) -> float:
+    """The largest |alpha| of a row of weight 1; infinity where a variable is at its bound."""
+    alpha, problem = np.abs(solver.alpha), solver.problem
+    bound = np.maximum(problem.upper, -problem.lower)
+    if np.any((alpha >= bound * (1 - 1e-12)) & (alpha > 0)):
+        return np.inf
+    of_row = solver.task.bound_of(solver.prepared.targets[problem.rows])
+    return float(np.max(alpha / bound * of_row, initial=0.0))
 
-    def __init__(self, prepared, control, formulation):
-        super().__init__(prepared, control, formulation)
-        self.early_solving: LevelSolving | None = None
 
-    def divide(self, level: int) -> None:
-        if not self.options.early or level != self.plan.early_level:
-            super().divide(level)
-            return
-        self.early_solving = self.begin_level(level, self.divided(level))
-        self.control.progress.begin(f"level {level}", self.problem.size)
-        everything = np.ones(self.early_solving.division.n_clusters, bool)
-        tolerance = max(self.options.tolerance, EARLY_TOLERANCE)
-        self.early_solving.solve_clusters(everything, tolerance)
-        self.iterate.alpha[:] = self.early_solving.alpha_of_whole()
-        self.converged[:] = self.early_solving.converged
-
-    def keep_early(self, level: int, division: Division) -> None:
-        pass
-
-    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
-        pass
-
-    @property
-    def largest_alpha(self) -> float:
-        """The largest |alpha| of a row of weight 1; infinity where a variable is at its bound."""
-        alpha, problem = np.abs(self.alpha), self.problem
-        bound = np.maximum(problem.upper, -problem.lower)
-        if np.any((alpha >= bound * (1 - 1e-12)) & (alpha > 0)):
-            return np.inf
-        per_weight = alpha / bound * self.task.bound_of(self.prepared.targets[problem.rows])
-        return float(np.max(per_weight, initial=0.0))
-
-    @property
-    def n_sv(self) -> int:
-        """Support vectors of all folds, merged rows counted one by one."""
-        support = np.flatnonzero(self.alpha)
-        row = self.problem.rows[support]
-        fold = self.formulation.number[support] // self.formulation.n_problems_of_fold
-        _, place = np.unique(fold * len(self.prepared.targets) + row, return_inverse=True)
-        counts = np.zeros(len(support))
-        size = np.abs(self.alpha[support]) / self.task.bound_of(self.prepared.targets[row])
-        np.maximum.at(counts, place, np.ceil(size * (1 - 1e-12)))
-        return int(counts.sum())
+def _n_sv(solver: FormulationSolver) -> int:
+    """Support vectors of all folds, merged rows counted one by one."""
+    support, targets = np.flatnonzero(solver.alpha), solver.prepared.targets
+    row = solver.problem.rows[support]
+    fold = solver.formulation.number[support] // solver.formulation.n_problems_of_fold
+    _, place = np.unique(fold * len(targets) + row, return_inverse=True)
+    counts = np.zeros(len(support))
+    size = np.abs(solver.alpha[support]) / solver.task.bound_of(targets[row])
+    np.maximum.at(counts, place, np.ceil(size * (1 - 1e-12)))
+    return int(counts.sum())

@@ -18,7 +18,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predictions
 from dcsvm.problem.task import Task
-from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import MOST_EXACT, left_out_losses, n_spans
 
@@ -77,8 +77,8 @@ class Compared:
 
 def best_level(
     levels: Sequence[int],
-    begin: Callable[[int], LevelSolving],
-    take: Callable[[LevelSolving], None],
+    begin: Callable[[int], LevelSolver],
+    take: Callable[[LevelSolver], None],
     tolerance: float,
     seed: int,
 ) -> EarlyChoice:
@@ -86,7 +86,7 @@ def best_level(
     best so far, and others are let go. What it is worth is not told yet. Raises Stopped."""
     rng = np.random.default_rng(seed)
     finer, last = begin(levels[0]), levels[0]
-    is_wrong = finer.task.is_classification
+    is_wrong = finer.solver.task.is_classification
     take(finer)
     for level in levels[1:]:
         coarser = begin(level)
@@ -110,13 +110,13 @@ def best_level(
     return EarlyChoice(finer.level, levels[0], last, None, None, 0, is_wrong)
 
 
-def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> EarlyChoice:
+def told_by_random_rows(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyChoice:
     """A choice with what its level is worth, of which all clusters are solved: clusters differ, and
     rows of some of them would not tell. Raises Stopped."""
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
     n_told = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
-    rows = level.prepared.row_map.place[rng.choice(n_rows, n_told, replace=False)]
+    rows = level.solver.prepared.row_map.place[rng.choice(n_rows, n_told, replace=False)]
     rows = _affordable(np.sort(rows), (level,), rng)
     told = _compared(level, rows, TOLD_EXACT)
     return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
@@ -124,8 +124,8 @@ def told_by_random_rows(choice: EarlyChoice, level: LevelSolving, seed: int) -> 
 
 def best_on_test(
     levels: Sequence[int],
-    begin: Callable[[int], LevelSolving],
-    take: Callable[[LevelSolving], None],
+    begin: Callable[[int], LevelSolver],
+    take: Callable[[LevelSolver], None],
     tolerance: float,
     _seed: int,
     test: TestRows,
@@ -142,7 +142,7 @@ def best_on_test(
             break
         best = level, found
         take(solving)
-        is_wrong = solving.task.is_classification
+        is_wrong = solving.solver.task.is_classification
         del solving
     chosen, found = best
     return EarlyChoice(
@@ -151,12 +151,12 @@ def best_on_test(
     )  # fmt: skip
 
 
-def _losses_of(solving: LevelSolving, test: TestRows) -> np.ndarray:
+def _losses_of(solving: LevelSolver, test: TestRows) -> np.ndarray:
     """The losses of test rows by the early model of a level."""
-    early, task = solving.model()[0], solving.task
+    early, task = solving.model()[0], solving.solver.task
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
-    parts = ModelParts(solving.data.kernel, task.labels, None, early, task.svm_type)
-    found = predictions(parts, test.rows, "early", solving.threads)
+    parts = ModelParts(solving.solver.data.kernel, task.labels, None, early, task.svm_type)
+    found = predictions(parts, test.rows, "early", solving.solver.threads)
     if task.is_classification:
         return (found != test.labels).astype(np.float64)
     return (found - test.labels) ** 2
@@ -171,7 +171,7 @@ def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bo
     return gain.mean > max(least, CERTAIN * gain.error)
 
 
-def _region(level: LevelSolving, finer: LevelSolving, rng) -> np.ndarray | None:
+def _region(level: LevelSolver, finer: LevelSolver, rng) -> np.ndarray | None:
     """Random clusters of a level to compare it on with a finer one, bool (n_clusters,): as many as
     have enough rows and do not cost too much; None where one would."""
     costs, cost_of_finer = level.costs, float(finer.costs.sum())
@@ -192,26 +192,26 @@ def _region(level: LevelSolving, finer: LevelSolving, rng) -> np.ndarray | None:
     return region
 
 
-def _clusters_of(level: LevelSolving, rows: np.ndarray) -> np.ndarray:
+def _clusters_of(level: LevelSolver, rows: np.ndarray) -> np.ndarray:
     """The clusters that rows are predicted by first, bool (n_clusters,)."""
     chosen = np.zeros(level.division.n_clusters, bool)
     chosen[level.division.cluster[rows]] = True
     return chosen
 
 
-def _affordable(rows: np.ndarray, levels: Sequence[LevelSolving], rng) -> np.ndarray:
+def _affordable(rows: np.ndarray, levels: Sequence[LevelSolver], rng) -> np.ndarray:
     """As many random ones of the rows as need not too many spans in any of the levels; the same in
     whatever order rows are."""
     most = max(n_spans(level, rows) for level in levels)
     if most <= MOST_SPANS:
         return rows
     n_rows = max(len(rows) * MOST_SPANS // most, 1)
-    row_map = levels[0].prepared.row_map
+    row_map = levels[0].solver.prepared.row_map
     chosen = rng.choice(np.sort(row_map.order[rows]), n_rows, replace=False)
     return np.sort(row_map.place[chosen])
 
 
-def _compared(level: LevelSolving, rows: np.ndarray, n_exact: int = MOST_EXACT) -> Compared:
+def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> Compared:
     """The losses of rows whose clusters are solved. Raises Stopped."""
     losses = left_out_losses(level, rows, n_exact)
-    return Compared(losses, level.prepared.sample_weight[rows])
+    return Compared(losses, level.solver.prepared.sample_weight[rows])

@@ -15,9 +15,9 @@ from dcsvm.kernel.partition import blended
 from dcsvm.problem.folds import Folds, shuffled_folds, stratified_folds
 from dcsvm.problem.formulation import Formulation, in_folds
 from dcsvm.solving.extraction import check_margins
-from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.solving import Solving
+from dcsvm.solving.solver import FormulationSolver
 
 VALUES_AT_ONCE = 2**21
 
@@ -59,44 +59,47 @@ class HeldSums:
 
 
 def held_out_values(
-    run: Solving, folds: Folds, some: Sequence[int], known: dict[int, HeldSums] | None = None
+    solver: FormulationSolver | LevelSolver,
+    folds: Folds,
+    some: Sequence[int],
+    known: dict[int, HeldSums] | None = None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Decision values of what `some` folds hold out by the solutions of a run of those folds: a
+    """Decision values of what `some` folds hold out by the solutions of a solver of those folds: a
     slice of the entries and their values float64 (m, n_pairs), until all have been.
 
-    By the clusters of a level where the run is one. Otherwise `known` sums of folds, by their
+    By the clusters of a level where that is solved. Otherwise `known` sums of folds, by their
     number, save the kernel values of what alpha has in common with theirs, and become those of the
-    run. nan for a pair of classes of which a fold, or a cluster of it, has not both to learn from.
-    Raises ValueError for a nu-SVC without margin, and Stopped.
+    solver. nan for a pair of classes of which a fold, or a cluster of it, has not both to learn
+    from. Raises ValueError for a nu-SVC without margin, and Stopped.
     """
-    n_pairs = run.formulation.n_problems_of_fold
+    n_pairs = solver.formulation.n_problems_of_fold
     for k, fold in enumerate(some):
         blocks = _blocks(folds.entries(fold), max(VALUES_AT_ONCE // n_pairs, 1))
-        if isinstance(run, LevelSolving):
-            of_level = _LevelValues(run, k)
+        if isinstance(solver, LevelSolver):
+            of_level = _LevelValues(solver, k)
             yield from ((entries, of_level.of(folds.row[entries])) for entries in blocks)
             continue
-        values, sums = _Values(run, k, None if known is None else known.get(int(fold))), []
+        values, sums = _Values(solver, k, None if known is None else known.get(int(fold))), []
         for entries in blocks:
             found = values.sums_of(folds, entries)
             if known is not None:
                 sums.append(found)
             yield entries, values.of_sums(found)
         if known is not None:
-            own = run.formulation.variables_of_fold(k)
+            own = solver.formulation.variables_of_fold(k)
             sums = np.concatenate(sums) if sums else np.zeros((0, n_pairs))
-            known[int(fold)] = HeldSums(run.alpha[own].copy(), sums)
+            known[int(fold)] = HeldSums(solver.alpha[own].copy(), sums)
 
 
 class _Values:
-    """Decision values by the solution of fold number k of a run; each row meets those of its own
+    """Decision values by the solution of fold number k of a solver; each row meets those of its own
     place."""
 
-    def __init__(self, run: Solving, k: int, known: HeldSums | None = None):
-        self.run, self.n_pairs = run, run.formulation.n_problems_of_fold
+    def __init__(self, solver: FormulationSolver, k: int, known: HeldSums | None = None):
+        self.solver, self.n_pairs = solver, solver.formulation.n_problems_of_fold
         self.pairs = slice(k * self.n_pairs, (k + 1) * self.n_pairs)
-        support = run.formulation.variables_of_fold(k)
-        alpha, self.known = run.alpha[support], known
+        support = solver.formulation.variables_of_fold(k)
+        alpha, self.known = solver.alpha[support], known
         if known is not None:
             change = alpha - known.alpha
             if np.count_nonzero(change) < np.count_nonzero(alpha):
@@ -104,17 +107,17 @@ class _Values:
             else:
                 self.known = None
         self.support, self.alpha = support[alpha != 0], alpha[alpha != 0]
-        self.row = run.formulation.problem.rows[self.support]
-        self.column = run.formulation.number[self.support] - self.pairs.start
+        self.row = solver.formulation.problem.rows[self.support]
+        self.column = solver.formulation.number[self.support] - self.pairs.start
         self.place = self.place_of_support()
         self.offset, self.margin = (one[..., self.pairs] for one in self.offsets())
 
     def place_of_support(self) -> np.ndarray:
-        return self.run.units.group[self.row]
+        return self.solver.units.group[self.row]
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """rho (1, n_problems) and what the values of a problem are divided by."""
-        solution = self.run.solution
+        solution = self.solver.solution
         found = [
             solution.offset_and_margin(np.arange(part.start, part.stop))
             if part.start < part.stop
@@ -130,7 +133,7 @@ class _Values:
     def sums_of(self, folds: Folds, entries: slice) -> np.ndarray:
         """K alpha of some entries of the fold."""
         rows = folds.row[entries]
-        sums = self.sums(rows, self.run.units.group[rows])
+        sums = self.sums(rows, self.solver.units.group[rows])
         if self.known is not None:
             begin = folds.entries(folds.fold[entries.start]).start
             sums += self.known.sums[entries.start - begin : entries.stop - begin]
@@ -141,31 +144,35 @@ class _Values:
 
     def sums(self, targets: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Sums of rows over the support vectors in their places."""
-        run, result = self.run, np.zeros((len(targets), self.n_pairs))
-        how = Evaluation(run.needs_float64, run.reach, run.control.stop)
+        solver, result = self.solver, np.zeros((len(targets), self.n_pairs))
+        how = Evaluation(solver.needs_float64, solver.reach, solver.control.stop)
         for one in np.unique(place):
             own, other = place == one, self.place == one
             sources = Sources(self.row[other], self.column[other], self.alpha[other], self.n_pairs)
-            result[own] = weighted_sums(run.data, targets[own], sources, how)[0]
+            result[own] = weighted_sums(solver.data, targets[own], sources, how)[0]
         return result
 
 
 class _LevelValues(_Values):
     """Those by the clusters of a level."""
 
+    def __init__(self, level: LevelSolver, k: int):
+        self.level = level
+        super().__init__(level.solver, k)
+
     def place_of_support(self) -> np.ndarray:
-        return self.run.cluster[self.support]
+        return self.level.cluster[self.support]
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
-        rho = self.run.offsets()
+        rho = self.level.offsets()
         return rho, np.ones(rho.shape[1])
 
     def of(self, targets: np.ndarray) -> np.ndarray:
-        placed = self.run.division.placed.take(targets)
+        placed = self.level.division.placed.take(targets)
         return blended(
             lambda some, cluster: self.sums(targets[some], cluster) - self.offset[cluster],
             placed,
-            self.run.division.partition.blend,
+            self.level.division.partition.blend,
         )
 
 

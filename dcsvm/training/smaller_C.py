@@ -20,8 +20,9 @@ import numpy as np
 
 from dcsvm.problem.duplicates import opposite_twins
 from dcsvm.problem.formulation import BoxProblem, Formulation
-from dcsvm.training.algorithm import LEVEL_TOLERANCE, Run
+from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.held_out import HeldSums
+from dcsvm.training.steps import LEVEL_TOLERANCE
 
 # How far a start is, in support vectors: one that is farther than there are is worse than none.
 # A free one, times how much larger C is: covtype's first 50,000 rows, gamma=2, C times 4, take 0.5
@@ -60,15 +61,15 @@ class SmallerC:
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.of_fold.values())
 
-    def begin(self, run: Run, some: Sequence[int]) -> dict[int, HeldSums]:
-        """Let a run of some folds begin where they are for a smaller C, if that is near. Returns
+    def begin(self, solver: FormulationSolver, some: Sequence[int]) -> dict[int, HeldSums]:
+        """Begin the solver of some folds where they are for a smaller C, if that is near. Returns
         the scaled sums of those that are known."""
-        run.solver_bytes -= self.nbytes
+        solver.reserve(self.nbytes)
         known, starts = {}, []
         for k, fold in enumerate(some):
             found = self.of_fold.get(int(fold))
-            if found is not None and found.C < run.options.C:
-                start = _start(found, run, run.formulation.variables_of_fold(k))
+            if found is not None and found.C < solver.options.C:
+                start = _start(found, solver, solver.formulation.variables_of_fold(k))
                 starts.append(start)
                 known[int(fold)] = start.held
         if not starts or len(starts) < len(some):
@@ -76,24 +77,26 @@ class SmallerC:
         alpha = np.concatenate([one.held.alpha for one in starts])
         if sum(one.far for one in starts) <= np.count_nonzero(alpha):
             sums = np.concatenate([one.sums for one in starts])
-            run.begin_with(alpha, sums - run.problem.linear)
-            run.state.neglected = max(one.neglected for one in starts)
+            solver.begin_with(alpha, sums - solver.problem.linear)
+            solver.state.neglected = max(one.neglected for one in starts)
             ratio = {one.ratio for one in starts}
             if len(ratio) == 1:
-                _take_steps(run, ratio.pop())
+                _take_steps(solver, ratio.pop())
         return known
 
-    def keep(self, run: Run, some: Sequence[int], known: dict[int, HeldSums]) -> None:
-        """Keep the solutions of a run of some folds, whose sums are known, where there is memory
+    def keep(
+        self, solver: FormulationSolver, some: Sequence[int], known: dict[int, HeldSums]
+    ) -> None:
+        """Keep the solutions of a solver of some folds, whose sums are known, where there is memory
         for them."""
-        variables = run.problem.size + run.prepared.formulation.problem.size
-        room = run.prepared.memory.spare(variables) // MEMORY_SHARE
-        if not run.iterate.is_known.all():
+        variables = solver.problem.size + solver.prepared.formulation.problem.size
+        room = solver.prepared.memory.spare(variables) // MEMORY_SHARE
+        if not solver.iterate.is_known.all():
             return
-        sums = run.gradient + run.problem.linear
+        sums = solver.gradient + solver.problem.linear
         for k, fold in enumerate(some):
-            held, own = known[int(fold)], run.formulation.variables_of_fold(k)
-            found = Solved(run.options.C, sums[own], run.state.neglected, held)
+            held, own = known[int(fold)], solver.formulation.variables_of_fold(k)
+            found = Solved(solver.options.C, sums[own], solver.state.neglected, held)
             self.of_fold.pop(int(fold), None)
             if self.nbytes + found.nbytes <= room:
                 self.of_fold[int(fold)] = found
@@ -110,12 +113,12 @@ class _Start:
     far: float
 
 
-def _start(found: Solved, run: Run, own: np.ndarray) -> _Start:
+def _start(found: Solved, solver: FormulationSolver, own: np.ndarray) -> _Start:
     """The solution for a smaller C, scaled, or as it is where fewer are bounded than free."""
-    alpha, ratio = found.held.alpha, run.options.C / found.C
-    scaled, n_free = _feasible(ratio * alpha, run.problem.part(own))
-    if run.options.svm_type in KEEPS_SUMS:
-        kept, n_inside = _kept(alpha, ratio, run, own)
+    alpha, ratio = found.held.alpha, solver.options.C / found.C
+    scaled, n_free = _feasible(ratio * alpha, solver.problem.part(own))
+    if solver.options.svm_type in KEEPS_SUMS:
+        kept, n_inside = _kept(alpha, ratio, solver, own)
         if n_inside < n_free:
             held = HeldSums(kept, found.held.sums)
             return _Start(held, found.sums, found.neglected, 1.0, BOUNDED * n_inside)
@@ -123,19 +126,21 @@ def _start(found: Solved, run: Run, own: np.ndarray) -> _Start:
     return _Start(held, ratio * found.sums, ratio * found.neglected, ratio, FREE * ratio * n_free)
 
 
-def _kept(alpha: np.ndarray, ratio: float, run: Run, own: np.ndarray) -> tuple[np.ndarray, int]:
+def _kept(
+    alpha: np.ndarray, ratio: float, solver: FormulationSolver, own: np.ndarray
+) -> tuple[np.ndarray, int]:
     """An alpha of a fold's variables `own` with the same sums, for a C that is `ratio` times
     larger; and how many that were at their bound are not at the new one."""
-    problem = run.problem.part(own)
+    problem = solver.problem.part(own)
     is_positive = problem.upper > 0
     bound = np.where(is_positive, problem.upper, -problem.lower)
     was_bounded = np.abs(alpha) >= AT_BOUND * bound / ratio
-    if not run.task.is_classification or not was_bounded.any():
+    if not solver.task.is_classification or not was_bounded.any():
         return alpha, int(np.count_nonzero(was_bounded))
     a, b = opposite_twins(
-        run.data.rows,
+        solver.data.rows,
         problem.rows,
-        run.formulation.number[own],
+        solver.formulation.number[own],
         np.where(is_positive, 1, -1),
     )
     kept = alpha.copy()
@@ -158,26 +163,29 @@ def _feasible(alpha: np.ndarray, problem: BoxProblem) -> tuple[np.ndarray, int]:
     return np.where(at_bound, bound, alpha), int(np.count_nonzero(~at_bound & (alpha != 0)))
 
 
-def _take_steps(run: Run, ratio: float) -> None:
+def _take_steps(solver: FormulationSolver, ratio: float) -> None:
     """From the solution for a C that is `ratio` times smaller, which was scaled, go through C
     between, loosely solved. Raises Stopped."""
-    wanted, everything = run.formulation, np.arange(run.problem.size, dtype=np.int32)
+    wanted, everything = solver.formulation, np.arange(solver.problem.size, dtype=np.int32)
     steps = math.ceil(math.log(ratio, LARGEST_STEP) - 1e-9)
     scale = ratio ** (1 / max(steps, 1) - 1)  # back to the first C
     for k in range(1, steps):
         problem = wanted.problem.scaled(ratio ** (k / steps - 1))
-        _scale(run, scale, replace(wanted, problem=problem))
-        tolerance = max(run.options.tolerance, LEVEL_TOLERANCE)
-        run.solve(everything, run.units.sizes(everything), tolerance)
+        _scale(solver, scale, replace(wanted, problem=problem))
+        tolerance = max(solver.options.tolerance, LEVEL_TOLERANCE)
+        solver.solve(everything, solver.units.sizes(everything), tolerance)
         scale = ratio ** (1 / steps)
     if steps > 1:
-        _scale(run, scale, wanted)
+        _scale(solver, scale, wanted)
 
 
-def _scale(run: Run, scale: float, formulation: Formulation) -> None:
-    """Scale the alpha of a run to that of a formulation with another C."""
-    sums, neglected = scale * (run.gradient + run.problem.linear), scale * run.state.neglected
-    alpha, _ = _feasible(scale * run.alpha, formulation.problem)
-    run.take(formulation)
-    run.begin_with(alpha, sums - run.problem.linear)
-    run.state.neglected = neglected
+def _scale(solver: FormulationSolver, scale: float, formulation: Formulation) -> None:
+    """Scale the alpha of a solver to that of a formulation with another C."""
+    sums, neglected = (
+        scale * (solver.gradient + solver.problem.linear),
+        scale * solver.state.neglected,
+    )
+    alpha, _ = _feasible(scale * solver.alpha, formulation.problem)
+    solver.set_formulation(formulation)
+    solver.begin_with(alpha, sums - solver.problem.linear)
+    solver.state.neglected = neglected

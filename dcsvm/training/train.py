@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +17,16 @@ from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import NoMargin, exact_model
-from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.stopped import certificate_of_stopped
-from dcsvm.training.algorithm import Run
+from dcsvm.training.algorithm import improve, resume
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.far_columns import Columns
 from dcsvm.training.probability import fitted_probability
+from dcsvm.training.run import Run
+from dcsvm.training.steps import estimate_early_loss
 from dcsvm.training.warm_start import check_rows, first_alpha
 
 
@@ -56,6 +57,8 @@ def train_rows(
         check_rows(init_model, rows, options)
     control = control or Control()
     with control.held():
+        if test is not None:
+            test = replace(test, rows=columns.of(test.rows))
         run = ready(
             columns.of(rows),
             labels,
@@ -63,11 +66,9 @@ def train_rows(
             control,
             sample_weight=sample_weight,
             init_model=init_model,
+            test=test,
             consume=consume,
         )
-        if test is not None:
-            check_test_rows(test, run.task)
-            run.test = replace(test, rows=columns.of(test.rows))
         return columns.model(finished(run)), run.report
 
 
@@ -79,6 +80,7 @@ def ready(
     *,
     sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
+    test: TestRows | None = None,
     consume: bool = False,
 ) -> Run:
     """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
@@ -90,38 +92,45 @@ def ready(
         data = fingerprint_of(rows, labels, weights)
         control.checkpoint.begin(data, options, is_warm=is_warm)
     prepared = prepare(rows, labels, options, weights, consume=consume, stop=control.stop)
+    return begun(prepared, control, init_model, test)
+
+
+def begun(
+    prepared: Prepared, control: Control, init_model: Model | None, test: TestRows | None
+) -> Run:
+    """The run of prepared rows, where it begins or goes on."""
     control.progress.plan(prepared.describe())
-    run = Run(prepared, control)
+    if test is not None:
+        check_test_rows(test, prepared.task)
+    run = Run(prepared, control, test=test)
     if init_model is not None:
-        run.begin_with(first_alpha(prepared, init_model))
-    run.resume()
+        run.solver.begin_with(first_alpha(prepared, init_model))
+    resume(run)
     return run
 
 
 def finished(run: Run) -> Model:
     """Carry out a run; the model is of whatever there is if it is stopped. Raises Stopped where
     there is nothing."""
-    probability = None
+    probability, prepared = None, run.prepared
     try:
-        run.improve()
+        improve(run)
     except _core.Stopped:
         exact = _exact_of_stopped(run)
     else:
         run.set_seconds()
-        if run.work.has_far_rows:
+        if prepared.work.has_far_rows:
             _core.give_back_memory()
         exact = None if run.options.early else _exact(run)
         if run.report.early_choice is not None:
-            _or_missing(run, "worth of the early level", Run.tell_early_level)
+            _or_missing(run, "worth of the early level", estimate_early_loss)
             run.set_seconds()
-        if run.options.measure_levels:
-            _or_missing(run, "level measurements", measure_levels)
         if run.options.probability:
             probability = _or_missing(run, "probabilities", fitted_probability)
-    exact, early = (_with_own_rows(run, part) for part in (exact, run.state.early))
+    exact, early = (_with_own_rows(prepared, part) for part in (exact, run.state.early))
     return Model(
-        run.data.kernel,
-        run.task.labels,
+        prepared.data.kernel,
+        prepared.task.labels,
         exact,
         early,
         svm_type=run.options.svm_type,
@@ -130,20 +139,20 @@ def finished(run: Run) -> Model:
     )
 
 
-def _with_own_rows(run: Run, part: ExactModel | EarlyModel | None):
+def _with_own_rows(prepared: Prepared, part: ExactModel | EarlyModel | None):
     """A part of the model with rows that are in memory, unless it may share those of the run."""
-    if part is None or run.prepared.owns_rows or not isinstance(part.rows, ChosenRows):
+    if part is None or prepared.owns_rows or not isinstance(part.rows, ChosenRows):
         return part
     return replace(part, rows=part.rows.part(slice(None)))
 
 
 def _exact(run: Run) -> ExactModel:
     """The exact model of a settled run, reported."""
-    report = run.report
-    found = exact_model(run.solution, run.certificate, report.converged)
+    report, solver = run.report, run.solver
+    found = exact_model(solver.solution, solver.certificate, report.converged)
     report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
     report.violation = found.violation
-    report.usable = bool(found.violation < run.size_of_values)
+    report.usable = bool(found.violation < solver.size_of_values)
     report.problems, report.objective = found.problems, found.objective
     for problem, iterations in zip(report.problems, run.state.n_iterations.tolist(), strict=True):
         problem.iterations = iterations
@@ -154,31 +163,27 @@ def _exact(run: Run) -> ExactModel:
 def _exact_of_stopped(run: Run) -> ExactModel | None:
     """The exact model as far as it is, of a run that was stopped; what it is worth is in the
     report. Raises Stopped where nothing was solved."""
-    if run.level_solving is not None:
-        run.level_solving.hand_over_counts(run)
+    if run.level_solver is not None:
+        run.level_solver.hand_over_counts(run.solver)
     run.save()
-    report, state = run.report, run.state
+    report, state, solver = run.report, run.state, run.solver
     report.stopped, report.converged = True, False
-    wanted = {
-        "level measurements": run.options.measure_levels,
-        "probabilities": run.options.probability,
-    }
-    report.missing = [name for name, is_wanted in wanted.items() if is_wanted]
+    report.missing = ["probabilities"] if run.options.probability else []
     run.set_seconds()
     run.keep_unfinished()
     report.converged = False
     if run.plan.choices and report.early_choice is None:
         report.missing.insert(0, "choice of the early level")
-    run.keep_sum()
+    keep_sum(solver)
     if not state.is_global:
-        run.iterate.forget(np.flatnonzero(~run.is_whole))
-    if not np.any(run.alpha) and state.early is None:
+        solver.iterate.forget(np.flatnonzero(~run.is_whole))
+    if not np.any(solver.alpha) and state.early is None:
         raise _core.Stopped("stopped before anything was solved")
     if run.options.early:
         if state.early is None:
             raise _core.Stopped("stopped before anything was solved")
         return None
-    run.settle(certificate_of_stopped(run))
+    solver.settle(certificate_of_stopped(solver))
     try:
         return _exact(run)
     except NoMargin as nothing:
@@ -194,33 +199,3 @@ def _or_missing(run: Run, name: str, work):
         run.report.stopped = True
         run.report.missing.append(name)
         return None
-
-
-def measure_levels(run: Run) -> None:
-    """Theorem 1 per level, with a row counted as often as its bound has C. Raises Stopped."""
-    start, progress, C = time.perf_counter(), run.control.progress, run.options.C
-    levels = [
-        (report, level)
-        for report, level in zip(run.report.levels, run.state.levels, strict=True)
-        if level is not None
-    ]
-    n_rows, n_done = sum(rows_to_measure(level) for _, level in levels), 0
-
-    def advance(n: int) -> None:
-        nonlocal n_done
-        n_done += n
-        progress.advance(n_done)
-
-    progress.begin("measuring levels", n_rows)
-    weight = run.prepared.sample_weight * run.task.bound_of(run.prepared.targets) / C
-    measure = LevelMeasure(run.data, run.control.stop, advance)
-    for report, level in levels:
-        rng = np.random.default_rng(run.options.seed)
-        mass = measure.off_diagonal_mass(level.cluster, weight, rng)
-        distance = None
-        if run.report.objective is not None:
-            glued = measure.glued_objective(level, run.locality.between, rng)
-            distance = glued - run.report.objective
-        report.off_diagonal_mass, report.bound = mass, 0.5 * C**2 * mass
-        report.distance = distance
-    progress.end("measuring levels", time.perf_counter() - start)

@@ -15,7 +15,7 @@ from dcsvm.problem.dual_problems import c_svc
 from dcsvm.solving.checkpoint import MAGIC, Checkpoint, CheckpointError
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import TrainReport, report_dict
-from dcsvm.solving.run_state import RunState
+from dcsvm.solving.run_state import Budget, RunState
 
 LONGEST_SENTENCE = 500
 
@@ -64,7 +64,8 @@ def small_run():
     """(problem, state) of a run over six rows that has not begun."""
     problem = c_svc(np.array([1.0, -1, 1, -1, 1, -1]), 4.0)
     iterate = Iterate.of(np.zeros(6))
-    return problem, RunState(iterate, np.full(2, np.inf), -1, np.zeros(1, np.int64), TrainReport())
+    counts = np.zeros(1, np.int64)
+    return problem, RunState(iterate, np.full(2, np.inf), Budget(-1), counts, TrainReport())
 
 
 def check_checkpoint(text):
@@ -84,5 +85,5 @@ def check_checkpoint(text):
     assert (problem.lower <= state.iterate.alpha).all()
     assert (state.iterate.alpha <= problem.upper).all()
     assert state.steps_done >= 0
-    json.dumps([report_dict(state.report), state.iterations_left, state.neglected])
+    json.dumps([report_dict(state.report), state.budget.iterations_left, state.neglected])
     return state

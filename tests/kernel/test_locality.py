@@ -14,7 +14,8 @@ from dcsvm.kernel.locality import find_locality
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
-from dcsvm.training.algorithm import Run
+from dcsvm.training.run import Run
+from dcsvm.training.steps import divide
 from dcsvm.training.train import train_rows
 
 
@@ -128,14 +129,14 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
     run = Run(prepare(Rows.from_array(X), y, options))
-    sizes = np.diff(run.locality.start)
-    run.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
+    sizes = np.diff(run.prepared.locality.start)
+    run.solver.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1
-    run.divide(2)
+    divide(run, 2)
     whole = np.flatnonzero(run.is_whole)
-    exact, _ = run.gradient_of(whole, Evaluation(True, run.reach))
+    exact, _ = run.solver.gradient_of(whole, Evaluation(True, run.solver.reach))
     assert len(whole) < len(X)
-    assert np.allclose(run.gradient[whole], exact, atol=1e-4)
+    assert np.allclose(run.solver.gradient[whole], exact, atol=1e-4)
 
 
 def test_what_is_neglected_is_within_the_budget():

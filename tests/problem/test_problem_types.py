@@ -54,17 +54,17 @@ def solved(X, y, **options):
 def test_the_solution_is_optimal_and_keeps_its_sums(name, levels):
     X, y = problem_for(name)
     run, _, report = solved(X, y, levels=levels, **TYPES[name])
-    K = kernel_values(("rbf", GAMMA, 0, 0), run.data.rows.dense, run.data.rows.dense)
+    K = kernel_values(("rbf", GAMMA, 0, 0), run.solver.data.rows.dense, run.solver.data.rows.dense)
     total = 0.0
-    for part in run.formulation.parts():
-        problem, alpha = run.problem.part(part), run.alpha[part]
+    for part in run.solver.formulation.parts():
+        problem, alpha = run.solver.problem.part(part), run.solver.alpha[part]
         inside = K[np.ix_(problem.rows, problem.rows)]
         violation, gap = certificate(inside, problem, alpha)
         assert violation <= 1e-4
         total += gap
         for number in range(problem.n_sums):
             own = problem.sum_of == number
-            wanted = run.formulation.alpha[part][own].sum()
+            wanted = run.solver.formulation.alpha[part][own].sum()
             assert alpha[own].sum() == pytest.approx(wanted, abs=1e-9 * len(y))
     assert report.converged
     assert report.duality_gap >= total * (1 - 1e-6) - 1e-9

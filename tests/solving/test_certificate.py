@@ -10,7 +10,7 @@ import dcsvm
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
-from dcsvm.solving import solving
+from dcsvm.solving import conquer
 from dcsvm.solving.certificate import Certificate, Checked, Scope, certificate_of_known, check
 from dcsvm.solving.iterate import Iterate
 
@@ -168,7 +168,7 @@ def test_every_check_draws_other_rows(wavy, monkeypatch):
         seeds.append(arguments[-1].seed)
         return check(*arguments)
 
-    monkeypatch.setattr(solving, "check", noted)
-    monkeypatch.setattr(solving.Solving, "is_reached", lambda *_: len(seeds) == 3)
+    monkeypatch.setattr(conquer, "check", noted)
+    monkeypatch.setattr(conquer, "_is_reached", lambda *_: len(seeds) == 3)
     dcsvm.train(*wavy, gamma=2.0, seed=5)
     assert seeds == [5, 6, 7]

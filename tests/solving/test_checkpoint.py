@@ -21,14 +21,13 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import checkpoint, solving
+from dcsvm.solving import checkpoint, solver
 from dcsvm.solving.certificate import Checked
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
 from dcsvm.solving.control import Control
-from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
-from dcsvm.solving.run_state import REPORTED
-from dcsvm.solving.solving import Solving
+from dcsvm.solving.run_state import REPORTED, Budget
+from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.train import ready, train_rows
 
 LEVELS = {"levels": 3, "branching": 2, "early_level": 2}
@@ -127,8 +126,8 @@ def test_a_stopped_run_has_the_last_level_as_its_early_model(data, tmp_path):
 def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
     monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
-    monkeypatch.setattr(solving, "VALUES_AT_ONCE", 100_000)
-    gradient_of, sizes = Solving.gradient_of, []
+    monkeypatch.setattr(solver, "VALUES_AT_ONCE", 100_000)
+    gradient_of, sizes = FormulationSolver.gradient_of, []
 
     def counted(self, variables, how, *sources):
         if how.float64:
@@ -137,7 +136,7 @@ def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypat
                 raise KeyboardInterrupt
         return gradient_of(self, variables, how, *sources)
 
-    monkeypatch.setattr(Solving, "gradient_of", counted)
+    monkeypatch.setattr(FormulationSolver, "gradient_of", counted)
     n_before_kill = None
     model, report = train(data, tmp_path / "whole", **LEVELS)
     n_checked = sum(sizes)
@@ -189,14 +188,14 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     run, some = begun(), np.arange(5, 40, dtype=np.int32)
     state, fresh = run.state, plain(run.state)
     state.iterate.learn(some, np.sin(some))
-    state.iterate.alpha[some] = run.problem.upper[some] / 2
+    state.iterate.alpha[some] = run.solver.problem.upper[some] / 2
     state.whole_tolerance[:], state.level_alpha, state.begun_with = 0.01, np.cos(some), some
-    state.steps_done, state.iterations_left, state.checks, state.neglected = 2, 12345, 3, 0.25
+    state.steps_done, state.checks, state.neglected = 2, 3, 0.25
+    state.budget = Budget(12345)
     state.has_begun, state.is_global = True, False
     state.sample, state.n_iterations = some, state.n_iterations + 7
-    state.checked = Checked.nothing(run.problem.size)
+    state.checked = Checked.nothing(run.solver.problem.size)
     state.checked.replace(state.iterate.gradient, some, np.tan(some))
-    state.levels = [None, LevelState(np.zeros(3000, np.int32), some, *np.ones((2, 35)), -2.5)]
     state.report.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.report.support_by_level = [some]
     state.report.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, True)

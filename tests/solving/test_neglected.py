@@ -1,5 +1,5 @@
 """Kernel values that are left out: what they may add to a gradient is bounded by a number that no
-step of a run loses, and that is part of what a certificate states."""
+step of a solver loses, and that is part of what a certificate states."""
 
 from dataclasses import replace
 
@@ -11,50 +11,53 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import work
+from dcsvm.solving.conquer import conquer, verify
 from dcsvm.solving.preparation import prepare
+from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.stopped import certificate_of_stopped
-from dcsvm.training.algorithm import Run
 
 GAMMA = 300.0
 
 
 @pytest.fixture
-def run():
-    """A run on 3,000 rows along a line that leaves out more than rounding could: what is below
+def solver():
+    """A solver on 3,000 rows along a line that leaves out more than rounding could: what is below
     0.001."""
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(-1, 1, (3000, 1)), axis=0).astype(np.float32)
     y = np.where(np.sin(9 * X[:, 0]) > rng.normal(0, 0.5, 3000), 1.0, -1.0)
     prepared = prepare(Rows.from_array(X), y, TrainOptions(C=1.0, gamma=GAMMA, threads=1))
     reach = Reach.of(prepared.data.kernel, 1e-3)
-    return Run(replace(prepared, locality=replace(prepared.locality, within=reach)))
+    return FormulationSolver(replace(prepared, locality=replace(prepared.locality, within=reach)))
 
 
-def error(run):
+def error(solver):
     """The largest of the gradient, by float64 kernel values."""
-    X = run.data.rows.dense
-    exact = kernel_values(("rbf", GAMMA, 0, 3), X, X) @ run.alpha - run.problem.linear
-    return np.abs(run.gradient - exact).max()
+    X = solver.data.rows.dense
+    exact = kernel_values(("rbf", GAMMA, 0, 3), X, X) @ solver.alpha - solver.problem.linear
+    return np.abs(solver.gradient - exact).max()
 
 
-def solve(run):
-    everything = np.arange(run.problem.size, dtype=np.int32)
-    run.solve(everything, run.units.sizes(everything), 1e-2)
+def solve(solver):
+    everything = np.arange(solver.problem.size, dtype=np.int32)
+    solver.solve(everything, solver.units.sizes(everything), 1e-2)
 
 
-def test_the_solver_bounds_what_it_leaves_out(run):
-    solve(run)
-    assert 1e-4 < error(run) <= run.state.neglected
+def test_the_solver_bounds_what_it_leaves_out(solver):
+    solve(solver)
+    assert 1e-4 < error(solver) <= solver.state.neglected
 
 
-def test_a_gradient_that_is_extended_is_bounded(run):
-    run.iterate.alpha[:] = np.random.default_rng(1).uniform(run.problem.lower, run.problem.upper)
-    run.extend_gradient()
-    assert 1e-4 < error(run) <= run.state.neglected
+def test_a_gradient_that_is_extended_is_bounded(solver):
+    solver.iterate.alpha[:] = np.random.default_rng(1).uniform(
+        solver.problem.lower, solver.problem.upper
+    )
+    solver.extend_gradient()
+    assert 1e-4 < error(solver) <= solver.state.neglected
 
 
 @pytest.mark.parametrize("first", [0.0, 5.0])
-def test_every_round_of_an_active_set_adds_to_the_bound(run, monkeypatch, first):
+def test_every_round_of_an_active_set_adds_to_the_bound(solver, monkeypatch, first):
     monkeypatch.setattr(work, "LARGE", 1000)
     monkeypatch.setattr(work.Work, "has_far_rows", True)
     together, told = work.Work.solve_together, []
@@ -64,36 +67,36 @@ def test_every_round_of_an_active_set_adds_to_the_bound(run, monkeypatch, first)
         return together(self, parts, iterate, effort, *rest)
 
     monkeypatch.setattr(work.Work, "solve_together", noted)
-    run.extend_gradient()
-    run.state.neglected = first
-    solve(run)
-    assert run.work.n_rounds > 1 and error(run) > 1e-4
+    solver.extend_gradient()
+    solver.state.neglected = first
+    solve(solver)
+    assert solver.work.n_rounds > 1 and error(solver) > 1e-4
     assert told[0] == first and told == sorted(set(told))
-    steps = np.abs(run.alpha).sum()  # at least, all rounds together
-    assert first + max(error(run), run.reach.value * steps) <= run.state.neglected
+    steps = np.abs(solver.alpha).sum()  # at least, all rounds together
+    assert first + max(error(solver), solver.reach.value * steps) <= solver.state.neglected
 
 
-def test_a_gradient_of_which_too_much_was_left_out_is_computed_anew(run):
-    run.extend_gradient()
-    run.iterate.gradient += np.random.default_rng(1).uniform(-0.5, 0.5, run.problem.size)
-    run.state.neglected = 0.5
-    solve(run)
-    assert error(run) < 0.05
+def test_a_gradient_of_which_too_much_was_left_out_is_computed_anew(solver):
+    solver.extend_gradient()
+    solver.iterate.gradient += np.random.default_rng(1).uniform(-0.5, 0.5, solver.problem.size)
+    solver.state.neglected = 0.5
+    solve(solver)
+    assert error(solver) < 0.05
 
 
-def test_a_gradient_of_clusters_is_not_that_of_the_whole(run):
-    run.iterate.learn(np.arange(run.problem.size), run.problem.linear)
-    run.state.is_global = False
-    solved, known = run.solve, []
-    run.solve = lambda *what: (known.append(run.iterate.is_known.any()), solved(*what))[1]
-    run.conquer()
-    assert not known[0] and error(run) < 0.05
+def test_a_gradient_of_clusters_is_not_that_of_the_whole(solver):
+    solver.iterate.learn(np.arange(solver.problem.size), solver.problem.linear)
+    solver.state.is_global = False
+    solved, known = solver.solve, []
+    solver.solve = lambda *what: (known.append(solver.iterate.is_known.any()), solved(*what))[1]
+    conquer(solver)
+    assert not known[0] and error(solver) < 0.05
 
 
-def test_what_is_left_out_makes_variables_doubtful_and_a_stopped_run_worse(run):
-    run.extend_gradient()
-    violation = certificate_of_stopped(run).violation
-    run.state.neglected += 0.25
-    assert certificate_of_stopped(run).violation == pytest.approx(violation + 0.25)
-    run.state.neglected = 1e9
-    assert run.verify([0], 1e9)[0].n_checked == run.problem.size
+def test_what_is_left_out_makes_variables_doubtful_and_a_stopped_run_worse(solver):
+    solver.extend_gradient()
+    violation = certificate_of_stopped(solver).violation
+    solver.state.neglected += 0.25
+    assert certificate_of_stopped(solver).violation == pytest.approx(violation + 0.25)
+    solver.state.neglected = 1e9
+    assert verify(solver, [0], 1e9)[0].n_checked == solver.problem.size

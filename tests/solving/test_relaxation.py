@@ -9,13 +9,13 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel import locality
 from dcsvm.problem.dual_problems import c_svc_pairs
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import checkpoint
+from dcsvm.solving import checkpoint, relaxation
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.preparation import prepare
-from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import Progress
-from dcsvm.training.algorithm import Run
+from dcsvm.training import train as train_module
+from dcsvm.training.run import Run
 from dcsvm.training.train import train_rows
 
 TOLERANCE, GAMMA, N_ROWS = 1e-4, 8.0, 2100
@@ -77,14 +77,15 @@ class Counted(Progress):
 @pytest.fixture
 def relaxed(monkeypatch):
     """The multipliers that the sum was relaxed with at last."""
-    seen, keep_sum = [], Relaxation.keep_sum
+    seen, keep_sum = [], relaxation.keep_sum
 
-    def noted(self):
-        if self.state.multiplier is not None:
-            seen.append(self.state.multiplier)
-        keep_sum(self)
+    def noted(solver):
+        if solver.state.multiplier is not None:
+            seen.append(solver.state.multiplier)
+        keep_sum(solver)
 
-    monkeypatch.setattr(Relaxation, "keep_sum", noted)
+    for module in (relaxation, train_module):
+        monkeypatch.setattr(module, "keep_sum", noted)
     return seen
 
 
@@ -174,9 +175,9 @@ def test_a_multiplier_without_a_sum_is_refused(data):
     X, y = data
     run = Run(prepare(Rows.from_array(X), y, options(bias=False)))
     values, arrays = run.state.to_plain()
-    run.state.take_plain(values, arrays, run.problem, N_ROWS)
+    run.state.take_plain(values, arrays, run.solver.problem, N_ROWS)
     del values["multiplier"]
-    run.state.take_plain(values, arrays, run.problem, N_ROWS)
+    run.state.take_plain(values, arrays, run.solver.problem, N_ROWS)
     assert run.state.multiplier is None
     with pytest.raises(ValueError, match="multiplier"):
-        run.state.take_plain(values | {"multiplier": 0.5}, arrays, run.problem, N_ROWS)
+        run.state.take_plain(values | {"multiplier": 0.5}, arrays, run.solver.problem, N_ROWS)

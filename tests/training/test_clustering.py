@@ -108,9 +108,10 @@ def test_a_level_whose_support_vectors_have_changed_keeps_its_sample(spots, samp
     X, y = spots
     options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
     run = ready(Rows.from_array(X), y, options)
-    run.divided(2)
-    run.alpha[:300] = 0.5 * (run.problem.lower + run.problem.upper)[:300]
-    run.divided(2)
+    problem = run.solver.problem
+    run.levels.divided(2, run.solver)
+    run.solver.alpha[:300] = 0.5 * (problem.lower + problem.upper)[:300]
+    run.levels.divided(2, run.solver)
     assert samples[0] == samples[1]
 
 

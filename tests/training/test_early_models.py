@@ -18,12 +18,13 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
-from dcsvm.solving.level_solving import LevelSolving
+from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import prepare
 from dcsvm.training import early_level
-from dcsvm.training.algorithm import EARLY_TOLERANCE, Run
 from dcsvm.training.early_level import Compared, is_worth
 from dcsvm.training.left_out import _add_other_pairs, left_out_losses, left_out_values, n_spans
+from dcsvm.training.run import Run
+from dcsvm.training.steps import EARLY_TOLERANCE
 from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
@@ -46,8 +47,9 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
     given = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True} | options
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
     run = Run(prepare(Rows.from_array(X), y, chosen, sample_weight))
-    solving = LevelSolving(run.prepared, Control(), run.formulation, run.divided(level), level)
-    solving.solve_clusters(np.ones(solving.division.n_clusters, bool), 1e-5)
+    division = run.levels.divided(level, run.solver)
+    solving = LevelSolver(run.prepared, Control(), run.solver.formulation, division, level)
+    solving.solve_all(1e-5)
     return solving
 
 
@@ -56,8 +58,8 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
 
 def test_the_rows_nearest_to_borders_are_in_two_clusters(wavy):
     run = Run(prepare(Rows.from_array(wavy[0]), wavy[1], TrainOptions(**SEARCH)))
-    run.divided(2)
-    partition, placed = run.tree.partition(2), run.tree.placed[2]
+    run.levels.divided(2, run.solver)
+    partition, placed = run.levels.tree.partition(2), run.levels.tree.placed[2]
     for overlap in (1.0, 1.2, 1.5, 2.0):
         division = Division.overlapping(partition, placed, overlap)
         inside = division.is_in_two
@@ -225,18 +227,20 @@ def test_spans_are_distances_to_the_span_of_the_others():
     X, y = labelled_rows(500, 2, seed=7)
     for bias in (False, True):
         level = level_of(X, y, 1, overlap=1.0, bias=bias)
-        a = level.alpha
+        a = level.solver.alpha
         sup = np.flatnonzero(a)
         order = sup[np.argsort(level.part[sup], kind="stable")].astype(np.int32)
         sizes = np.unique(level.part[sup], return_counts=True)[1]
         start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         found = dcsvm._core.squared_spans(
-            level.data.setup, level.data.points, level.problem, start, order, a,
-            np.ones(len(a), np.uint8), 1000, 2,
+            level.solver.data.setup, level.solver.data.points, level.solver.problem,
+            start, order, a, np.ones(len(a), np.uint8), 1000, 2,
         )  # fmt: skip
         for members in np.split(order, start[1:-1]):
-            rows = level.problem.rows[members]
-            K = kernel_values(RBF, level.data.rows.dense[rows], level.data.rows.dense[rows])
+            rows = level.solver.problem.rows[members]
+            K = kernel_values(
+                RBF, level.solver.data.rows.dense[rows], level.solver.data.rows.dense[rows]
+            )
             free = np.abs(a[members]) < 4.0
             for k in range(len(members)):
                 basis = np.flatnonzero(free & (np.arange(len(members)) != k))
@@ -257,12 +261,12 @@ def test_rows_that_support_nothing_are_not_missed(n_classes):
     X, y = labelled_rows(1500, 3, seed=4)
     y += 10 * ((X[:, 1] > 0.3) & (y > 0)) * (n_classes == 3)
     level = level_of(X, y, 1, overlap=1.4 if n_classes == 2 else 1.0, bias=True)
-    rows = np.setdiff1d(np.arange(1500), level.problem.rows[level.alpha != 0])
+    rows = np.setdiff1d(np.arange(1500), level.solver.problem.rows[level.solver.alpha != 0])
     values = left_out_values(level, rows)
     _add_other_pairs(level, rows, values, np.arange(len(rows)))
-    labels = level.task.labels
-    model = Model(level.data.kernel, labels, None, level.model()[0], "c_svc")
-    expected = model.decision_function(X[level.prepared.row_map.order[rows]])
+    labels = level.solver.task.labels
+    model = Model(level.solver.data.kernel, labels, None, level.model()[0], "c_svc")
+    expected = model.decision_function(X[level.solver.prepared.row_map.order[rows]])
     assert len(rows) > 300 and np.abs(values - expected.reshape(values.shape)).max() < 1e-5
 
 
@@ -270,11 +274,11 @@ def test_a_row_with_equals_that_remain_is_hardly_missed():
     X, y = labelled_rows(600, 2, seed=8)
     X, y = np.concatenate([X, X[:300]]), np.concatenate([y, y[:300]])
     level = level_of(X, y, 1, overlap=1.0)
-    twice = level.prepared.row_map.n_given_of_row == 2
-    values = left_out_values(level, np.arange(level.data.rows.n_samples))[:, 0]
-    taken_over = twice & (np.abs(level.alpha) <= 4.0)  # by the other one
+    twice = level.solver.prepared.row_map.n_given_of_row == 2
+    values = left_out_values(level, np.arange(level.solver.data.rows.n_samples))[:, 0]
+    taken_over = twice & (np.abs(level.solver.alpha) <= 4.0)  # by the other one
     assert taken_over.sum() > 150
-    known = (level.gradient + level.problem.linear)[taken_over]
+    known = (level.solver.gradient + level.solver.problem.linear)[taken_over]
     assert np.array_equal(values[taken_over], known)
 
 

@@ -8,11 +8,14 @@ from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import in_folds
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.conquer import conquer
 from dcsvm.solving.preparation import prepare
+from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
-from dcsvm.training.algorithm import Run
+from dcsvm.training.algorithm import improve
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.probability import alpha_without_held_out
+from dcsvm.training.run import Run
 from dcsvm.training.train import train_rows
 
 OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-6, "nu": 0.3}
@@ -87,9 +90,9 @@ def test_held_out_values_are_those_of_a_model_of_the_other_rows(name):
     X, y, prepared = prepared_for(name)
     folds = folds_of(prepared, 3)
     run = Run(prepared, formulation=formulation_of_folds(prepared, folds, [2, 0]))
-    run.improve()
+    improve(run)
     n_rows = 0
-    for entries, values in held_out_values(run, folds, [2, 0]):
+    for entries, values in held_out_values(run.solver, folds, [2, 0]):
         n_rows += len(values)
         fold = folds.fold[entries][0]
         held = folds.fold[folds.entry] == fold
@@ -108,20 +111,20 @@ def test_held_out_values_are_those_of_a_model_of_the_other_rows(name):
 def test_folds_end_in_the_same_values_wherever_they_start(name):
     _, _, prepared = prepared_for(name)
     whole = Run(prepared)
-    whole.improve()
+    improve(whole)
     folds = folds_of(prepared, 5)
     formulation = formulation_of_folds(prepared, folds, range(5))
     found = []
     for start in (
         formulation.alpha,
-        alpha_without_held_out(whole, folds, range(folds.n_folds), formulation),
+        alpha_without_held_out(whole.solver, folds, range(folds.n_folds), formulation),
     ):
-        run = Run(prepared, formulation=formulation)
-        run.begin_with(start.copy())
+        solver = FormulationSolver(prepared, formulation=formulation)
+        solver.begin_with(start.copy())
         check_feasible(formulation, start)
-        run.extend_gradient()
-        run.conquer()
-        found.append(np.concatenate([v for _, v in held_out_values(run, folds, range(5))]))
+        solver.extend_gradient()
+        conquer(solver)
+        found.append(np.concatenate([v for _, v in held_out_values(solver, folds, range(5))]))
     assert np.allclose(*found, atol=2e-4)
 
 

@@ -9,8 +9,9 @@ from reference import certificate, kernel_values
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
-from dcsvm.training.algorithm import Run
+from dcsvm.training.algorithm import improve
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.training.run import Run
 from dcsvm.training.smaller_C import SmallerC
 
 OPTIONS = {"gamma": 0.05, "threads": 1, "cache_mb": 50, "tolerance": 1e-4}
@@ -39,16 +40,16 @@ def run_of(X, y, C, some, **how):
 
 
 def held(run, folds, some, known=None):
-    return np.concatenate([values for _, values in held_out_values(run, folds, some, known)])
+    return np.concatenate([values for _, values in held_out_values(run.solver, folds, some, known)])
 
 
 def solved(X, y, C, some, **how):
     smaller = SmallerC()
     run, folds = run_of(X, y, C, some, **how)
-    known = smaller.begin(run, some)
-    run.improve()
+    known = smaller.begin(run.solver, some)
+    improve(run)
     held(run, folds, some, known)
-    smaller.keep(run, some, known)
+    smaller.keep(run.solver, some, known)
     return smaller
 
 
@@ -61,34 +62,40 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
     for k, one in smaller.of_fold.items():
         smaller.of_fold[k] = replace(one, neglected=1e-9 * (k + 1))
     run, folds = run_of(X, y, 0.02, some, **TYPES[name])
-    memory = run.solver_bytes
-    known = smaller.begin(run, some)
-    assert run.solver_bytes == memory - smaller.nbytes
+    memory = run.solver.memory_bytes
+    known = smaller.begin(run.solver, some)
+    assert run.solver.memory_bytes == memory - smaller.nbytes
     left_out = 1e-9 * (max(some) + 1) * 0.02 / smallest
-    assert run.is_near and run.state.neglected == pytest.approx(left_out)
-    problem = run.problem
-    assert np.all((run.alpha >= problem.lower) & (run.alpha <= problem.upper))
-    for part in run.formulation.parts():
+    assert run.solver.is_near and run.state.neglected == pytest.approx(left_out)
+    problem = run.solver.problem
+    assert np.all((run.solver.alpha >= problem.lower) & (run.solver.alpha <= problem.upper))
+    for part in run.solver.formulation.parts():
         own = problem.part(part)
-        Z = run.data.rows.take(own.rows).dense
+        Z = run.solver.data.rows.take(own.rows).dense
         K = kernel_values(KERNEL, Z, Z)
-        gradient = K @ run.alpha[part] - own.linear
-        scale = np.abs(run.alpha[part]).sum()
-        np.testing.assert_allclose(run.gradient[part], gradient, atol=1e-6 * scale)
-    run.improve()
-    assert run.converged.all()
+        gradient = K @ run.solver.alpha[part] - own.linear
+        scale = np.abs(run.solver.alpha[part]).sum()
+        np.testing.assert_allclose(run.solver.gradient[part], gradient, atol=1e-6 * scale)
+    improve(run)
+    assert run.solver.converged.all()
     np.testing.assert_allclose(
         held(run, folds, some, known), held(run, folds, some), rtol=1e-5, atol=1e-5
     )
-    assert np.array_equal(known[some[0]].alpha, run.alpha[run.formulation.variables_of_fold(0)])
+    assert np.array_equal(
+        known[some[0]].alpha, run.solver.alpha[run.solver.formulation.variables_of_fold(0)]
+    )
     cold, _ = run_of(X, y, 0.02, some, **TYPES[name])
-    cold.improve()
-    assert run.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-5)
-    for part in run.formulation.parts():
+    improve(cold)
+    assert run.solver.certificate.objective == pytest.approx(
+        cold.solver.certificate.objective, rel=1e-5
+    )
+    for part in run.solver.formulation.parts():
         own = problem.part(part)
-        Z = run.data.rows.take(own.rows).dense
+        Z = run.solver.data.rows.take(own.rows).dense
         K = kernel_values(KERNEL, Z, Z)
-        assert certificate(K, own, run.alpha[part])[0] <= 1.01e-4 * run.certificate.unit
+        assert (
+            certificate(K, own, run.solver.alpha[part])[0] <= 1.01e-4 * run.solver.certificate.unit
+        )
 
 
 def test_only_solutions_of_the_same_folds_and_a_smaller_C_are_near():
@@ -96,8 +103,8 @@ def test_only_solutions_of_the_same_folds_and_a_smaller_C_are_near():
     smaller = solved(X, y, 0.01, [0, 1])
     for C, some, is_near in ((0.02, [1], True), (0.02, [1, 2], False), (0.01, [1], False)):
         run, _ = run_of(X, y, C, some)
-        assert len(smaller.begin(run, some)) == (C > 0.01)
-        assert run.is_near == is_near
+        assert len(smaller.begin(run.solver, some)) == (C > 0.01)
+        assert run.solver.is_near == is_near
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -107,13 +114,13 @@ def test_where_few_are_bounded_a_run_goes_on_as_it_was(bias):
     smaller = solved(X, y, 100.0, [0], **how)
     smaller.of_fold[0] = replace(smaller.of_fold[0], neglected=1e-9)
     run, folds = run_of(X, y, 400.0, [0], **how)
-    known = smaller.begin(run, [0])
-    assert run.is_near and np.array_equal(run.alpha, smaller.of_fold[0].held.alpha)
+    known = smaller.begin(run.solver, [0])
+    assert run.solver.is_near and np.array_equal(run.solver.alpha, smaller.of_fold[0].held.alpha)
     assert run.state.neglected == 1e-9
-    run.improve()
-    smaller.keep(run, [0], known)
+    improve(run)
+    smaller.keep(run.solver, [0], known)
     assert smaller.of_fold[0].neglected == run.state.neglected >= 1e-9
-    assert run.converged.all()
+    assert run.solver.converged.all()
     np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-4)
 
 
@@ -122,9 +129,9 @@ def test_a_solution_with_free_and_bounded_vectors_is_far(how):
     X, y = noisy()
     smaller = solved(X, y, 10.0, [0], **how)
     run, folds = run_of(X, y, 40.0, [0], **how)
-    known = smaller.begin(run, [0])
-    assert not run.is_near
-    run.improve()
+    known = smaller.begin(run.solver, [0])
+    assert not run.solver.is_near
+    improve(run)
     np.testing.assert_allclose(
         held(run, folds, [0], known), held(run, folds, [0]), rtol=1e-4, atol=1e-4
     )
@@ -133,12 +140,12 @@ def test_a_solution_with_free_and_bounded_vectors_is_far(how):
 def test_what_does_not_fit_into_the_memory_is_not_kept():
     X, y = noisy()
     run, folds = run_of(X, y, 0.01, [0])
-    run.improve()
+    improve(run)
     tight = replace(run.prepared.memory, budget=run.prepared.memory.matrices)
-    run.prepared = replace(run.prepared, memory=tight)
+    run.solver.prepared = replace(run.prepared, memory=tight)
     smaller, known = SmallerC(), {}
     held(run, folds, [0], known)
-    smaller.keep(run, [0], known)
+    smaller.keep(run.solver, [0], known)
     assert not smaller.of_fold
 
 
@@ -155,18 +162,18 @@ def test_equal_rows_of_two_classes_go_to_the_new_bound_together(bias, n_classes,
     smaller = solved(X, y, 100.0, [0], **how)
     run, folds = run_of(X, y, 400.0, [0], **how)
     was = smaller.of_fold[0].held.alpha
-    known = smaller.begin(run, [0])
-    assert run.is_near
-    problem = run.problem
-    assert np.all((run.alpha >= problem.lower) & (run.alpha <= problem.upper))
-    at_bound = (run.alpha == problem.lower) | (run.alpha == problem.upper)
-    assert np.count_nonzero(at_bound & (run.alpha != 0)) >= 30
-    for part in run.formulation.parts():
+    known = smaller.begin(run.solver, [0])
+    assert run.solver.is_near
+    problem = run.solver.problem
+    assert np.all((run.solver.alpha >= problem.lower) & (run.solver.alpha <= problem.upper))
+    at_bound = (run.solver.alpha == problem.lower) | (run.solver.alpha == problem.upper)
+    assert np.count_nonzero(at_bound & (run.solver.alpha != 0)) >= 30
+    for part in run.solver.formulation.parts():
         own = problem.part(part)
-        assert run.alpha[part].sum() == pytest.approx(was[part].sum(), abs=1e-6)
-        Z = run.data.rows.take(own.rows).dense
-        gradient = kernel_values(("rbf", 1000.0, 0, 3), Z, Z) @ run.alpha[part] - own.linear
-        np.testing.assert_allclose(run.gradient[part], gradient, atol=1e-3)
-    run.improve()
-    assert run.converged.all()
+        assert run.solver.alpha[part].sum() == pytest.approx(was[part].sum(), abs=1e-6)
+        Z = run.solver.data.rows.take(own.rows).dense
+        gradient = kernel_values(("rbf", 1000.0, 0, 3), Z, Z) @ run.solver.alpha[part] - own.linear
+        np.testing.assert_allclose(run.solver.gradient[part], gradient, atol=1e-3)
+    improve(run)
+    assert run.solver.converged.all()
     np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-3)

@@ -24,7 +24,8 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import stopped
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
-from dcsvm.training.algorithm import EARLY_TOLERANCE
+from dcsvm.training.algorithm import improve
+from dcsvm.training.steps import EARLY_TOLERANCE
 from dcsvm.training.train import ready, train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
@@ -319,16 +320,17 @@ def test_early_models_that_did_not_converge_say_so(wavy):
 def test_of_a_stopped_run_free_variables_are_looked_at_first(wavy, monkeypatch):
     monkeypatch.setattr(stopped, "NANOSECONDS", 3e3)
     run = ready(Rows.from_array(wavy[0]), wavy[1], TrainOptions(gamma=2.0, threads=1))
-    run.iterate.alpha[:30] = 0.5 * (run.problem.lower + run.problem.upper)[:30]
-    chosen = stopped._affordable(run, np.arange(1000))
+    problem = run.solver.problem
+    run.solver.alpha[:30] = 0.5 * (problem.lower + problem.upper)[:30]
+    chosen = stopped._affordable(run.solver, np.arange(1000))
     assert len(chosen) < 1000 and np.array_equal(chosen[:30], np.arange(30))
 
 
 def test_all_steps_share_the_limit_of_iterations(wavy):
     options = TrainOptions(C=4.0, gamma=2.0, levels=2, branching=2, max_iterations=10**6)
     run = ready(Rows.from_array(wavy[0]), wavy[1], options)
-    run.improve()
-    assert run.state.iterations_left == 10**6 - run.report.counts["iterations"] < 10**6
+    improve(run)
+    assert run.state.budget.iterations_left == 10**6 - run.report.counts["iterations"] < 10**6
 
 
 class Recorder(Progress):

@@ -1,11 +1,9 @@
-"""A formulation that is being solved: its iterate over prepared rows, solves of parts of it, and
-the whole problem solved to the tolerance and checked (conquer, the last step of Algorithm 1).
-"""
+"""A formulation that is being solved: its iterate over prepared rows, and solves of parts of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,47 +11,45 @@ from dcsvm import _core
 from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
-from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel
 from dcsvm.model.precision import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.certificate import Certificate, Checked, Scope, check
+from dcsvm.solving.certificate import Certificate
 from dcsvm.solving.control import Control
 from dcsvm.solving.core_progress import CoreProgress
-from dcsvm.solving.extraction import Solution, check_told
+from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.refinement import Refinement
 from dcsvm.solving.report import TrainReport
-from dcsvm.solving.run_state import RunState
+from dcsvm.solving.run_state import Budget, RunState
 from dcsvm.solving.units import Units
 
-SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
-FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
 
 
-class Solving:
-    """Fixed inputs, and the state that changes.
-
-    `prepared` and `control` do not change; `state` does. `formulation` is what is solved, with its
-    `problem`, `units` and `reach`. `converged` says of each fold whether its answer is as good as
-    was asked for, `certificate` what is known of the solution, once something is. The solver's
-    kernel values are `float64` once float32 ones were not enough; `rounding` is the largest error
-    of a gradient of float32 ones that a check has seen.
+class FormulationSolver:
+    """Solves a formulation over prepared rows. `prepared` and `control` do not change; `state`
+    does. `formulation` is the current one, with its `problem`, `units` and `reach`. `converged`
+    says of each fold whether its answer is as good as was asked for, `certificate` what is known
+    of the solution, once something is. Kernel values are `float64` once float32 ones were not
+    enough; `rounding` is the largest error of a gradient of float32 ones that a check has seen.
+    `save` stores a checkpoint where one is due. A `budget` of iterations may be shared.
     """
 
     def __init__(
-        self, prepared: Prepared, control: Control | None = None,
+        self,
+        prepared: Prepared,
+        control: Control | None = None,
         formulation: Formulation | None = None,
-    ):  # fmt: skip
-        self.prepared, self.control = prepared, control or Control()
+        save: Callable[[], None] = lambda: None,
+        budget: Budget | None = None,
+    ):
+        self.prepared, self.control, self.save = prepared, control or Control(), save
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
         self.work = prepared.work
         self.locality, self.threads = prepared.locality, prepared.threads
-        self.take(formulation or prepared.formulation)
-        self.solver_bytes = prepared.solver_bytes(self.formulation)
+        self.set_formulation(formulation or prepared.formulation)
+        self.memory_bytes = prepared.solver_bytes(self.formulation)
         self.converged = np.zeros(self.formulation.n_folds, bool)
         self.certificate: Certificate | None = None
         self.is_warm = self.is_near = self.float64 = False
@@ -61,7 +57,7 @@ class Solving:
         self.state = RunState(
             Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
-            iterations_left=self.options.max_iterations,
+            budget=budget or Budget(self.options.max_iterations),
             n_iterations=np.zeros(self.formulation.n_problems, np.int64),
             report=TrainReport(
                 threads=self.threads,
@@ -71,11 +67,15 @@ class Solving:
             ),
         )
 
-    def take(self, formulation: Formulation) -> None:
+    def set_formulation(self, formulation: Formulation) -> None:
         """Solve this formulation from now on."""
         self.formulation, self.problem = formulation, formulation.problem
         self.units = Units(formulation, self.locality)
         self.reach = self.locality.reach(coupled=formulation.has_sums)
+
+    def forget_whole(self) -> None:
+        """No unit is solved as a whole: the units may be others than before."""
+        self.state.whole_tolerance = np.full(self.units.n_units, np.inf)
 
     def begin_with(self, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
         """Begin with a feasible alpha instead of where solvers begin; with its gradient where it is
@@ -119,23 +119,6 @@ class Solving:
             return False
         size = self.certificate.unit * self.size_of_values
         return is_seen(self.rounding, size, is_regression=self.task.is_regression)
-
-    def set_seconds(self) -> None:
-        seconds = time.perf_counter() - self.prepared.start
-        self.report.seconds_train = self.state.seconds_before + seconds
-
-    def save(self) -> None:
-        """Store a checkpoint, if one is kept."""
-        if self.control.checkpoint is not None:
-            self.set_seconds()
-            self.control.save(self.state, self.model_of_early)
-
-    def model_of_early(self, early: EarlyModel) -> Model:
-        """A model that can be stored: labels that are strings become numbers from 0."""
-        labels = self.task.labels
-        if labels.dtype.kind == "U":
-            labels = np.arange(len(labels), dtype=np.float64)
-        return Model(self.data.kernel, labels, None, early, svm_type=self.options.svm_type)
 
     def extend_gradient(self) -> None:
         """The gradient of all variables from that of those where it is known, which hold all
@@ -197,126 +180,25 @@ class Solving:
             self.report.values["check"] += n_values
             yield some, gradient
 
-    def conquer(self) -> None:
-        """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
-
-        The check leaves float64 values in the gradient wherever float32 ones could hide a
-        violation; while there is one, the solver goes on from them, with float64 kernel values
-        where that gains too little. Raises Stopped, and NoMargin where float64 does not tell a
-        margin that solutions are divided by from none.
-        """
-        start, state = time.perf_counter(), self.state
-        if not state.is_global:
-            self.iterate.forget(np.arange(self.problem.size))
-            state.is_global = True
-        self.control.progress.begin("conquer", self.problem.size)
-        tolerance = self.options.tolerance if self.options.gap is None else FIRST_GAP_TOLERANCE
-        self.approach(tolerance)
-        folds = list(range(self.formulation.n_folds))
-        certificates: dict[int, Certificate] = {}
-        rounds = Refinement(self.problem, state.checks)
-        while True:
-            members = np.concatenate([self.formulation.variables_of_fold(k) for k in folds])
-            weight = self.weight(folds)
-            if state.checked is None:
-                wanted, attainable = (
-                    SOLVER_TOLERANCE * tolerance,
-                    rounds.attainable(tolerance, weight),
-                )
-                self.solve(members, self.units.sizes(members), wanted, attainable)
-            certificates |= self.verify(folds, tolerance)
-            state.checks += 1
-            self.rounding = max(self.rounding, *(certificates[k].kernel_error for k in folds))
-            folds = [k for k in folds if not self.is_reached(certificates[k])]
-            if not folds or state.iterations_left == 0:
-                break
-            found = Certificate.of_all([certificates[k] for k in folds])
-            if not rounds.goes_on(found, tolerance, weight):
-                break
-            self.float64 = rounds.float64
-            if self.options.gap is not None:
-                wanted = 0.5 * self.options.gap / max(certificates[k].relative_gap for k in folds)
-                tolerance *= min(max(wanted, 0.01), 0.5)
-        found = [certificates[k] for k in sorted(certificates)]
-        if self.problem.divides_by_margin and state.iterations_left != 0:
-            check_told([certificates[k].unit for k in folds], self.weight(folds))
-        self.converged = np.array([self.is_reached(one) for one in found])
-        self.settle(Certificate.of_all([part for one in found for part in one.parts]))
-        self.report.converged = bool(self.converged.all())
-        self.report.conquer_seconds = time.perf_counter() - start
-        self.control.progress.end("conquer", self.report.conquer_seconds, self.solution.n_sv)
-
-    def approach(self, tolerance: float) -> None:
-        """What comes before the whole problem is solved to a tolerance: nothing."""
-
-    def weight(self, folds: list[int]) -> float:
-        """The largest sum of |alpha| of a problem of some folds."""
-        parts = [part for k in folds for part in self.formulation.parts_of_fold(k)]
-        return max((float(np.abs(self.alpha[part]).sum()) for part in parts), default=0.0)
-
-    def is_reached(self, certificate: Certificate) -> bool:
-        """Whether the answer is as good as was asked for."""
-        if self.options.gap is None:
-            return certificate.violation <= self.options.tolerance
-        return certificate.relative_gap <= self.options.gap
-
-    def verify(self, folds: list[int], tolerance: float) -> dict[int, Certificate]:
-        """The certificates of some folds, solved to a tolerance; every check draws other random
-        rows."""
-        start = time.perf_counter()
-        if self.state.checked is None:
-            self.state.checked = Checked.nothing(self.problem.size)
-        parts = [self.formulation.parts_of_fold(k) for k in folds]
-        scope = Scope(
-            n_rows=self.data.rows.n_samples,
-            n_problems=self.formulation.n_problems,
-            is_convex=self.data.kernel.is_positive_semidefinite,
-            every_row=self.options.certify or self.data.kernel.name == "linear",
-            neglected=self.state.neglected,
-            between=self.locality.between,
-            tolerance=tolerance,
-            seed=self.options.seed + self.state.checks,
-        )
-        try:
-            found = iter(
-                check(
-                    self.problem,
-                    [part for own in parts for part in own],
-                    self.iterate,
-                    self.state.checked,
-                    self.exact_gradients,
-                    scope,
-                )
-            )
-        finally:
-            self.report.seconds_verify += time.perf_counter() - start
-        self.state.checked = None
-        return {
-            k: Certificate.of_all([next(found) for _ in own])
-            for k, own in zip(folds, parts, strict=True)
-        }
-
     def solve(
         self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
     ) -> list[dict]:
         """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
         where it is stopped before all are solved."""
         state = self.state
-        budget = self.solver_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
+        nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
-            tolerance, state.iterations_left, max(budget, 0), self.threads, self.reach,
+            tolerance, state.budget.iterations_left, max(nbytes, 0), self.threads, self.reach,
             state.neglected, attainable, self.float64,
         )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
         solved = self.work.solve(
-            parts, state.iterate, effort, CoreProgress(self), self.control.stop
+            parts, state.iterate, effort, CoreProgress(self.control, self.save), self.control.stop
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.report.add(solved)
         self.count_iterations(members, sizes, solved)
-        if state.iterations_left >= 0:
-            used = sum(one["iterations"] for one in solved) // self.formulation.n_folds
-            state.iterations_left = max(0, state.iterations_left - used)
+        state.budget.use(sum(one["iterations"] for one in solved) // self.formulation.n_folds)
         if self.control.stop.is_requested and not all(one["converged"] for one in solved):
             raise _core.Stopped
         return solved
@@ -326,7 +208,25 @@ class Solving:
         for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
             self.state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
 
+    def reserve(self, nbytes: int) -> None:
+        """Leave memory to somebody else."""
+        self.memory_bytes -= nbytes
+
+    def set_converged(self, converged: np.ndarray) -> None:
+        """Keep, bool (n_folds,), whether the answer of each fold is as good as was asked for."""
+        self.converged = converged
+        self.report.converged = bool(converged.all())
+
     def settle(self, certificate: Certificate) -> None:
         """Keep what is known of the solution, and report it."""
         self.certificate = certificate
         self.report.take(certificate)
+
+    def note_check(self, certificates: list[Certificate]) -> None:
+        """Count a check of the whole problem, and keep the largest rounding error it has seen."""
+        self.state.checks += 1
+        self.rounding = max(self.rounding, *(one.kernel_error for one in certificates))
+
+    def use_float64(self) -> None:
+        """Solve with float64 kernel values from now on."""
+        self.float64 = True

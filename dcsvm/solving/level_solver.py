@@ -17,53 +17,54 @@ from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import early_model
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import LevelReport, TrainReport
-from dcsvm.solving.run_state import RunState
-from dcsvm.solving.solving import Solving
+from dcsvm.solving.run_state import Budget
+from dcsvm.solving.solver import FormulationSolver
 
 PART_VALUES = 3e4  # kernel values that take as long as the least part of a cluster
 
 
-class LevelSolving(Solving):
-    """The clusters of a level, a division of a formulation: `cluster` int32 is that of every
-    variable, `is_solved` says which clusters are, and `objective` is the sum of theirs."""
+class LevelSolver:
+    """The clusters of a level, a division of the formulation `whole`: `solver` solves their
+    problems, `cluster` int32 is that of every variable of it, `is_solved` says which clusters are,
+    `converged` of each fold whether all of its are, and `objective` is the sum of theirs. `save` is
+    given the alpha of the clusters where a checkpoint is due; a `budget` is shared with the run."""
 
     def __init__(
         self,
         prepared: Prepared,
         control: Control,
-        formulation: Formulation,
+        whole: Formulation,
         division: Division,
         level: int,
+        save: Callable[[np.ndarray], None] = lambda alpha: None,
+        budget: Budget | None = None,
     ):
-        self.whole, self.division, self.level = formulation, division, level
-        self.clustered = division.clustered(formulation)
-        super().__init__(prepared, control, self.clustered.formulation)
+        self.whole, self.division, self.level = whole, division, level
+        self.clustered = division.clustered(whole)
+        self.formulation = self.clustered.formulation
         self.cluster = self.clustered.cluster
+        self.solver = FormulationSolver(
+            prepared, control, self.formulation, lambda: save(self.solver.alpha), budget
+        )
         self.is_solved = np.zeros(division.n_clusters, bool)
         self.objective = 0.0
-        n_groups = int(self.locality.n_groups)
+        n_groups = int(prepared.locality.n_groups)
         self.part = self.cluster.astype(np.int64)
-        if formulation.n_problems > 1:
+        if whole.n_problems > 1:
             self.part += self.formulation.number.astype(np.int64) * division.n_clusters
-        if not formulation.has_sums and n_groups > 1:  # a sum keeps one offset in a cluster
+        if not whole.has_sums and n_groups > 1:  # a sum keeps one offset in a cluster
             self.part *= n_groups
-            self.part += self.locality.group[self.problem.rows]
-        self.n_places = division.n_clusters * (1 if formulation.has_sums else n_groups)
-        self.converged[:] = True
-        self.on_save: Callable[[LevelSolving], None] | None = None
-        self.counter: RunState = self.state  # that counts iterations
+            self.part += prepared.locality.group[self.formulation.problem.rows]
+        self.n_places = division.n_clusters * (1 if whole.has_sums else n_groups)
+        self.converged = np.ones(whole.n_folds, bool)
 
-    def save(self) -> None:
-        """Hand a checkpoint that is due to the run that this level is part of."""
-        if self.on_save is not None:
-            self.on_save(self)
+    def begin_with(self, alpha: np.ndarray) -> None:
+        """Begin with a feasible alpha of the clusters."""
+        self.solver.begin_with(alpha)
 
-    def solve(self, *what, **how) -> list[dict]:
-        self.state.iterations_left = self.counter.iterations_left
-        try:
-            return super().solve(*what, **how)
-        finally:
-            self.counter.iterations_left = self.state.iterations_left
+    def solve_all(self, tolerance: float) -> None:
+        """Solve all clusters that are not solved yet. Raises Stopped."""
+        self.solve_clusters(np.ones(self.division.n_clusters, bool), tolerance)
 
     def solve_clusters(self, chosen: np.ndarray, tolerance: float) -> None:
         """Solve those of the chosen clusters, bool (n_clusters,), that are not solved yet. Raises
@@ -74,7 +75,7 @@ class LevelSolving(Solving):
         part = self.part[members]
         first = np.flatnonzero(np.diff(part, prepend=-1))
         parts, sizes = part[first], np.diff(first, append=len(part))
-        solved = self.solve(members, sizes, tolerance)
+        solved = self.solver.solve(members, sizes, tolerance)
         self.objective += sum(one["objective"] for one in solved)
         missed = parts[[not one["converged"] for one in solved]]
         self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
@@ -95,16 +96,17 @@ class LevelSolving(Solving):
         costs = sizes.astype(np.float64) ** 2 + PART_VALUES
         return np.bincount(cluster, costs, self.division.n_clusters)
 
-    def hand_over_counts(self, run: Solving) -> None:
-        """Add the work since the last call to that of a run."""
-        run.report.include(self.report)
-        run.state.n_iterations += self.state.n_iterations
-        self.state.n_iterations[:] = 0
-        self.state.report = TrainReport()
+    def hand_over_counts(self, solver: FormulationSolver) -> None:
+        """Add the work since the last call to that of the solver of the whole."""
+        own = self.solver.state
+        solver.report.include(own.report)
+        solver.state.n_iterations += own.n_iterations
+        own.n_iterations[:] = 0
+        own.report = TrainReport()
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
         """What was done; the support vectors are counted later."""
-        counts = self.report.counts
+        counts = self.solver.report.counts
         return LevelReport(
             level=self.level,
             n_clusters=self.division.n_clusters,
@@ -115,12 +117,12 @@ class LevelSolving(Solving):
             objective=self.objective,
             kernel_evaluations=counts["kernel_evaluations"],
             pairs_skipped=counts["pairs_skipped"],
-            overlap=self.problem.size / max(self.whole.problem.size, 1),
+            overlap=self.formulation.problem.size / max(self.whole.problem.size, 1),
         )
 
     def is_feasible(self, alpha: np.ndarray) -> bool:
         """Whether an alpha is one of these variables."""
-        problem = self.problem
+        problem = self.formulation.problem
         if len(alpha) != problem.size:
             return False
         return bool(np.all((alpha >= problem.lower) & (alpha <= problem.upper)))
@@ -136,13 +138,14 @@ class LevelSolving(Solving):
         cluster."""
         own = ~self.clustered.is_copy
         alpha = np.zeros(self.whole.problem.size)
-        alpha[self.clustered.origin[own]] = self.alpha[own]
+        alpha[self.clustered.origin[own]] = self.solver.alpha[own]
         return self.whole.with_sums(alpha) if self.clustered.is_copy.any() else alpha
 
     def offsets(self) -> np.ndarray:
         """rho, float64 (n_clusters, n_problems)."""
-        return self.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
+        return self.solver.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
 
     def model(self) -> tuple[EarlyModel, int]:
         """The early model, and how many of its support vectors are at their bound."""
-        return early_model(self.solution, self.level, self.division.partition, self.cluster)
+        partition = self.division.partition
+        return early_model(self.solver.solution, self.level, partition, self.cluster)

@@ -1,0 +1,110 @@
+"""The last step of Algorithm 1: the whole problem solved to the tolerance and checked."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from dcsvm.solving.certificate import Certificate, Checked, Scope, check
+from dcsvm.solving.extraction import check_told
+from dcsvm.solving.refinement import Refinement
+from dcsvm.solving.relaxation import solve_relaxed
+from dcsvm.solving.solver import FormulationSolver
+
+SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
+FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
+
+
+def conquer(solver: FormulationSolver) -> None:
+    """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
+
+    The check leaves float64 values in the gradient wherever float32 ones could hide a
+    violation; while there is one, the solver goes on from them, with float64 kernel values
+    where that gains too little. Raises Stopped, and NoMargin where float64 does not tell a
+    margin that solutions are divided by from none.
+    """
+    start, state, options = time.perf_counter(), solver.state, solver.options
+    if not state.is_global:
+        solver.iterate.forget(np.arange(solver.problem.size))
+        state.is_global = True
+    solver.control.progress.begin("conquer", solver.problem.size)
+    tolerance = options.tolerance if options.gap is None else FIRST_GAP_TOLERANCE
+    if state.multiplier is not None:
+        solve_relaxed(solver, tolerance)
+    folds = list(range(solver.formulation.n_folds))
+    certificates: dict[int, Certificate] = {}
+    rounds = Refinement(solver.problem, state.checks)
+    while True:
+        members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
+        weight = _weight(solver, folds)
+        if state.checked is None:
+            wanted, attainable = SOLVER_TOLERANCE * tolerance, rounds.attainable(tolerance, weight)
+            solver.solve(members, solver.units.sizes(members), wanted, attainable)
+        found = verify(solver, folds, tolerance)
+        certificates |= found
+        solver.note_check(list(found.values()))
+        folds = [k for k in folds if not _is_reached(solver, certificates[k])]
+        if not folds or state.budget.is_used_up:
+            break
+        left = Certificate.of_all([certificates[k] for k in folds])
+        if not rounds.goes_on(left, tolerance, weight):
+            break
+        if rounds.float64:
+            solver.use_float64()
+        if options.gap is not None:
+            wanted = 0.5 * options.gap / max(certificates[k].relative_gap for k in folds)
+            tolerance *= min(max(wanted, 0.01), 0.5)
+    in_order = [certificates[k] for k in sorted(certificates)]
+    if solver.problem.divides_by_margin and not state.budget.is_used_up:
+        check_told([certificates[k].unit for k in folds], _weight(solver, folds))
+    solver.settle(Certificate.of_all([part for one in in_order for part in one.parts]))
+    solver.set_converged(np.array([_is_reached(solver, one) for one in in_order]))
+    seconds = solver.report.conquer_seconds = time.perf_counter() - start
+    solver.control.progress.end("conquer", seconds, solver.solution.n_sv)
+
+
+def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dict[int, Certificate]:
+    """Certify some folds, solved to a tolerance, each problem from float64 kernel values; every
+    check draws other random rows. Raises Stopped."""
+    start, state = time.perf_counter(), solver.state
+    if state.checked is None:
+        state.checked = Checked.nothing(solver.problem.size)
+    parts = [solver.formulation.parts_of_fold(k) for k in folds]
+    kernel = solver.data.kernel
+    scope = Scope(
+        n_rows=solver.data.rows.n_samples,
+        n_problems=solver.formulation.n_problems,
+        is_convex=kernel.is_positive_semidefinite,
+        every_row=solver.options.certify or kernel.name == "linear",
+        neglected=state.neglected,
+        between=solver.locality.between,
+        tolerance=tolerance,
+        seed=solver.options.seed + state.checks,
+    )
+    together = [part for own in parts for part in own]
+    try:
+        certificates = check(
+            solver.problem, together, solver.iterate, state.checked, solver.exact_gradients, scope
+        )
+    finally:
+        solver.report.seconds_verify += time.perf_counter() - start
+    state.checked, found = None, iter(certificates)
+    return {
+        k: Certificate.of_all([next(found) for _ in own])
+        for k, own in zip(folds, parts, strict=True)
+    }
+
+
+def _weight(solver: FormulationSolver, folds: list[int]) -> float:
+    """The largest sum of |alpha| of a problem of some folds."""
+    parts = [part for k in folds for part in solver.formulation.parts_of_fold(k)]
+    return max((float(np.abs(solver.alpha[part]).sum()) for part in parts), default=0.0)
+
+
+def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
+    """Whether the answer is as good as was asked for."""
+    options = solver.options
+    if options.gap is None:
+        return certificate.violation <= options.tolerance
+    return certificate.relative_gap <= options.gap

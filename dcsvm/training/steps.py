@@ -1,0 +1,146 @@
+"""The steps of Algorithm 1. Each takes a run from wherever its state is, and raises Stopped where
+it is stopped before it is done."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import numpy as np
+
+from dcsvm.data.sorting import group_order, group_sizes
+from dcsvm.solving.conquer import conquer as solve_whole
+from dcsvm.solving.level_solver import LevelSolver
+from dcsvm.solving.report import LevelReport, TrainReport
+from dcsvm.training.early_level import best_level, best_on_test, told_by_random_rows
+from dcsvm.training.run import Run
+
+# a level that only starts the next one is not solved further than this; half and double cost the
+# same (docs/benchmark.md, Constants)
+LEVEL_TOLERANCE = 1e-1
+EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
+
+
+def find_early_level(run: Run) -> None:
+    """Find the early level and solve it: the only step where no other model is wanted."""
+    report, choices, options = run.report, run.plan.choices, run.options
+    reports: dict[int, TrainReport] = {}
+
+    def begin(level: int) -> LevelSolver:
+        level_solver = run.begin_level(level, run.levels.divided(level, run.solver))
+        reports[level] = level_solver.solver.report
+        return level_solver
+
+    finest = report.early_choice.level if report.early_choice else choices[0]
+    run.levels.grow(finest, run.control.stop)
+    clustered = time.perf_counter()
+    if report.early_choice is None:
+        run.control.progress.begin("early level", run.solver.problem.size)
+        best = best_level if run.test is None else partial(best_on_test, test=run.test)
+        report.early_choice = best(choices, begin, run.set_level, EARLY_TOLERANCE, options.seed)
+    level = report.early_choice.level
+    if run.level_solver is None or run.level_solver.level != level:
+        run.set_level(begin(level))
+    for other in reports.keys() - {level}:
+        report.include(reports[other])
+    run.finish_level(max(options.tolerance, EARLY_TOLERANCE), clustered)
+
+
+def estimate_early_loss(run: Run) -> None:
+    """Estimate the loss of the early level that was found, and report it."""
+    choice = run.report.early_choice
+    if choice.loss is None:
+        choice = told_by_random_rows(choice, run.found, run.options.seed)
+        run.report.early_choice = choice
+    run.control.progress.end_choice(choice)
+
+
+def divide(run: Run, level: int) -> None:
+    """Solve the clusters of a level from the current alpha."""
+    division, is_early = run.levels.divided(level, run.solver), level == run.plan.early_level
+    clustered = time.perf_counter()
+    tolerance = max(run.options.tolerance, EARLY_TOLERANCE if is_early else LEVEL_TOLERANCE)
+    is_last = is_early and run.options.early
+    if division.border > 0 or (is_last and not run.keeps_models):
+        run.set_level(run.begin_level(level, division))
+        run.finish_level(max(run.options.tolerance, EARLY_TOLERANCE), clustered)
+    else:
+        run.begin_division(level, division)
+        _solve_clusters(run, level, tolerance, clustered)
+    run.relax_after(level)
+
+
+def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) -> None:
+    """Solve the clusters of the division of a run within the whole problem. Units that have been
+    solved as a whole to the tolerance are left as they are."""
+    solver, state, division = run.solver, run.state, run.division[1]
+    part, n_places = run.parts_of_level(level, division)
+    is_open = state.whole_tolerance > tolerance
+    if level == run.plan.early_level:  # its clusters predict: none is part of a whole
+        units, n_parts = group_sizes(np.unique(part) // n_places)
+        is_open[units[n_parts > 1]] = True
+    open_ = np.flatnonzero(is_open[solver.units.of])
+    if not state.has_begun:
+        state.has_begun, state.is_global = True, False
+        solver.iterate.forget(open_)
+    largest = int(group_sizes(part)[1].max())
+    members = open_[group_order(part[open_])].astype(np.int32)
+    parts, sizes = group_sizes(part[open_])
+    del part, open_  # 16 bytes a row while the level is solved
+    run.control.progress.begin(f"level {level}", solver.problem.size)
+    before = dict(run.report.counts)
+    solved = solver.solve(members, sizes, tolerance)
+    objective = sum(one["objective"] for one in solved) + run.objective_of_whole(tolerance)
+    units, n_parts = group_sizes(parts // n_places)
+    state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
+    counts = run.report.counts
+    run.note_level(
+        LevelReport(
+            level=level,
+            n_clusters=division.n_clusters,
+            largest_cluster=largest,
+            seconds_clustering=run.levels.seconds(level),
+            seconds_training=time.perf_counter() - clustered,
+            n_sv=0,
+            objective=objective,
+            kernel_evaluations=counts["kernel_evaluations"] - before["kernel_evaluations"],
+            pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
+        )
+    )
+    missed = parts[[not one["converged"] for one in solved]]
+    converged = np.ones(solver.formulation.n_folds, bool)
+    converged[missed // (n_places * solver.units.n_of_fold)] = False
+    solver.set_converged(converged)
+    if run.keeps_models and run.plan.early_level is not None and level >= run.plan.early_level:
+        run.keep_early(level, division)
+    run.end_level()
+
+
+def refine(run: Run) -> None:
+    """Solve the problem of the support vectors of the coarsest level alone.
+
+    Units that a level solved as a whole are left out.
+    """
+    start, state, solver = time.perf_counter(), run.state, run.solver
+    if state.begun_with is None:
+        open_ = np.flatnonzero(~run.is_whole)
+        solver.iterate.forget(open_)
+        state.begun_with = open_[solver.alpha[open_] != 0].astype(np.int32)
+        state.is_global = True
+    members = state.begun_with
+    run.control.progress.begin("refine", len(members))
+    tolerance = max(run.options.tolerance, LEVEL_TOLERANCE)
+    solver.solve(members, solver.units.sizes(members), tolerance)
+    state.begun_with = None
+    run.report.refine_seconds = time.perf_counter() - start
+    run.control.progress.end("refine", run.report.refine_seconds, solver.solution.n_sv)
+
+
+def extend_gradient(run: Run) -> None:
+    """Compute the gradient of all rows from the support vectors that refine has found."""
+    run.solver.extend_gradient()
+
+
+def conquer(run: Run) -> None:
+    """Solve the whole problem, and check it."""
+    solve_whole(run.solver)
