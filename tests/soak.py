@@ -89,7 +89,8 @@ def solved(rows, y, options, progress=None, checkpoint=None, **how):
     stop = getattr(progress, "stop", None) or _core.Stop()
     control = Control(progress or Progress(), stop, checkpoint)
     run = ready(rows, y, TrainOptions(**options), control, **how)
-    return run, finished(run), run.report
+    model = finished(run)
+    return run, model, model.report
 
 
 def check_solution(run, report):

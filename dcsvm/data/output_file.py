@@ -12,9 +12,10 @@ unfinished: set[str] = set()
 
 
 def write_beside(path: str | os.PathLike[str], parts, mode: int | None = None) -> None:
-    """Write byte strings to a new file in the same folder, then rename it to `path`; a crash leaves
-    the one before. What is no file is written as it is. The mode of a file is that of the one
-    before, and of a new one what is usual, unless it is given. Raises OSError that names `path`."""
+    """Write byte strings, or what a function of the file writes, to a new file in the same folder,
+    then rename it to `path`; a crash leaves the one before. What is no file is written as it is.
+    The mode of a file is that of the one before, and of a new one what is usual, unless it is
+    given. Raises OSError that names `path`."""
     path = os.fspath(path)
     try:
         if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
@@ -37,7 +38,7 @@ def _write_and_rename(path: str, parts, mode: int | None) -> None:
     unfinished.add(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
+            parts(file) if callable(parts) else file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, mode)

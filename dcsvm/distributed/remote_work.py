@@ -31,6 +31,7 @@ from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.report import Traffic
 from dcsvm.solving.work import Work, numbered
 
 # of parts that are solved in one task: about the most that they cost, in kernel values, unless that
@@ -49,6 +50,12 @@ class RemoteWork(Work):
         self.tasks: Tasks = data.rows.tasks
         self.means = data.means
         self.phase = "dcsvm"
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has moved so far, and what each worker has done."""
+        self.tasks.note_workers()
+        return self.tasks.traffic
 
     @property
     def most_parcels(self) -> int:

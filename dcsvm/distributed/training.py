@@ -49,9 +49,7 @@ def train_data(
         control = Control(progress, control.stop, control.checkpoint)
         run = begun(prepared, control, init_model, test)
         model = finished(run)
-        data.rows.tasks.note_workers()
-        run.report.traffic = data.rows.tasks.traffic
-        return model, run.report
+        return model, model.report
 
 
 class Named(Progress):

@@ -1,9 +1,9 @@
 """Checkpoints: a folder with the state of a run, from which another process goes on.
 
-`state` is a line that names the format, a line of JSON (the options of the run, where it is, and
-the arrays that follow), the arrays as bytes, and a CRC-32 of everything before it. `early.model` is
-the early level's model, once there is one, and can be used like any model file. Both are written
-beside and renamed, so that a crash leaves the one before. One process at a time uses a folder.
+`state.npz` has the arrays of the state (RunState.to_arrays) and a "run", JSON of the options and
+the data: what numpy.savez writes, with a CRC-32 of each. `early.model` is the early level's model,
+once there is one, and can be used like any model file. Both are written beside and renamed, so that
+a crash leaves the one before. One process at a time uses a folder.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ import hashlib
 import json
 import os
 import time
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from itertools import pairwise
 
 import numpy as np
 
@@ -29,11 +27,9 @@ from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.folder_lock import FolderInUse, FolderLock
 
-MAGIC = b"dcsvm checkpoint 2\n"
-STATE, EARLY = "state", "early.model"
+STATE, EARLY = "state.npz", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
-DTYPES = {"float64", "int32", "int64", "uint8"}
 # What may differ on resume: it changes neither the problem nor its solution.
 FREE = {"threads", "cache_mb", "certify", "measure_levels"}
 
@@ -123,33 +119,35 @@ class Checkpoint:
         if state.early is not None and not is_known:
             self.for_file(model_of_early(state.early)).save(self.early_path)
             self.early = state.early
-        values, arrays = state.to_plain()
-        values["has_early"] = state.early is not None
-        write_beside(self.path, _parts({"run": self.run, "state": values}, arrays))
+        run = np.frombuffer(json.dumps(self.run).encode(), np.uint8)
+        arrays = state.to_arrays()
+        write_beside(self.path, lambda file: np.savez(file, run=run, **arrays))
 
     def let_go(self) -> None:
         """Release the folder at the end of a run."""
         self.lock.let_go()
 
-    def load(self, state, problem, n_rows: int) -> None:
-        """Make `state` what was stored. Raises CheckpointError, and as `restore`."""
+    def load(self, state, problem, n_rows: int, n_groups: int) -> None:
+        """Make `state` what was stored, of a run on a problem over `n_rows` rows in `n_groups`
+        groups. Raises OSError, and CheckpointError for a checkpoint that is damaged, or of other
+        data or options, and names the difference."""
         with open(self.path, "rb") as file:
-            text = file.read()
-        if self.restore(text, state, problem, n_rows):
+            has_early = self.restore(file, state, problem, n_rows, n_groups)
+        if has_early:
             state.early = self.early = load_model(self.early_path).early
 
-    def restore(self, text: bytes, state, problem, n_rows: int) -> bool:
-        """Make `state` what the text of a checkpoint says, of a run on a problem over `n_rows`
-        rows. Returns whether there is an early model.
-        Raises CheckpointError for a checkpoint that is damaged, or of other data or options, and
-        names the difference."""
+    def restore(self, file, state, problem, n_rows: int, n_groups: int) -> bool:
+        """The same of an open file, without the early model. Returns whether there is one."""
         try:
-            header, arrays = _parsed(text)
-            stored, values = header["run"], header["state"]
-            difference = _difference(stored, self.run)
-            if difference is None:
-                state.take_plain(values, arrays, problem, n_rows)
-            has_early = bool(values["has_early"])
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except OSError:
+            raise
+        except Exception:  # of the parsers of NumPy, zipfile and zlib
+            raise self.damaged() from None
+        try:
+            difference = _difference(json.loads(arrays["run"].tobytes()), self.run)
+            has_early = difference is None and state.set_arrays(arrays, problem, n_rows, n_groups)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise self.damaged() from None
         if difference is not None:
@@ -225,37 +223,3 @@ def _difference(stored: dict, wanted: dict) -> str | None:
 
 def _said(value) -> str:
     return "unset" if value is None else str(value)
-
-
-def _parts(header: dict, arrays: dict[str, np.ndarray]):
-    """The file, in parts of bytes."""
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    listed = [[name, array.dtype.name, len(array)] for name, array in arrays.items()]
-    line = json.dumps({**header, "arrays": listed}).encode() + b"\n"
-    check = 0
-    for part in (MAGIC, line, *(array.data.cast("B") for array in arrays.values() if len(array))):
-        check = zlib.crc32(part, check)
-        yield part
-    yield b"%08x" % check
-
-
-def _parsed(text: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """What `_parts` wrote. Raises ValueError for anything else."""
-    if not text.startswith(MAGIC):
-        raise ValueError("not a checkpoint")
-    if b"%08x" % zlib.crc32(text[:-8]) != text[-8:]:
-        raise ValueError("the check does not fit")
-    end = text.index(b"\n", len(MAGIC)) + 1
-    header = json.loads(text[len(MAGIC) : end])
-    names, kinds, sizes = zip(*header["arrays"], strict=True)
-    if not set(kinds) <= DTYPES or not all(type(size) is int and size >= 0 for size in sizes):
-        raise ValueError("arrays")
-    ends = [end]
-    for kind, size in zip(kinds, sizes, strict=True):
-        ends.append(ends[-1] + np.dtype(kind).itemsize * size)
-    if ends[-1] != len(text) - 8:
-        raise ValueError("arrays do not fill the file")
-    return header, {
-        name: np.frombuffer(text[a:b], kind).copy()
-        for name, kind, (a, b) in zip(names, kinds, pairwise(ends), strict=True)
-    }

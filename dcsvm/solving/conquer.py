@@ -29,39 +29,41 @@ def conquer(solver: FormulationSolver) -> None:
         solver.iterate.forget(np.arange(solver.problem.size))
         state.is_global = True
     solver.control.progress.begin("conquer", solver.problem.size)
-    tolerance = options.tolerance if options.gap is None else FIRST_GAP_TOLERANCE
+    tolerance = options.tolerance
+    if options.gap is not None:
+        tolerance = state.gap_tolerance or FIRST_GAP_TOLERANCE
     if state.multiplier is not None:
         solve_relaxed(solver, tolerance)
     folds = list(range(solver.formulation.n_folds))
     certificates: dict[int, Certificate] = {}
-    rounds = Refinement(solver.problem, state.checks)
+    rounds = Refinement(solver.problem, state)
     while True:
         members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
         weight = _weight(solver, folds)
         if state.checked is None:
             wanted, attainable = SOLVER_TOLERANCE * tolerance, rounds.attainable(tolerance, weight)
             solver.solve(members, solver.units.sizes(members), wanted, attainable)
-        found = verify(solver, folds, tolerance)
-        certificates |= found
-        solver.note_check(list(found.values()))
+        certificates |= verify(solver, folds, tolerance)
+        state.checks += 1
+        state.rounding = max(state.rounding, *(certificates[k].kernel_error for k in folds))
         folds = [k for k in folds if not _is_reached(solver, certificates[k])]
         if not folds or state.budget.is_used_up:
             break
-        left = Certificate.of_all([certificates[k] for k in folds])
-        if not rounds.goes_on(left, tolerance, weight):
+        if not rounds.goes_on(
+            Certificate.of_all([certificates[k] for k in folds]), tolerance, weight
+        ):
             break
-        if rounds.float64:
-            solver.use_float64()
         if options.gap is not None:
             wanted = 0.5 * options.gap / max(certificates[k].relative_gap for k in folds)
             tolerance *= min(max(wanted, 0.01), 0.5)
-    in_order = [certificates[k] for k in sorted(certificates)]
+            state.gap_tolerance = tolerance
+    found = [certificates[k] for k in sorted(certificates)]
     if solver.problem.divides_by_margin and not state.budget.is_used_up:
         check_told([certificates[k].unit for k in folds], _weight(solver, folds))
-    solver.settle(Certificate.of_all([part for one in in_order for part in one.parts]))
-    solver.set_converged(np.array([_is_reached(solver, one) for one in in_order]))
-    seconds = solver.report.conquer_seconds = time.perf_counter() - start
-    solver.control.progress.end("conquer", seconds, solver.solution.n_sv)
+    state.certificate = Certificate.of_all([part for one in found for part in one.parts])
+    state.converged = np.array([_is_reached(solver, one) for one in found])
+    state.costs.conquer_seconds = time.perf_counter() - start
+    solver.control.progress.end("conquer", state.costs.conquer_seconds, solver.solution.n_sv)
 
 
 def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dict[int, Certificate]:
@@ -88,7 +90,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
             solver.problem, together, solver.iterate, state.checked, solver.exact_gradients, scope
         )
     finally:
-        solver.report.seconds_verify += time.perf_counter() - start
+        state.costs.seconds_verify += time.perf_counter() - start
     state.checked, found = None, iter(certificates)
     return {
         k: Certificate.of_all([next(found) for _ in own])

@@ -16,9 +16,9 @@ from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import early_model
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.report import LevelReport, TrainReport
-from dcsvm.solving.run_state import Budget
+from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.solving.solver import FormulationSolver
+from dcsvm.solving.state import Budget
 
 PART_VALUES = 3e4  # kernel values that take as long as the least part of a cluster
 
@@ -99,14 +99,14 @@ class LevelSolver:
     def hand_over_counts(self, solver: FormulationSolver) -> None:
         """Add the work since the last call to that of the solver of the whole."""
         own = self.solver.state
-        solver.report.include(own.report)
+        solver.costs.include(own.costs)
         solver.state.n_iterations += own.n_iterations
         own.n_iterations[:] = 0
-        own.report = TrainReport()
+        own.costs = Costs()
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
         """What was done; the support vectors are counted later."""
-        counts = self.solver.report.counts
+        counts = self.solver.costs.counts
         return LevelReport(
             level=self.level,
             n_clusters=self.division.n_clusters,

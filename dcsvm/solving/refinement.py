@@ -7,10 +7,9 @@ be so small that float32 does not tell it from none: then it is not sought for e
 
 from __future__ import annotations
 
-import numpy as np
-
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.certificate import Certificate
+from dcsvm.solving.state import RunState
 
 LARGEST_REFINEMENTS = 10
 # A refinement that leaves more than this part of a violation of FAR times the tolerance: float32
@@ -26,15 +25,13 @@ FEW_VARIABLES = 2000  # of which a hidden margin is sought all the same: it take
 
 
 class Refinement:
-    """A problem that is solved to a tolerance and checked again and again, `n_checks` times so far.
-    Kernel
-    values of the next solve are `float64` or float32."""
+    """A problem that is solved to a tolerance and checked again and again. The `state` knows what
+    was found, and whether kernel values of the next solve are float64."""
 
-    def __init__(self, problem: BoxProblem, n_checks: int):
+    def __init__(self, problem: BoxProblem, state: RunState):
         self.divides_by_margin = problem.divides_by_margin
         self.is_large = problem.size > FEW_VARIABLES
-        self.float64, self.before = False, np.inf
-        self.n_checks = min(n_checks, LARGEST_REFINEMENTS - 1)
+        self.state, self.n_checks = state, min(state.checks, LARGEST_REFINEMENTS - 1)
 
     def attainable(self, tolerance: float, weight: float) -> float:
         """The least violation, in no unit, that is worth asking for, where `weight` is the sum of
@@ -50,8 +47,9 @@ class Refinement:
             return False
         self.n_checks += 1
         is_far = found.violation > FAR * tolerance or 2 * self.n_checks > LARGEST_REFINEMENTS
-        self.float64 |= is_far and found.violation > LEAST_REFINED * self.before
-        self.before = found.violation
+        state = self.state
+        state.float64 |= is_far and found.violation > LEAST_REFINED * state.last_violation
+        state.last_violation = found.violation
         return self.n_checks < LARGEST_REFINEMENTS
 
     @property
@@ -65,4 +63,4 @@ class Refinement:
         """Whether nothing beyond the least violation that was asked for is worth asking for."""
         if self.divides_by_margin:
             return not self._looks_first or found.violation > HIDDEN_MARGIN
-        return self.float64 or found.violation <= NEAR
+        return self.state.float64 or found.violation <= NEAR

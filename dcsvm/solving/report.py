@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from dcsvm.solving.certificate import Certificate
-
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
 STEPS = ("levels", "refine", "gradient", "conquer", "check")
@@ -18,11 +16,7 @@ PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 @dataclass
 class LevelReport:
     """What one level did; `objective` is the sum over its clusters, `overlap` in how many clusters
-    a row is on average.
-
-    Where levels are measured: D(pi), the bound of Theorem 1 and f(alpha_bar) - f(alpha*), which it
-    bounds (None without an exact solution); estimates where rows are many (level_measure.py).
-    """
+    a row is on average."""
 
     level: int
     n_clusters: int
@@ -34,9 +28,6 @@ class LevelReport:
     kernel_evaluations: int
     pairs_skipped: int
     overlap: float = 1.0
-    off_diagonal_mass: float | None = None
-    bound: float | None = None
-    distance: float | None = None
 
 
 @dataclass
@@ -96,12 +87,45 @@ class Traffic:
 
 
 @dataclass
-class TrainReport:
+class Costs:
+    """What a run has cost: `counts` of the solver, kernel `values` of each of STEPS, those of the
+    check in float64, and seconds: of the solver's `phases`, of steps, and in all."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
+    values: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
+    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
+    seconds_train: float = 0.0
+    seconds_verify: float = 0.0
+    refine_seconds: float = 0.0
+    conquer_seconds: float = 0.0
+
+    def add(self, solved: list[dict]) -> None:
+        """Count what the core reports of solved parts."""
+        for one in solved:
+            for name in EVALUATION_COUNTS:
+                self.counts[name] += one[name]
+            for name in PHASE_SECONDS:
+                self.phases[name] += one[f"seconds_{name}"]
+
+    def count_values_of(self, step: str) -> None:
+        """Count the kernel values that are of no step yet."""
+        known = sum(n for name, n in self.values.items() if name != "check")
+        self.values[step] += self.counts["kernel_evaluations"] - known
+
+    def include(self, other: Costs) -> None:
+        """Count the work of another solver as work of this one."""
+        for name in EVALUATION_COUNTS:
+            self.counts[name] += other.counts[name]
+        for name in PHASE_SECONDS:
+            self.phases[name] += other.phases[name]
+
+
+@dataclass(kw_only=True)
+class TrainReport(Costs):
     """What a training run did and what its answer is worth; the manual's page on the report has
     the fields. `missing` lists what was asked for beside the solution and not done when the run
     was stopped. It is `usable` where the violation is smaller than what decision values are
-    compared with. `values` are the kernel values of each of STEPS, those of the check in float64;
-    `traffic` is that of workers, where there were any."""
+    compared with. `traffic` is that of workers, where there were any."""
 
     objective: float | None = None
     objective_error: float | None = None
@@ -120,50 +144,15 @@ class TrainReport:
     stopped: bool = False
     missing: list[str] = field(default_factory=list)
     n_checked: int | None = None
-    kernel_evaluations: int = 0
     threads: int = 1
-    seconds_train: float = 0.0
-    seconds_verify: float = 0.0
     levels: list[LevelReport] = field(default_factory=list)
     early_choice: EarlyChoice | None = None
-    refine_seconds: float = 0.0
-    conquer_seconds: float = 0.0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
-    values: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
-    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
     traffic: Traffic | None = None
 
-    def take(self, certificate: Certificate) -> None:
-        """Report what is known of the solution."""
-        self.objective = certificate.objective
-        self.objective_error = certificate.objective_error
-        self.violation = certificate.violation
-        self.duality_gap = certificate.gap
-        self.relative_gap = certificate.relative_gap
-        self.kernel_error = certificate.kernel_error
-        self.n_checked = certificate.n_checked
-
-    def add(self, solved: list[dict]) -> None:
-        for one in solved:
-            for name in EVALUATION_COUNTS:
-                self.counts[name] += one[name]
-            for name in PHASE_SECONDS:
-                self.phases[name] += one[f"seconds_{name}"]
-        self.kernel_evaluations = self.counts["kernel_evaluations"]
-
-    def count_values_of(self, step: str) -> None:
-        """Count the kernel values that are of no step yet."""
-        known = sum(n for name, n in self.values.items() if name != "check")
-        self.values[step] += self.counts["kernel_evaluations"] - known
-
-    def include(self, other: TrainReport) -> None:
-        """Count the work of another run as work of this one."""
-        for name in EVALUATION_COUNTS:
-            self.counts[name] += other.counts[name]
-        for name in PHASE_SECONDS:
-            self.phases[name] += other.phases[name]
-        self.kernel_evaluations = self.counts["kernel_evaluations"]
+    @property
+    def kernel_evaluations(self) -> int:
+        return self.counts["kernel_evaluations"]
 
 
 class Progress:

@@ -13,15 +13,14 @@ from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.precision import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.certificate import Certificate
 from dcsvm.solving.control import Control
 from dcsvm.solving.core_progress import CoreProgress
 from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.report import TrainReport
-from dcsvm.solving.run_state import Budget, RunState
+from dcsvm.solving.report import Costs
+from dcsvm.solving.state import Budget, RunState
 from dcsvm.solving.units import Units
 
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
@@ -29,11 +28,8 @@ VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of
 
 class FormulationSolver:
     """Solves a formulation over prepared rows. `prepared` and `control` do not change; `state`
-    does. `formulation` is the current one, with its `problem`, `units` and `reach`. `converged`
-    says of each fold whether its answer is as good as was asked for, `certificate` what is known
-    of the solution, once something is. Kernel values are `float64` once float32 ones were not
-    enough; `rounding` is the largest error of a gradient of float32 ones that a check has seen.
-    `save` stores a checkpoint where one is due. A `budget` of iterations may be shared.
+    does. `formulation` is the current one, with its `problem`, `units` and `reach`. `save` stores
+    a checkpoint where one is due. A `budget` of iterations may be shared.
     """
 
     def __init__(
@@ -50,21 +46,13 @@ class FormulationSolver:
         self.locality, self.threads = prepared.locality, prepared.threads
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
-        self.converged = np.zeros(self.formulation.n_folds, bool)
-        self.certificate: Certificate | None = None
-        self.is_warm = self.is_near = self.float64 = False
-        self.rounding = 0.0
+        self.is_warm = self.is_near = False
         self.state = RunState(
-            Iterate.of(self.formulation.alpha.copy()),
+            iterate=Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
             budget=budget or Budget(self.options.max_iterations),
             n_iterations=np.zeros(self.formulation.n_problems, np.int64),
-            report=TrainReport(
-                threads=self.threads,
-                n_merged=prepared.row_map.n_merged,
-                n_negligible=prepared.n_negligible,
-                n_groups=self.locality.n_groups,
-            ),
+            converged=np.zeros(self.formulation.n_folds, bool),
         )
 
     def set_formulation(self, formulation: Formulation) -> None:
@@ -98,8 +86,8 @@ class FormulationSolver:
         return self.state.iterate.gradient
 
     @property
-    def report(self) -> TrainReport:
-        return self.state.report
+    def costs(self) -> Costs:
+        return self.state.costs
 
     @property
     def solution(self) -> Solution:
@@ -109,16 +97,17 @@ class FormulationSolver:
     @property
     def size_of_values(self) -> float:
         """What decision values of a settled run are compared with."""
-        multipliers = self.certificate.parts[0].multipliers
+        multipliers = self.state.certificate.parts[0].multipliers
         return self.task.size_of_values(self.prepared.targets, *multipliers[:1])
 
     @property
     def needs_float64(self) -> bool:
         """Whether decision values of float32 kernel values would show their rounding."""
-        if self.certificate is None:
+        state = self.state
+        if state.certificate is None:
             return False
-        size = self.certificate.unit * self.size_of_values
-        return is_seen(self.rounding, size, is_regression=self.task.is_regression)
+        size = state.certificate.unit * self.size_of_values
+        return is_seen(state.rounding, size, is_regression=self.task.is_regression)
 
     def extend_gradient(self) -> None:
         """The gradient of all variables from that of those where it is known, which hold all
@@ -128,11 +117,11 @@ class FormulationSolver:
         self.control.progress.begin("gradient", len(others))
         for some, gradient, n_values in self.gradients_of(others, self.reach, float64=False):
             self.iterate.learn(some, gradient)
-            self.report.counts["kernel_evaluations"] += n_values
+            self.costs.counts["kernel_evaluations"] += n_values
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         seconds = time.perf_counter() - start
-        self.report.phases["rebuild"] += seconds
+        self.costs.phases["rebuild"] += seconds
         n_sv = int(np.count_nonzero(self.alpha))
         self.control.progress.end("gradient", seconds, n_sv)
 
@@ -177,7 +166,7 @@ class FormulationSolver:
     def exact_gradients(self, variables: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         how = self.locality.between
         for some, gradient, n_values in self.gradients_of(variables, how, float64=True):
-            self.report.values["check"] += n_values
+            self.costs.values["check"] += n_values
             yield some, gradient
 
     def solve(
@@ -189,14 +178,14 @@ class FormulationSolver:
         nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
             tolerance, state.budget.iterations_left, max(nbytes, 0), self.threads, self.reach,
-            state.neglected, attainable, self.float64,
+            state.neglected, attainable, state.float64,
         )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
         solved = self.work.solve(
             parts, state.iterate, effort, CoreProgress(self.control, self.save), self.control.stop
         )
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
-        self.report.add(solved)
+        self.costs.add(solved)
         self.count_iterations(members, sizes, solved)
         state.budget.use(sum(one["iterations"] for one in solved) // self.formulation.n_folds)
         if self.control.stop.is_requested and not all(one["converged"] for one in solved):
@@ -211,22 +200,3 @@ class FormulationSolver:
     def reserve(self, nbytes: int) -> None:
         """Leave memory to somebody else."""
         self.memory_bytes -= nbytes
-
-    def set_converged(self, converged: np.ndarray) -> None:
-        """Keep, bool (n_folds,), whether the answer of each fold is as good as was asked for."""
-        self.converged = converged
-        self.report.converged = bool(converged.all())
-
-    def settle(self, certificate: Certificate) -> None:
-        """Keep what is known of the solution, and report it."""
-        self.certificate = certificate
-        self.report.take(certificate)
-
-    def note_check(self, certificates: list[Certificate]) -> None:
-        """Count a check of the whole problem, and keep the largest rounding error it has seen."""
-        self.state.checks += 1
-        self.rounding = max(self.rounding, *(one.kernel_error for one in certificates))
-
-    def use_float64(self) -> None:
-        """Solve with float64 kernel values from now on."""
-        self.float64 = True

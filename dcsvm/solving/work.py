@@ -32,6 +32,7 @@ class Work:
     better be taken a part after the other."""
 
     targets_at_once = 2**19
+    traffic = None  # nothing moves
 
     def __init__(self, data: KernelRows):
         self.data = data

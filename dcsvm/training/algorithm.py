@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from dcsvm import _core
 from dcsvm.solving.relaxation import resume_relaxed
+from dcsvm.solving.state import DONE
 from dcsvm.training.run import Run
 from dcsvm.training.steps import conquer, divide, extend_gradient, find_early_level, refine
 
@@ -45,18 +46,23 @@ def resume(run: Run) -> None:
     checkpoint = run.control.checkpoint
     if checkpoint is None or not checkpoint.resume:
         return
-    checkpoint.load(run.state, run.solver.problem, run.prepared.data.rows.n_samples)
-    names = steps_of(run)
-    if run.state.steps_done >= len(names):
+    run.load(checkpoint)
+    state, names = run.state, steps_of(run)
+    state.next_step = state.next_step or names[0]
+    if state.next_step == DONE and run.options.certify:
+        state.next_step = names[-1]
+    if state.next_step not in (DONE, *names):
         raise checkpoint.damaged()
     resume_relaxed(run.solver)
-    run.control.progress.resume(names[run.state.steps_done])
+    run.control.progress.resume(state.next_step if state.next_step in names else names[-1])
 
 
 def improve(run: Run) -> None:
     """Carry out the steps of a run, from wherever its state is. Raises Stopped."""
-    names = steps_of(run)
-    for name in names[run.state.steps_done :]:
+    state, names = run.state, steps_of(run)
+    for name, next_name in zip(names, [*names[1:], DONE], strict=True):
+        if state.next_step not in ("", name):
+            continue
         if run.control.stop.is_requested:
             raise _core.Stopped
         if run.prepared.work.has_far_rows:
@@ -65,6 +71,7 @@ def improve(run: Run) -> None:
             divide(run, int(name.removeprefix(LEVEL)))
         else:
             STEPS[name](run)
-        run.report.count_values_of("levels" if "level" in name else name)
-        run.state.steps_done += name != names[-1]
+        state.costs.count_values_of("levels" if "level" in name else name)
+        # early models by themselves are estimated from the solver of their level
+        state.next_step = name if next_name == DONE and run.options.early else next_name
         run.save()

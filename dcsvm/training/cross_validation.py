@@ -135,7 +135,7 @@ class HeldOut:
             self.smaller.keep(run.solver, some, known)
         self.n_done += n_rows
         self.n_sv += _n_sv(run.solver)
-        self.n_failed += np.count_nonzero(~run.solver.converged)
+        self.n_failed += np.count_nonzero(~run.state.converged)
         self.largest = max(self.largest, _largest_alpha(run.solver))
 
 
@@ -156,7 +156,7 @@ def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
     of a row in that choice has seen its own label."""
     run = Run(prepared)
     find_early_level(run)
-    level = run.report.early_choice.level
+    level = run.state.early_choice.level
     plan = replace(prepared.plan, levels=(level,), early_level=level, choices=())
     return plan, run.levels.tree
 

@@ -39,14 +39,14 @@ def fitted_probability(run: Run) -> Probability:
     control = Control(PartOfProgress(progress, 1, 0, n_rows), run.control.stop)
     if run.options.early:
         of_folds = level_of_folds(run, control, formulation)
-        report = of_folds.solver.report
+        costs = of_folds.solver.costs
     else:
         of_folds = FormulationSolver(prepared, control, formulation)
         of_folds.begin_with(alpha_without_held_out(run.solver, folds, some, formulation))
         of_folds.extend_gradient()
         conquer(of_folds)
-        report = of_folds.report
-    run.report.include(report)
+        costs = of_folds.costs
+    run.state.costs.include(costs)
     for entries, held_out in held_out_values(of_folds, folds, some):
         values[entries] = held_out
     found = _fitted(prepared, folds, values)

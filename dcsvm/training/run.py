@@ -9,16 +9,16 @@ import numpy as np
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import CheckpointError
+from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
 from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import Coefficients, early_model
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.relaxation import can_relax, relax
-from dcsvm.solving.report import LevelReport, TrainReport
-from dcsvm.solving.run_state import RunState
+from dcsvm.solving.report import LevelReport
 from dcsvm.solving.solver import FormulationSolver
+from dcsvm.solving.state import RunState
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.levels import Levels
 
@@ -30,6 +30,7 @@ class Run:
     `solver` has the whole problem. The `division` of the level in progress, with its number, is
     solved by `level_solver` where rows are in two clusters, or no other level follows. `found` is
     the solved early level, where its clusters themselves predict. `test` rows choose it.
+    Earlier processes took `seconds_before`.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Run:
         self.solver = FormulationSolver(prepared, self.control, formulation, self.save)
         self.keeps_models = formulation is None
         self.levels = levels or Levels(prepared)
+        self.seconds_before = 0.0
         self.division: tuple[int, Division] | None = None
         self.level_solver: LevelSolver | None = None
         self.found: LevelSolver | None = None
@@ -54,26 +56,29 @@ class Run:
     def state(self) -> RunState:
         return self.solver.state
 
-    @property
-    def report(self) -> TrainReport:
-        return self.solver.report
-
     def save(self) -> None:
         """Store a checkpoint, if one is kept."""
         if self.control.checkpoint is not None:
             self.set_seconds()
             self.control.save(self.state, self.model_of_early)
 
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Go on from the state that is stored. Raises CheckpointError."""
+        prepared = self.prepared
+        size = prepared.data.rows.n_samples, prepared.locality.n_groups
+        checkpoint.load(self.state, self.solver.problem, *size)
+        self.seconds_before = self.state.costs.seconds_train
+
     def save_level(self, alpha: np.ndarray) -> None:
         """Store a checkpoint inside a level, once it is known which."""
-        if self.plan.choices and self.report.early_choice is None:
+        if self.plan.choices and self.state.early_choice is None:
             return
         self.state.level_alpha = alpha
         self.save()
 
     def set_seconds(self) -> None:
         seconds = time.perf_counter() - self.prepared.start
-        self.report.seconds_train = self.state.seconds_before + seconds
+        self.state.costs.seconds_train = self.seconds_before + seconds
 
     def model_of_early(self, early: EarlyModel) -> Model:
         """A model that can be stored: labels that are strings become numbers from 0."""
@@ -128,10 +133,9 @@ class Run:
         """Keep the model of the level in progress, as far as it is solved, and go on from there."""
         level_solver, solver = self.level_solver, self.solver
         if self.keeps_models:
-            self.state.early, self.report.n_bsv = level_solver.model()
-            self.report.n_sv = self.state.early.rows.n_samples
+            self.state.early, self.state.n_bsv = level_solver.model()
         level_solver.hand_over_counts(solver)
-        solver.set_converged(level_solver.converged & level_solver.is_solved.all())
+        self.state.converged = level_solver.converged & level_solver.is_solved.all()
         solver.iterate.alpha[:] = level_solver.alpha_of_whole()
         solver.iterate.forget(np.arange(solver.problem.size))
         self.state.is_global = False
@@ -156,17 +160,16 @@ class Run:
         """Keep the model of a level for early prediction."""
         cluster = division.cluster[self.solver.problem.rows]
         found = early_model(self.solver.solution, level, division.partition, cluster)
-        self.state.early, self.report.n_bsv = found
-        self.report.n_sv = self.state.early.rows.n_samples
+        self.state.early, self.state.n_bsv = found
 
     def note_level(self, report: LevelReport) -> None:
         """Report a level, where models of levels are kept."""
         if not self.keeps_models:
             return
         rows = Coefficients(self.solver.solution).row_numbers
-        report.n_sv = len(rows) if report.overlap == 1 else self.report.n_sv
-        self.report.levels.append(report)
-        self.report.support_by_level.append(np.sort(rows))
+        report.n_sv = len(rows) if report.overlap == 1 else self.state.early.rows.n_samples
+        self.state.levels.append(report)
+        self.state.support_by_level.append(np.sort(rows))
         self.control.progress.end_level(report)
 
     def relax_after(self, level: int) -> None:

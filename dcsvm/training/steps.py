@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.solving.conquer import conquer as solve_whole
 from dcsvm.solving.level_solver import LevelSolver
-from dcsvm.solving.report import LevelReport, TrainReport
+from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.training.early_level import best_level, best_on_test, told_by_random_rows
 from dcsvm.training.run import Run
 
@@ -23,36 +23,36 @@ EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
 
 def find_early_level(run: Run) -> None:
     """Find the early level and solve it: the only step where no other model is wanted."""
-    report, choices, options = run.report, run.plan.choices, run.options
-    reports: dict[int, TrainReport] = {}
+    state, choices, options = run.state, run.plan.choices, run.options
+    costs: dict[int, Costs] = {}
 
     def begin(level: int) -> LevelSolver:
         level_solver = run.begin_level(level, run.levels.divided(level, run.solver))
-        reports[level] = level_solver.solver.report
+        costs[level] = level_solver.solver.costs
         return level_solver
 
-    finest = report.early_choice.level if report.early_choice else choices[0]
-    run.levels.grow(finest, run.control.stop)
+    run.levels.grow(
+        state.early_choice.level if state.early_choice else choices[0], run.control.stop
+    )
     clustered = time.perf_counter()
-    if report.early_choice is None:
+    if state.early_choice is None:
         run.control.progress.begin("early level", run.solver.problem.size)
         best = best_level if run.test is None else partial(best_on_test, test=run.test)
-        report.early_choice = best(choices, begin, run.set_level, EARLY_TOLERANCE, options.seed)
-    level = report.early_choice.level
+        state.early_choice = best(choices, begin, run.set_level, EARLY_TOLERANCE, options.seed)
+    level = state.early_choice.level
     if run.level_solver is None or run.level_solver.level != level:
         run.set_level(begin(level))
-    for other in reports.keys() - {level}:
-        report.include(reports[other])
+    for other in costs.keys() - {level}:
+        state.costs.include(costs[other])
     run.finish_level(max(options.tolerance, EARLY_TOLERANCE), clustered)
 
 
 def estimate_early_loss(run: Run) -> None:
     """Estimate the loss of the early level that was found, and report it."""
-    choice = run.report.early_choice
-    if choice.loss is None:
-        choice = told_by_random_rows(choice, run.found, run.options.seed)
-        run.report.early_choice = choice
-    run.control.progress.end_choice(choice)
+    state = run.state
+    if state.early_choice.loss is None:
+        state.early_choice = told_by_random_rows(state.early_choice, run.found, run.options.seed)
+    run.control.progress.end_choice(state.early_choice)
 
 
 def divide(run: Run, level: int) -> None:
@@ -88,12 +88,12 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
     parts, sizes = group_sizes(part[open_])
     del part, open_  # 16 bytes a row while the level is solved
     run.control.progress.begin(f"level {level}", solver.problem.size)
-    before = dict(run.report.counts)
+    before = dict(state.costs.counts)
     solved = solver.solve(members, sizes, tolerance)
     objective = sum(one["objective"] for one in solved) + run.objective_of_whole(tolerance)
     units, n_parts = group_sizes(parts // n_places)
     state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
-    counts = run.report.counts
+    counts = state.costs.counts
     run.note_level(
         LevelReport(
             level=level,
@@ -110,7 +110,7 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
     missed = parts[[not one["converged"] for one in solved]]
     converged = np.ones(solver.formulation.n_folds, bool)
     converged[missed // (n_places * solver.units.n_of_fold)] = False
-    solver.set_converged(converged)
+    state.converged = converged
     if run.keeps_models and run.plan.early_level is not None and level >= run.plan.early_level:
         run.keep_early(level, division)
     run.end_level()
@@ -132,8 +132,8 @@ def refine(run: Run) -> None:
     tolerance = max(run.options.tolerance, LEVEL_TOLERANCE)
     solver.solve(members, solver.units.sizes(members), tolerance)
     state.begun_with = None
-    run.report.refine_seconds = time.perf_counter() - start
-    run.control.progress.end("refine", run.report.refine_seconds, solver.solution.n_sv)
+    state.costs.refine_seconds = time.perf_counter() - start
+    run.control.progress.end("refine", state.costs.refine_seconds, solver.solution.n_sv)
 
 
 def extend_gradient(run: Run) -> None:

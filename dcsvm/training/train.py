@@ -16,7 +16,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
 from dcsvm.solving.control import Control
-from dcsvm.solving.extraction import NoMargin, exact_model
+from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
 from dcsvm.solving.preparation import Prepared, prepare
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
@@ -69,7 +69,8 @@ def train_rows(
             test=test,
             consume=consume,
         )
-        return columns.model(finished(run)), run.report
+        model = finished(run)
+        return columns.model(model), model.report
 
 
 def ready(
@@ -110,32 +111,40 @@ def begun(
 
 
 def finished(run: Run) -> Model:
-    """Carry out a run; the model is of whatever there is if it is stopped. Raises Stopped where
-    there is nothing."""
-    probability, prepared = None, run.prepared
+    """Carry out a run; the model, with its report, is of whatever there is if it is stopped. Raises
+    Stopped where there is nothing."""
+    prepared, options, state = run.prepared, run.options, run.state
+    found = probability = None
     try:
         improve(run)
     except _core.Stopped:
-        exact = _exact_of_stopped(run)
+        found, missing = _exact_of_stopped(run)
+        converged, stopped = False, True
     else:
+        missing, converged = [], bool(state.converged.all())
         run.set_seconds()
         if prepared.work.has_far_rows:
             _core.give_back_memory()
-        exact = None if run.options.early else _exact(run)
-        if run.report.early_choice is not None:
-            _or_missing(run, "worth of the early level", estimate_early_loss)
+        if not options.early:
+            found = exact_model(run.solver.solution, state.certificate, converged)
+        if state.early_choice is not None:
+            _or_missing(run, missing, "worth of the early level", estimate_early_loss)
             run.set_seconds()
-        if run.options.probability:
-            probability = _or_missing(run, "probabilities", fitted_probability)
-    exact, early = (_with_own_rows(prepared, part) for part in (exact, run.state.early))
+        if options.probability:
+            probability = _or_missing(run, missing, "probabilities", fitted_probability)
+        stopped = bool(missing)
+    report = report_of(run, found)
+    report.converged, report.stopped, report.missing = converged, stopped, missing
+    exact = found and found.model
+    exact, early = (_with_own_rows(prepared, part) for part in (exact, state.early))
     return Model(
         prepared.data.kernel,
         prepared.task.labels,
         exact,
         early,
-        svm_type=run.options.svm_type,
+        svm_type=options.svm_type,
         probability=probability,
-        report=run.report,
+        report=report,
     )
 
 
@@ -146,56 +155,68 @@ def _with_own_rows(prepared: Prepared, part: ExactModel | EarlyModel | None):
     return replace(part, rows=part.rows.part(slice(None)))
 
 
-def _exact(run: Run) -> ExactModel:
-    """The exact model of a settled run, reported."""
-    report, solver = run.report, run.solver
-    found = exact_model(solver.solution, solver.certificate, report.converged)
+def report_of(run: Run, found: ExactResult | None) -> TrainReport:
+    """Report a run that is done, or was stopped, and the exact solution it has found."""
+    prepared, state = run.prepared, run.state
+    report = TrainReport(
+        **vars(state.costs),
+        threads=prepared.threads,
+        n_merged=prepared.row_map.n_merged,
+        n_negligible=prepared.n_negligible,
+        n_groups=prepared.locality.n_groups,
+        n_sv=0 if state.early is None else state.early.rows.n_samples,
+        n_bsv=state.n_bsv,
+        levels=state.levels,
+        support_by_level=state.support_by_level,
+        early_choice=state.early_choice,
+        traffic=prepared.work.traffic,
+    )
+    if found is None:
+        return report
+    certificate = state.certificate
+    report.objective_error = certificate.objective_error
+    report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
+    report.n_checked = certificate.n_checked
     report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
-    report.violation = found.violation
-    report.usable = bool(found.violation < solver.size_of_values)
+    report.violation, report.duality_gap = found.violation, found.gap
+    report.usable = bool(found.violation < run.solver.size_of_values)
     report.problems, report.objective = found.problems, found.objective
-    for problem, iterations in zip(report.problems, run.state.n_iterations.tolist(), strict=True):
+    for problem, iterations in zip(report.problems, state.n_iterations.tolist(), strict=True):
         problem.iterations = iterations
-    report.duality_gap = found.gap
-    return found.model
+    return report
 
 
-def _exact_of_stopped(run: Run) -> ExactModel | None:
-    """The exact model as far as it is, of a run that was stopped; what it is worth is in the
-    report. Raises Stopped where nothing was solved."""
+def _exact_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
+    """The exact model as far as it is, of a run that was stopped, and what is missing. Raises
+    Stopped where nothing was solved."""
     if run.level_solver is not None:
         run.level_solver.hand_over_counts(run.solver)
     run.save()
-    report, state, solver = run.report, run.state, run.solver
-    report.stopped, report.converged = True, False
-    report.missing = ["probabilities"] if run.options.probability else []
+    state, solver = run.state, run.solver
     run.set_seconds()
     run.keep_unfinished()
-    report.converged = False
-    if run.plan.choices and report.early_choice is None:
-        report.missing.insert(0, "choice of the early level")
+    missing = ["probabilities"] if run.options.probability else []
+    if run.plan.choices and state.early_choice is None:
+        missing.insert(0, "choice of the early level")
     keep_sum(solver)
     if not state.is_global:
         solver.iterate.forget(np.flatnonzero(~run.is_whole))
-    if not np.any(solver.alpha) and state.early is None:
+    if state.early is None and (run.options.early or not np.any(solver.alpha)):
         raise _core.Stopped("stopped before anything was solved")
     if run.options.early:
-        if state.early is None:
-            raise _core.Stopped("stopped before anything was solved")
-        return None
-    solver.settle(certificate_of_stopped(solver))
+        return None, missing
+    state.certificate = certificate_of_stopped(solver)
     try:
-        return _exact(run)
+        return exact_model(solver.solution, state.certificate, converged=False), missing
     except NoMargin as nothing:
         raise _core.Stopped from nothing
 
 
-def _or_missing(run: Run, name: str, work):
-    """What work on a solution that is complete finds; where it is stopped nothing, which the report
-    tells."""
+def _or_missing(run: Run, missing: list[str], name: str, work):
+    """What work on a solution that is complete finds; where it is stopped nothing, and it is
+    missing."""
     try:
         return work(run)
     except _core.Stopped:
-        run.report.stopped = True
-        run.report.missing.append(name)
+        missing.append(name)
         return None

@@ -10,7 +10,7 @@ PARSERS = [
     "dcsvm.model.reader",
     "dcsvm.data.range_file",
     "dcsvm.solving.checkpoint",
-    "dcsvm.solving.run_state",
+    "dcsvm.solving.state",
 ]
 
 with atheris.instrument_imports(include=PARSERS):

@@ -46,7 +46,8 @@ def problem_for(name, n=500, repeats=60):
 def solved(X, y, **options):
     chosen = {"C": 4.0, "gamma": GAMMA, "threads": 2, "cache_mb": 50, "tolerance": 1e-4} | options
     run = ready(Rows.from_array(X), y, TrainOptions(**chosen))
-    return run, finished(run), run.report
+    model = finished(run)
+    return run, model, model.report
 
 
 @pytest.mark.parametrize("levels", [0, 1])

@@ -310,7 +310,7 @@ def test_a_checkpoint_is_removed_when_the_fit_is_done(wavy, tmp_path):
     X, y = wavy
     folder = tmp_path / "run"
     fitted = SVC(checkpoint=str(folder)).fit(X, y)
-    assert not (folder / "state").exists()
+    assert not (folder / "state.npz").exists()
     np.testing.assert_array_equal(
         fitted.predict(X), SVC(tol=1e-3, max_iter=10**9).fit(X, y).predict(X)
     )

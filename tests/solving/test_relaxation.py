@@ -1,5 +1,7 @@
 """One sum over many groups: relaxed on the way, kept in the end, wherever a run ends."""
 
+import json
+
 import numpy as np
 import pytest
 from reference import certificate, kernel_values, objective
@@ -165,7 +167,7 @@ def test_every_checkpoint_of_a_relaxed_run_is_one_to_go_on_from(data, tmp_path, 
     stored = [text for multiplier, text in saved if multiplier is not None]
     assert len({multiplier for multiplier, _ in saved}) > 3
     for text in stored[:: max(1, len(stored) // 6)]:
-        (tmp_path / "c" / "state").write_bytes(text)
+        (tmp_path / "c" / "state.npz").write_bytes(text)
         report = train(data, kept=Checkpoint(tmp_path / "c", resume=True))[1]
         assert report.converged
         assert report.objective == pytest.approx(whole.objective, rel=1e-6)
@@ -174,10 +176,11 @@ def test_every_checkpoint_of_a_relaxed_run_is_one_to_go_on_from(data, tmp_path, 
 def test_a_multiplier_without_a_sum_is_refused(data):
     X, y = data
     run = Run(prepare(Rows.from_array(X), y, options(bias=False)))
-    values, arrays = run.state.to_plain()
-    run.state.take_plain(values, arrays, run.solver.problem, N_ROWS)
-    del values["multiplier"]
-    run.state.take_plain(values, arrays, run.solver.problem, N_ROWS)
-    assert run.state.multiplier is None
+    state, arrays = run.state, run.state.to_arrays()
+    size = run.solver.problem, N_ROWS, 1
+    state.set_arrays(arrays, *size)
+    assert state.multiplier is None
+    values = json.loads(arrays["values"].tobytes()) | {"multiplier": 0.5}
+    arrays["values"] = np.frombuffer(json.dumps(values).encode(), np.uint8)
     with pytest.raises(ValueError, match="multiplier"):
-        run.state.take_plain(values | {"multiplier": 0.5}, arrays, run.solver.problem, N_ROWS)
+        state.set_arrays(arrays, *size)

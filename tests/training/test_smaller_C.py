@@ -77,7 +77,7 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
         scale = np.abs(run.solver.alpha[part]).sum()
         np.testing.assert_allclose(run.solver.gradient[part], gradient, atol=1e-6 * scale)
     improve(run)
-    assert run.solver.converged.all()
+    assert run.state.converged.all()
     np.testing.assert_allclose(
         held(run, folds, some, known), held(run, folds, some), rtol=1e-5, atol=1e-5
     )
@@ -86,15 +86,15 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
     )
     cold, _ = run_of(X, y, 0.02, some, **TYPES[name])
     improve(cold)
-    assert run.solver.certificate.objective == pytest.approx(
-        cold.solver.certificate.objective, rel=1e-5
+    assert run.state.certificate.objective == pytest.approx(
+        cold.state.certificate.objective, rel=1e-5
     )
     for part in run.solver.formulation.parts():
         own = problem.part(part)
         Z = run.solver.data.rows.take(own.rows).dense
         K = kernel_values(KERNEL, Z, Z)
         assert (
-            certificate(K, own, run.solver.alpha[part])[0] <= 1.01e-4 * run.solver.certificate.unit
+            certificate(K, own, run.solver.alpha[part])[0] <= 1.01e-4 * run.state.certificate.unit
         )
 
 
@@ -120,7 +120,7 @@ def test_where_few_are_bounded_a_run_goes_on_as_it_was(bias):
     improve(run)
     smaller.keep(run.solver, [0], known)
     assert smaller.of_fold[0].neglected == run.state.neglected >= 1e-9
-    assert run.solver.converged.all()
+    assert run.state.converged.all()
     np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-4)
 
 
@@ -175,5 +175,5 @@ def test_equal_rows_of_two_classes_go_to_the_new_bound_together(bias, n_classes,
         gradient = kernel_values(("rbf", 1000.0, 0, 3), Z, Z) @ run.solver.alpha[part] - own.linear
         np.testing.assert_allclose(run.solver.gradient[part], gradient, atol=1e-3)
     improve(run)
-    assert run.solver.converged.all()
+    assert run.state.converged.all()
     np.testing.assert_allclose(held(run, folds, [0], known), held(run, folds, [0]), atol=1e-3)

@@ -1,0 +1,252 @@
+"""The state of a run: with its data and options, all that is needed to go on from any point, and
+exactly what a checkpoint holds (checkpoint.py)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
+
+import numpy as np
+
+from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.formulation import BoxProblem
+from dcsvm.solving.certificate import Certificate, Checked
+from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.report import Costs, EarlyChoice, LevelReport
+
+DONE = "done"  # instead of the name of a step
+JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
+               "last_violation", "float64", "rounding")  # fmt: skip
+UNKNOWN_AT_FIRST = ("multiplier", "gap_tolerance")
+
+
+@dataclass(eq=False)
+class Budget:
+    """Coordinate updates that are left; negative: no limit."""
+
+    iterations_left: int
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.iterations_left == 0
+
+    def use(self, n_iterations: int) -> None:
+        if self.iterations_left >= 0:
+            self.iterations_left = max(0, self.iterations_left - n_iterations)
+
+
+@dataclass(eq=False, kw_only=True)
+class RunState:
+    """Attributes
+    ----------
+    iterate : alpha, and what is known of its gradient.
+    whole_tolerance : float64 (n_units,), the tolerance to which a level solved a unit as a whole,
+        or inf.
+    budget : iterations that are left for all steps.
+    n_iterations : int64 (n_problems,), coordinate updates of each problem in finished solves.
+    converged : bool (n_folds,), whether the answer of each fold is as good as was asked for.
+    costs : what the run has cost.
+    next_step : name of the step that is next or in progress, "" before the first, or DONE.
+    neglected : bound on what the solver left out of any entry of the gradient.
+    is_global : what is known of the gradient is of the whole problem, not of clusters.
+    has_begun : the level in progress is no longer what it began with.
+    begun_with : int32, the variables that refine began with; None before and after.
+    level_alpha : float64, where the clusters of a level are, each for itself; or None.
+    sample : int32, the rows that the level in progress was found from, where it was found alone.
+    early : model of the early level, or of the last level before it.
+    n_bsv : how many of its support vectors are at their bound.
+    multiplier : of the sum while it is relaxed (relaxation.py), or None.
+    checked : how far the float64 check of alpha is, while it goes on.
+    checks : checks of the whole problem that are done.
+    last_violation : what the last of them found, inf before.
+    gap_tolerance : violation that the whole problem is solved to for the gap, None before.
+    float64 : float32 kernel values were not enough.
+    rounding : the largest error of a gradient of float32 kernel values that a check has seen.
+    certificate : what is known of the solution, once something is.
+    levels, support_by_level : reports of the levels, and the input rows that supported them.
+    early_choice : how the early level was found, or None.
+    """
+
+    iterate: Iterate
+    whole_tolerance: np.ndarray
+    budget: Budget
+    n_iterations: np.ndarray
+    converged: np.ndarray
+    costs: Costs = field(default_factory=Costs)
+    next_step: str = ""
+    neglected: float = 0.0
+    is_global: bool = True
+    has_begun: bool = False
+    begun_with: np.ndarray | None = None
+    level_alpha: np.ndarray | None = None
+    sample: np.ndarray | None = None
+    early: EarlyModel | None = None
+    n_bsv: int = 0
+    multiplier: float | None = None
+    checked: Checked | None = None
+    checks: int = 0
+    last_violation: float = np.inf
+    gap_tolerance: float | None = None
+    float64: bool = False
+    rounding: float = 0.0
+    certificate: Certificate | None = None
+    levels: list[LevelReport] = field(default_factory=list)
+    support_by_level: list[np.ndarray] = field(default_factory=list)
+    early_choice: EarlyChoice | None = None
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return all but the early model as arrays by name; "values" is JSON."""
+        arrays: dict[str, np.ndarray] = {**vars(self.iterate)}
+        if self.checked is not None:
+            arrays |= vars(self.checked)
+        for number, support in enumerate(self.support_by_level):
+            arrays[f"support_{number}"] = support
+        values = {"iterations_left": self.budget.iterations_left}
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray):
+                arrays[name] = value
+            elif name in JSON_FIELDS or name in UNKNOWN_AT_FIRST:
+                values[name] = value
+        values["costs"] = asdict(self.costs)
+        values["certificate"] = self.certificate and asdict(self.certificate)
+        values["early_choice"] = self.early_choice and asdict(self.early_choice)
+        values["levels"] = [asdict(level) for level in self.levels]
+        values["has_early"] = self.early is not None
+        arrays["values"] = np.frombuffer(json.dumps(values).encode(), np.uint8)
+        return arrays
+
+    def set_arrays(
+        self, arrays: dict[str, np.ndarray], problem: BoxProblem, n_rows: int, n_groups: int
+    ) -> bool:
+        """Become what `to_arrays` gave, of a run on `n_rows` rows in `n_groups` groups. Returns
+        whether there was an early model.
+
+        Raises ValueError, KeyError, TypeError, AttributeError, OverflowError or RecursionError for
+        anything that is not of a run of this problem.
+        """
+        values = json.loads(arrays["values"].tobytes())
+        self.budget = Budget(_whole(values["iterations_left"], least=-1))
+        for name in JSON_FIELDS:
+            setattr(self, name, _like(getattr(self, name), values[name]))
+        for name in UNKNOWN_AT_FIRST:
+            setattr(self, name, _number(values[name], unknown=True))
+        n_units = len(self.whole_tolerance)
+        if self.multiplier is not None:
+            if problem.n_sums != 1 or n_units != 1:
+                raise ValueError("multiplier")
+            n_units = n_groups
+        self.iterate = Iterate(*(arrays[one.name] for one in fields(Iterate)))
+        _check_iterate(self.iterate, problem)
+        self.checked = None
+        if "is_exact" in arrays:
+            self.checked = Checked(arrays["is_exact"], arrays["difference"])
+            _check_array(self.checked.is_exact, np.uint8, problem.size)
+            _check_floats(self.checked.difference, problem.size)
+        self.whole_tolerance = arrays["whole_tolerance"]
+        _check_floats(self.whole_tolerance, n_units, infinite=True)
+        _check_array(arrays["n_iterations"], np.int64, len(self.n_iterations), least=0)
+        _check_array(arrays["converged"], np.bool_, len(self.converged))
+        self.n_iterations, self.converged = arrays["n_iterations"], arrays["converged"]
+        self.begun_with, self.level_alpha, self.sample = (
+            arrays.get(name) for name in ("begun_with", "level_alpha", "sample")
+        )
+        for numbers, end in ((self.begun_with, problem.size), (self.sample, n_rows)):
+            if numbers is not None:
+                _check_numbers(numbers, end)
+        if self.level_alpha is not None:
+            _check_floats(self.level_alpha, len(self.level_alpha))
+        self.costs = Costs(**_like(asdict(self.costs), values["costs"]))
+        self.levels = [
+            LevelReport(**{name: _number(value, unknown=True) for name, value in level.items()})
+            for level in values["levels"]
+        ]
+        self.support_by_level = [arrays[f"support_{k}"] for k in range(len(self.levels))]
+        self.early_choice = _choice(values["early_choice"])
+        self.certificate = _certificate(values["certificate"])
+        return _like(False, values["has_early"])
+
+
+def _number(value, *, unknown: bool = False):
+    """The value, if it is a finite number, or None where that is `unknown`."""
+    if value is None and unknown:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise ValueError("not a number")
+    return value
+
+
+def _whole(value, *, least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+        raise ValueError("not a count")
+    return value
+
+
+def _like(known, value):
+    """The value, if it is like what is known: a bool, a string, a count, a number, or a dict with
+    the same keys."""
+    if isinstance(known, dict):
+        if value.keys() != known.keys():
+            raise ValueError("keys")
+        return {key: _like(one, value[key]) for key, one in known.items()}
+    if isinstance(known, (bool, str)):
+        if not isinstance(value, type(known)):
+            raise ValueError("not of its type")
+        return value
+    if isinstance(known, int):
+        return _whole(value)
+    return value if value == np.inf else float(_number(value))
+
+
+def _choice(values: dict | None) -> EarlyChoice | None:
+    """The early level that was found, if it is one."""
+    if values is None:
+        return None
+    flags = {name: bool(values.pop(name)) for name in ("is_wrong", "is_test")}
+    choice = EarlyChoice(
+        **{name: _number(one, unknown=True) for name, one in values.items()}, **flags
+    )
+    if not all(isinstance(one, int) for one in (choice.level, choice.finest, choice.coarsest)):
+        raise ValueError("early level")
+    return choice
+
+
+def _certificate(values: dict | None) -> Certificate | None:
+    if values is None:
+        return None
+    parts = tuple(_certificate(one) for one in values.pop("parts"))
+    multipliers = tuple(_number(one) for one in values.pop("multipliers"))
+    values = {name: _number(one, unknown=True) for name, one in values.items()}
+    return Certificate(**values, multipliers=multipliers, parts=parts)
+
+
+def _check_array(values: np.ndarray, dtype, size: int, *, least=None) -> None:
+    if values.shape != (size,) or values.dtype != dtype:
+        raise ValueError("size")
+    if least is not None and np.any(values < least):
+        raise ValueError("values")
+
+
+def _check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> None:
+    _check_array(values, np.float64, size)
+    if np.any(np.isnan(values) if infinite else ~np.isfinite(values)):
+        raise ValueError("values")
+
+
+def _check_numbers(numbers: np.ndarray, end: int) -> None:
+    if numbers.ndim != 1 or numbers.dtype != np.int32 or np.any(np.diff(numbers) <= 0):
+        raise ValueError("numbers do not ascend")
+    if len(numbers) and not 0 <= numbers[0] <= numbers[-1] < end:
+        raise ValueError("numbers out of range")
+
+
+def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:
+    for values in (iterate.alpha, iterate.gradient, iterate.base):
+        _check_floats(values, problem.size)
+    for alpha in (iterate.alpha, iterate.base):
+        if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
+            raise ValueError("alpha out of its bounds")
+    _check_array(iterate.known, np.uint8, problem.size)
+    if iterate.known.max(initial=0) > 2:
+        raise ValueError("what is known of the iterate")
