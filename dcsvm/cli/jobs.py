@@ -122,14 +122,14 @@ def train_job(given: dict) -> TrainJob:
 
 @dataclass(frozen=True)
 class PredictJob:
-    """The files of dcsvm-predict and what to write; `method` None is the best the model has."""
+    """The files of dcsvm-predict, what to write, and whether by the early level alone."""
 
     test_file: str
     model_file: str
     output_file: str
     probability: bool
     decision_values: bool
-    method: str | None
+    early: bool
     quiet: bool
     lenient: bool
     scale_file: str | None

@@ -32,7 +32,6 @@ STATUSES = (
     ("2", "wrong usage"),
     ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
 )
-METHODS = ("early", "naive", "bcm")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
@@ -58,18 +57,6 @@ FILES = (
     is_flag=True,
     is_basic=True,
     help="the model of the nearest cluster alone",
-)
-@method(
-    "--naive",
-    is_flag=True,
-    help="the sum of the clusters' models, for comparison",
-)
-@method(
-    "--bcm",
-    is_flag=True,
-    help="a Bayesian committee of them, for comparison",
-    details="Each counts by how well its support vectors determine the row. Not for precomputed "
-    "and indefinite kernels.",
 )
 @output(
     "-b",
@@ -110,10 +97,7 @@ def main(**given) -> None:
     early level where the model has nothing else. "-" is standard input for TEST_FILE and standard
     output for OUTPUT_FILE; what is printed then goes to standard error.
     """
-    chosen = [name for name in METHODS if given.pop(name)]
-    if len(chosen) > 1:
-        raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be used together")
-    job = PredictJob(method=chosen[0] if chosen else None, **given)
+    job = PredictJob(**given)
     try:
         job.check()
     except OptionError as error:

@@ -39,10 +39,9 @@ class Model(ModelParts):
     for a model that was loaded. `scaling` is what the methods scale rows by, and `save` writes
     beside the model: the ranges of the training rows where these were scaled by `--scale auto`.
 
-    The methods take rows (n, d); `method` is "exact", "early", "naive" (the sum over all clusters
-    of the early level) or "bcm" (their Bayesian committee machine, not for precomputed and
-    indefinite kernels), None is exact where the model has it, else early; `threads` None is the
-    default of the commands. They raise ValueError for what the model does not have.
+    The methods take rows (n, d); `method` is "exact" or "early", None is exact where the model has
+    it, else early; `threads` None is the default of the commands. They raise ValueError for what
+    the model does not have.
 
     Of many rows, rbf kernel values of support vectors that are provably far may be left out. That
     changes no decision value by more than 2^-24 of the largest coefficient, and no label. Where the

@@ -59,7 +59,7 @@ def test_models_of_bytes_of_regressions_and_of_precomputed_kernels(tmp_path):
         assert np.array_equal(again.predict(rows), first.predict(rows))
 
 
-@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
+@pytest.mark.parametrize("method", ["exact", "early"])
 def test_a_model_from_a_cache_predicts_the_same(trained, wavy_test, method, tmp_path):
     trained[0].save(tmp_path / "m")
     model = cached(tmp_path / "m")[1]

@@ -215,7 +215,7 @@ def test_a_trained_model_predicts_the_same_bits_after_loading(tmp_path, trained,
     model.save(tmp_path / "a.model")
     loaded = load_model(tmp_path / "a.model", threads=2)
     same_models(model, loaded)
-    for method in ("exact", "early", "naive"):
+    for method in ("exact", "early"):
         values = loaded.decision_function(wavy_test[0], method=method)
         assert values.tobytes() == model.decision_function(wavy_test[0], method=method).tobytes()
 
@@ -451,7 +451,7 @@ def use(path):
     saved as comes back the same."""
     model = load_model(path)
     rows = np.ones((2, max(part.rows.n_features for part in (model.exact, model.early) if part)))
-    for method, part in (("exact", model.exact), ("early", model.early), ("naive", model.early)):
+    for method, part in (("exact", model.exact), ("early", model.early)):
         if part is not None:
             predicted = model.predict(rows, method=method)
             assert not model.is_classifier or np.isin(predicted, model.labels).all()
