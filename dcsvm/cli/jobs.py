@@ -133,7 +133,6 @@ class PredictJob:
     quiet: bool
     lenient: bool
     scale_file: str | None
-    cache: bool
     threads: int | None
 
     def check(self) -> None:

@@ -35,7 +35,6 @@ STATUSES = (
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
-    ("MODEL_FILE.cache", "the model in binary form, with --cache"),
     ("MODEL_FILE.range", "what a model of --scale auto was scaled by"),
     ("OUTPUT_FILE", "a line for each row of TEST_FILE"),
 )
@@ -80,12 +79,6 @@ FILES = (
 )
 @scale_option
 @lenient_option
-@other(
-    "--cache",
-    is_flag=True,
-    help="keep the model in MODEL_FILE.cache, which loads faster",
-    details="It is written where there is none of this MODEL_FILE, and read where there is.",
-)
 @threads_option(other)
 @other("-q", "quiet", is_flag=True, help="print errors only, not the accuracy")
 @version_option

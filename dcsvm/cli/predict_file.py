@@ -29,7 +29,7 @@ def predict_file(job: PredictJob) -> int:
     threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_writable(job.output_file, *inputs)
-    whole = read_model(job.model_file, threads=threads, cache=job.cache)
+    whole = read_model(job.model_file, threads=threads)
     check_parts(job, whole)
     how = "exact" if whole.exact and not job.early else "early"
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
