@@ -6,21 +6,21 @@ import click
 
 from dcsvm.cli.command import LibsvmCommand
 from dcsvm.cli.guard import guarded, usage_error
-from dcsvm.cli.jobs import CompressJob
+from dcsvm.cli.jobs import CompressJob, given_options
 from dcsvm.cli.options import (
     group,
     help_option,
     lenient_option,
     other,
     scale_option,
-    threads_option,
+    table_options,
     version_option,
 )
-from dcsvm.cli.values import FILE, NUMBER, WHOLE
-from dcsvm.problem.compress_options import COMPRESS_RULES, CompressOptions
+from dcsvm.cli.values import FILE
+from dcsvm.problem.compress_options import CompressOptions
 from dcsvm.problem.option_rules import OptionError
 
-size, rows, method = group("Size, one of the three"), group("Rows"), group("Method")
+rows, method = group("Rows"), group("Method")
 
 EXAMPLES = (
     ("dcsvm-compress --vectors 250 --rows ijcnn1 ijcnn1.model", "250 vectors, ijcnn1.model.small"),
@@ -50,31 +50,7 @@ FILES = (
 )
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE, required=False)
-@size(
-    "--vectors",
-    type=WHOLE,
-    metavar="N",
-    is_basic=True,
-    help="at most so many vectors",
-    details="In all clusters of an early model together.",
-)
-@size(
-    "--times",
-    type=NUMBER,
-    metavar="T",
-    is_basic=True,
-    help="about so many times fewer kernel values for a row",
-    details="Of an early model with those that find the cluster of a row.",
-)
-@size(
-    "--loss",
-    type=NUMBER,
-    metavar="PERCENT",
-    is_basic=True,
-    help="labels that may change, in percent; needs --test",
-    details="The smallest size, of some, of which the test rows say that no more change, with 95 % "
-    "confidence.",
-)
+@table_options(CompressOptions, "Size, one of the three")
 @rows(
     "--rows",
     "rows_file",
@@ -101,19 +77,10 @@ FILES = (
     help="compress the early level, not the exact solution",
     details="That of a model that has nothing else is compressed without it.",
 )
-@method(
-    "--steps",
-    type=WHOLE,
-    metavar="N",
-    default_text="up to 6000",
-    help="steps of the landmarks of a cluster, or of all",
-    details="The default is 200 times all rows, 256 a step, and at most 6000. More of them are "
-    "better, and take longer.",
-)
-@method("--seed", type=WHOLE, metavar="N", default=0, default_text="0", help="of what is random")
+@table_options(CompressOptions, "Method")
 @scale_option
 @lenient_option
-@threads_option(other)
+@table_options(CompressOptions, "Other")
 @other("-q", "quiet", is_flag=True, help="print errors only")
 @version_option
 @help_option
@@ -126,7 +93,7 @@ def main(**given) -> None:
     """
     given["method"] = "early" if given.pop("early") else None
     try:
-        options = CompressOptions(**{name: given[name] for name in COMPRESS_RULES})
+        options = CompressOptions(**given_options(CompressOptions, given))
         job = CompressJob.of(given)
         if options.loss is not None and job.test_file is None:
             raise click.UsageError("--loss is stated on rows the model has not seen: give --test")

@@ -17,22 +17,12 @@ from dcsvm.cli.options import (
     lenient_option,
     long_runs,
     other,
+    report_file_option,
+    shrinking_option,
+    table_options,
     training_scale_option,
     version_option,
-)
-from dcsvm.cli.training_options import (
-    CLUSTERS,
-    EARLY,
-    KERNEL,
-    PROBLEM,
-    WORKERS,
-    cache_mb_option,
-    report_file_option,
-    seed_option,
-    shrinking_option,
-    tolerance_option,
-    with_options,
-    working_threads_option,
+    workers_options,
 )
 from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
 from dcsvm.problem.option_rules import OptionError
@@ -158,8 +148,7 @@ def may_be_out_file(name: str) -> bool:
     details="Otherwise a setting is left when it has lost more on some of the rows than the best "
     "one has on all: it cannot win. Its rate is then an estimate.",
 )
-@with_options(*EARLY, *CLUSTERS, *PROBLEM, *KERNEL, tolerance_option)
-@with_options(seed_option, cache_mb_option, working_threads_option)
+@table_options(TrainOptions, "Levels", "Problem", "Kernel", "Accuracy", "Long runs", of_grid=True)
 @long_runs(
     "--time-limit",
     type=NUMBER,
@@ -167,7 +156,7 @@ def may_be_out_file(name: str) -> bool:
     help="stop after so long, and tell the best so far",
     details="The time includes reading. No model is trained then: -resume goes on.",
 )
-@with_options(*WORKERS)
+@workers_options
 @files(
     "-out",
     "out_file",
@@ -214,7 +203,7 @@ def main(**given) -> None:
     those of dcsvm-train -v.
     """
     try:
-        options = TrainOptions(**training_options(given))
+        options = training_options(given)
         job = GridJob.of(given)
         job.check(options)
     except OptionError as error:

@@ -13,11 +13,12 @@ from dcsvm.cli.options import (
     lenient_option,
     other,
     scale_option,
-    threads_option,
+    table_option,
     version_option,
 )
 from dcsvm.cli.values import FILE, NO_OR_YES
 from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.options import TrainOptions
 
 method, output = group("Method"), group("Output")
 
@@ -99,7 +100,7 @@ FILES = (
     help="keep the model in MODEL_FILE.cache, which loads faster",
     details="It is written where there is none of this MODEL_FILE, and read where there is.",
 )
-@threads_option(other)
+@table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", is_flag=True, help="print errors only, not the accuracy")
 @version_option
 @help_option
