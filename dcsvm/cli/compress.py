@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import CompressJob, given_options
 from dcsvm.cli.options import (
     group,
@@ -18,7 +19,6 @@ from dcsvm.cli.options import (
 )
 from dcsvm.cli.values import FILE
 from dcsvm.problem.compress_options import CompressOptions
-from dcsvm.problem.option_rules import OptionError
 
 rows, method = group("Rows"), group("Method")
 
@@ -27,12 +27,7 @@ EXAMPLES = (
     ("dcsvm-compress --times 10 --early --rows covtype.tr covtype.tr.model", "an early model"),
     ("dcsvm-compress --loss 1 --rows train --test new model small", "what changes few labels"),
 )
-STATUSES = (
-    ("0", "done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
-)
+STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
     ("OUTPUT_FILE", "a model; an exact one is read by svm-predict, too"),
@@ -92,15 +87,9 @@ def main(**given) -> None:
     .small appended, in the current folder.
     """
     given["method"] = "early" if given.pop("early") else None
-    try:
-        options = CompressOptions(**given_options(CompressOptions, given))
-        job = CompressJob.of(given)
-        if options.loss is not None and job.test_file is None:
-            raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
-    except OptionError as error:
-        raise usage_error(error) from None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    options, job = CompressOptions(**given_options(CompressOptions, given)), CompressJob.of(given)
+    if options.loss is not None and job.test_file is None:
+        raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
 
     def work() -> int:
         from dcsvm.cli.compress_file import compress_file

@@ -8,7 +8,8 @@ import click
 
 from dcsvm.cli.command import LibsvmCommand
 from dcsvm.cli.grid_job import GridJob
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import training_options
 from dcsvm.cli.options import (
     files,
@@ -25,7 +26,6 @@ from dcsvm.cli.options import (
     workers_options,
 )
 from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
-from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 
 settings, ignored = map(group, ("Settings", "Of svm-grid, without effect"))
@@ -35,12 +35,10 @@ EXAMPLES = (
     ("dcsvm-grid --early --scale auto covtype.tr model", "by early models, and one of the best"),
     ("dcsvm-grid --refine -png map.png heart_scale", "a fine grid around the best, and a picture"),
 )
-STATUSES = (
-    ("0", "all settings are scored"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("3", "not converged, or time limit: the best so far is told"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: the best so far is told"),
+STATUSES = exit_statuses(
+    done="all settings are scored",
+    missed="not converged, or time limit: the best so far is told",
+    stopped="the best so far is told",
 )
 FILES = (
     ("TRAINING_SET_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
@@ -202,12 +200,8 @@ def main(**given) -> None:
     Rates are percent of right rows; of regressions, mean squared errors. Without --early they are
     those of dcsvm-train -v.
     """
-    try:
-        options = training_options(given)
-        job = GridJob.of(given)
-        job.check(options)
-    except OptionError as error:
-        raise usage_error(error) from None
+    options, job = training_options(given), GridJob.of(given)
+    job.check(options)
 
     def work() -> int:
         from dcsvm.cli.grid_file import search_file

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.options import (
     group,
@@ -17,7 +18,6 @@ from dcsvm.cli.options import (
     version_option,
 )
 from dcsvm.cli.values import FILE, NO_OR_YES
-from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 
 method, output = group("Method"), group("Output")
@@ -27,12 +27,7 @@ EXAMPLES = (
     ("dcsvm-predict --early covtype.t covtype.tr.model labels", "less exact, much faster"),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
-STATUSES = (
-    ("0", "done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
-)
+STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 METHODS = ("early", "naive", "bcm")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
@@ -115,10 +110,7 @@ def main(**given) -> None:
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be used together")
     job = PredictJob(method=chosen[0] if chosen else None, **given)
-    try:
-        job.check()
-    except OptionError as error:
-        raise usage_error(error) from None
+    job.check()
 
     def work() -> int:
         from dcsvm.cli.predict_file import predict_file

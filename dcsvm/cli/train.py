@@ -7,7 +7,8 @@ from dataclasses import fields
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import train_job, training_options
 from dcsvm.cli.options import (
     files,
@@ -24,7 +25,6 @@ from dcsvm.cli.options import (
     workers_options,
 )
 from dcsvm.cli.values import FILE, FOLDER, NUMBER, WHOLE
-from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 
@@ -33,12 +33,10 @@ EXAMPLES = (
     ("dcsvm-train -c 32 -g 2 --early covtype.tr", "only the early model: less exact, much faster"),
     ("dcsvm-train -v 5 -c 8 -g 0.5 heart_scale", "the accuracy of 5-fold cross validation"),
 )
-STATUSES = (
-    ("0", "converged, or the early model is done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("3", "not converged, or time limit: the model is written"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: what there is is written"),
+STATUSES = exit_statuses(
+    done="converged, or the early model is done",
+    missed="not converged, or time limit: the model is written",
+    stopped="what there is is written",
 )
 
 FREE = [option_of(one).names[0] for one in fields(TrainOptions) if option_of(one).is_free]
@@ -140,12 +138,8 @@ def main(**given) -> None:
     file's name with .model appended, in the current folder. One-letter options are svm-train's: the
     value is the next argument, whatever it starts with. Defaults are in brackets.
     """
-    try:
-        options = training_options(given)
-        job = train_job(given)
-        job.check(options)
-    except OptionError as error:
-        raise usage_error(error) from None
+    options, job = training_options(given), train_job(given)
+    job.check(options)
 
     def work() -> int:
         from dcsvm.cli.train_file import train_file

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 
-from dcsvm.problem.option_rules import choice, integer, number, optional
+from dcsvm.problem.option_rules import OptionError, choice, integer, number, optional
 from dcsvm.problem.option_table import OptionTable, option
 from dcsvm.problem.options import threads_option
 
@@ -59,6 +59,5 @@ class CompressOptions(OptionTable):
         super().__post_init__()
         asked = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
         if len(asked) != 1:
-            raise ValueError(
-                f"vectors, times or loss is needed, one of the three; {len(asked)} are given"
-            )
+            reason = f"is needed, one of the three; {len(asked)} are given"
+            raise OptionError("vectors, times or loss", reason)
