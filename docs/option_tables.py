@@ -1,6 +1,6 @@
 """The tables of options in the manual, made from the commands and from the table of the training
 options when it is built: a page has a block `{options} COMMAND TITLE` or `{keywords}` in the place
-of each.
+of each, and `{of-grid}` in that of the training options that dcsvm-grid has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dcsvm.cli import man
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 
-PLACE = re.compile(r"^```\{(options|keywords)\} *(\S*) *(.*)\n```$", re.M)
+PLACE = re.compile(r"^```\{(options|keywords|of-grid)\} *(\S*) *(.*)\n```$", re.M)
 OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-[a-zA-Z](?!\w)(-\d+)?)")
 COMMANDS = {command.name: command for command in man.COMMANDS}
 
@@ -30,6 +30,9 @@ def table_of(kind: str, command: str, title: str) -> str:
         return table(
             ("keyword", "option", "takes", "default"), map(keyword_row, fields(TrainOptions))
         )
+    if kind == "of-grid":
+        shared = [option_of(one) for one in fields(TrainOptions) if option_of(one).in_grid]
+        return ", ".join(f"`{name}`" for option in shared for name in option.names)
     groups = COMMANDS[command].groups(click.Context(COMMANDS[command]))
     return table(("option", "meaning", "default"), map(option_row, groups[title]))
 
