@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_writable
+from dcsvm.cli.files import check_outputs
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_rows import GridRows
-from dcsvm.cli.guard import NOT_CONVERGED
+from dcsvm.cli.guard import NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
@@ -66,7 +66,7 @@ def search_rows(
     best = best_of(outputs.scores)
     if best is None:
         say("error: stopped before any setting was scored")
-        return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
+        return status_of(interrupts.received, NOT_CONVERGED)
     if job.png_file is not None:
         title, is_regression = job.training_set_file, lines.is_regression
         save_contours(
@@ -85,7 +85,7 @@ def search_rows(
         rest = {"seconds": report, "training": trained, "traffic": traffic}
         write_report(job, outputs.scores, best, rest)
     if is_stopped:
-        return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
+        return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
 
 
@@ -96,9 +96,7 @@ def check_files(job: GridJob) -> None:
     outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
     if job.finds_scaling and job.model_file is not None:
         outputs.append(range_file_of(job.model_file))
-    for place, path in enumerate(outputs):
-        if path is not None:
-            check_writable(path, *inputs, *outputs[:place])
+    check_outputs(inputs, outputs)
     if job.png_file is not None:
         check_can_draw()
 
@@ -192,9 +190,8 @@ def train_best(
     model.save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
-    if interrupts.received:
-        return report_dict(report), 128 + interrupts.received
-    return report_dict(report), 0 if report.converged else NOT_CONVERGED
+    status = 0 if report.converged else NOT_CONVERGED
+    return report_dict(report), status_of(interrupts.received, status)
 
 
 def write_report(job: GridJob, scores: list[Score], best: Score, rest: dict) -> None:

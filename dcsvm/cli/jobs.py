@@ -11,7 +11,8 @@ from dcsvm.cli.files import AUTO, is_stream
 from dcsvm.cli.streams import STANDARD_INPUT
 from dcsvm.cli.workers import WithWorkers
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
-from dcsvm.problem.options import RULES, TrainOptions
+from dcsvm.problem.option_table import OptionTable
+from dcsvm.problem.options import TrainOptions
 
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
 NOT_WITH_FOLDS = {
@@ -96,12 +97,17 @@ def model_file_of(training_set_file: str, model_file: str | None, n_folds: int |
     return os.path.basename(training_set_file) + ".model"
 
 
-def training_options(given: dict) -> dict:
-    """Those of TrainOptions that were given; the others have its defaults."""
-    chosen = {name: given[name] for name in RULES if given.get(name) is not None}
+def given_options(table: type[OptionTable], given: dict) -> dict:
+    """Those of a table that were given; the others have its defaults."""
+    return {name: given[name] for name in table.names() if given.get(name) is not None}
+
+
+def training_options(given: dict) -> TrainOptions:
+    """The options of training that were given. Raises OptionError."""
+    chosen = given_options(TrainOptions, given)
     chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
     chosen["class_weight"] = factors_of_classes(given["class_weight"])
-    return chosen
+    return TrainOptions(**chosen)
 
 
 def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, float] | None:
@@ -115,7 +121,7 @@ def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, fl
 
 def train_job(given: dict) -> TrainJob:
     """What was given beside the training options."""
-    rest = {name: value for name, value in given.items() if name not in RULES}
+    rest = {name: value for name, value in given.items() if name not in TrainOptions.names()}
     names = (rest["training_set_file"], rest["model_file"], rest["n_folds"])
     return TrainJob(**rest | {"model_file": model_file_of(*names)})
 
@@ -136,7 +142,7 @@ class PredictJob:
     threads: int | None
 
     def check(self) -> None:
-        RULES["threads"].check("threads", self.threads)
+        TrainOptions.check("threads", self.threads)
         if self.probability and self.decision_values:
             raise click.UsageError("-b 1 and --decision-values cannot be used together")
         check_not_auto(self.scale_file)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.options import (
     group,
@@ -13,11 +14,11 @@ from dcsvm.cli.options import (
     lenient_option,
     other,
     scale_option,
-    threads_option,
+    table_option,
     version_option,
 )
 from dcsvm.cli.values import FILE, NO_OR_YES
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.options import TrainOptions
 
 method, output = group("Method"), group("Output")
 
@@ -26,12 +27,7 @@ EXAMPLES = (
     ("dcsvm-predict --early covtype.t covtype.tr.model labels", "less exact, much faster"),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
-STATUSES = (
-    ("0", "done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
-)
+STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
@@ -79,7 +75,7 @@ FILES = (
 )
 @scale_option
 @lenient_option
-@threads_option(other)
+@table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", is_flag=True, help="print errors only, not the accuracy")
 @version_option
 @help_option
@@ -91,10 +87,7 @@ def main(**given) -> None:
     output for OUTPUT_FILE; what is printed then goes to standard error.
     """
     job = PredictJob(**given)
-    try:
-        job.check()
-    except OptionError as error:
-        raise usage_error(error) from None
+    job.check()
 
     def work() -> int:
         from dcsvm.cli.predict_file import predict_file

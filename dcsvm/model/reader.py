@@ -18,6 +18,7 @@ from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
+from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
 FLAT_VERSION = "3"  # with one level of clusters, each row in one of them
@@ -71,14 +72,14 @@ class ModelReader(Lines):
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
         if name not in NAMES:
             raise self.error(f"kernel_type {shown([name])} is not supported")
-        used = {
-            key: self.number(values, prefix + key, int if key == "degree" else float)
-            for key in Kernel(name).parameters
-        }
-        try:
-            kernel = Kernel(name, **used)
-        except ValueError as error:
-            raise self.error(str(error)) from None
+        used = {}
+        for key in Kernel(name).parameters:
+            value = self.number(values, prefix + key, int if key == "degree" else float)
+            try:
+                used[key] = TrainOptions.check(key, value)
+            except ValueError as error:
+                raise self.error(str(error)) from None
+        kernel = Kernel(name, **used)
         if prefix and kernel.is_precomputed != self.has_serials:
             raise self.error(f"the centers cannot have the kernel {name}")
         self.has_serials = kernel.is_precomputed

@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +26,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.folder_lock import FolderInUse, FolderLock
 
@@ -34,8 +35,6 @@ STATE, EARLY = "state", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
 DTYPES = {"float64", "int32", "int64", "uint8"}
-# What may differ on resume: it changes neither the problem nor its solution.
-FREE = {"threads", "cache_mb", "certify", "measure_levels"}
 
 
 class CheckpointError(ValueError):
@@ -169,7 +168,9 @@ class Checkpoint:
 
 
 def _chosen(options: TrainOptions) -> dict:
-    return {name: value for name, value in _plain(asdict(options)).items() if name not in FREE}
+    """The options that may not differ on resume."""
+    free = {one.name for one in fields(options) if option_of(one).is_free}
+    return {name: value for name, value in _plain(asdict(options)).items() if name not in free}
 
 
 def _plain(value):
