@@ -25,7 +25,6 @@ from dcsvm.cli.training_options import (
     EARLY,
     KERNEL,
     PROBLEM,
-    WORKERS,
     cache_mb_option,
     report_file_option,
     seed_option,
@@ -167,7 +166,6 @@ def may_be_out_file(name: str) -> bool:
     help="stop after so long, and tell the best so far",
     details="The time includes reading. No model is trained then: -resume goes on.",
 )
-@with_options(*WORKERS)
 @files(
     "-out",
     "out_file",
