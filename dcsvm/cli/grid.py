@@ -23,7 +23,6 @@ from dcsvm.cli.options import (
     table_options,
     training_scale_option,
     version_option,
-    workers_options,
 )
 from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
 from dcsvm.problem.options import TrainOptions
@@ -154,7 +153,6 @@ def may_be_out_file(name: str) -> bool:
     help="stop after so long, and tell the best so far",
     details="The time includes reading. No model is trained then: -resume goes on.",
 )
-@workers_options
 @files(
     "-out",
     "out_file",

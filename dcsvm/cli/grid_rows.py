@@ -1,4 +1,4 @@
-"""The rows of dcsvm-grid in this process; as cli/grid_remote.py, of rows on workers."""
+"""The rows of dcsvm-grid: to learn from, and to be scored by."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from dcsvm.training.train import train_rows
 class GridRows:
     """Rows to learn from and to be scored by; `fold` (n,) is which fold holds a row out, -1 for
     none, and `scaling` is that of the values, or None; `first_index` is that of column 0."""
-
-    traffic = None  # of workers
 
     def __init__(self, job: GridJob, options: TrainOptions):
         self.data = read_training_set(job, options, to_train=job.test_file is None)

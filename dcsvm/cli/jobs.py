@@ -9,12 +9,12 @@ import click
 
 from dcsvm.cli.files import AUTO, is_stream
 from dcsvm.cli.streams import STANDARD_INPUT
-from dcsvm.cli.workers import WithWorkers
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
 from dcsvm.problem.option_table import OptionTable
 from dcsvm.problem.options import TrainOptions
 
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
+PROCESSES = optional(integer(1, 1024))
 NOT_WITH_FOLDS = {
     "time_limit": "--time-limit",
     "checkpoint_folder": "--checkpoint",
@@ -29,7 +29,7 @@ NOT_WITH_FOLDS = {
 
 
 @dataclass(frozen=True)
-class TrainJob(WithWorkers):
+class TrainJob:
     """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
     which writes no model: `model_file` is None."""
 
@@ -84,6 +84,27 @@ class TrainJob(WithWorkers):
         folders = {self.checkpoint_folder, self.resume_folder} - {None}
         if len(folders) > 1:
             raise click.UsageError("--checkpoint and --resume name different folders")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether workers of Dask do it."""
+        return any(self.workers_named)
+
+    @property
+    def workers_named(self) -> tuple[str | int | None, ...]:
+        return self.scheduler, self.scheduler_file, self.n_workers
+
+    def check_workers(self, options: TrainOptions) -> None:
+        """Raise UsageError, or OptionError, for what does not go together."""
+        PROCESSES.check("n_workers", self.n_workers)
+        if sum(one is not None for one in self.workers_named) > 1:
+            raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
+        if not self.is_remote:
+            return
+        if self.training_set_file in STANDARD_INPUT:
+            raise click.UsageError("workers cannot read standard input: the training set is a file")
+        if options.kernel == "precomputed":
+            raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
 
 
 def model_file_of(training_set_file: str, model_file: str | None, n_folds: int | None):

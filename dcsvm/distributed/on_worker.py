@@ -12,14 +12,6 @@ from distributed.comm import get_address_host
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.distributed.chunks import Kept, put_together, taken
-from dcsvm.distributed.packed import (
-    packed_iterate,
-    packed_places,
-    unpacked_iterate,
-    unpacked_places,
-    unpacked_problem,
-    unpacked_terms,
-)
 from dcsvm.kernel.cluster_tree import Starts, fork_of
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
@@ -58,7 +50,7 @@ class Means:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Parts as far as they are solved: their iterate, packed, and a report for each."""
+    """Parts as far as they are solved: their iterate, and a report for each."""
 
     iterate: Iterate
     reports: list[dict]
@@ -72,9 +64,9 @@ def solved_parts(
     effort: Effort,
     means: Means,
 ) -> Solved:
-    """Parts solved, from an iterate; rows are numbered as in the pieces put in order. The problem
-    and the iterate are packed, and variables are members in their order."""
-    rows, problem = put_together(pieces, order), unpacked_problem(parts.problem)
+    """Parts solved, from an iterate; rows are numbered as in the pieces put in order, and variables
+    are members in their order."""
+    rows, problem = put_together(pieces, order), parts.problem
     threads = means.threads
     memory = plan_memory(
         rows,
@@ -101,9 +93,10 @@ def solved_parts(
         parts.start,
         np.arange(problem.size, dtype=np.int32),
     )
-    iterate = unpacked_iterate(iterate)
+    # a task that is done again begins with the same values
+    iterate = Iterate(*(one.copy() for one in vars(iterate).values()))
     reports = Work(data).solve(parts, iterate, effort, None, _core.Stop())
-    return Solved(packed_iterate(iterate), reports)
+    return Solved(iterate, reports)
 
 
 def spans_of_parts(
@@ -131,8 +124,8 @@ def sums_of_chunk(
     means: Means,
 ) -> tuple[np.ndarray, int]:
     """Sums over the sources of variables of some rows of a chunk, as `sums_of_units`; `kept` are
-    the terms of the sources and their alpha. Rows of the terms, which are packed, are numbered
-    among these rows and among the sources."""
+    the terms of the sources and their alpha. Rows of the terms are numbered among these rows and
+    among the sources."""
     others, alpha = kept.values
     near = Near(stacked(taken(chunk, own), sources), how.reach or Reach(), means.threads)
     data = KernelRows(
@@ -141,7 +134,7 @@ def sums_of_chunk(
     n_own = near.rows.n_samples - sources.n_samples
     targets, others = (
         replace(one, row=near.place_of(one.row + first))
-        for one, first in ((unpacked_terms(terms), 0), (unpacked_terms(others), n_own))
+        for one, first in ((terms, 0), (others, n_own))
     )
     return sums_of_units(data, targets, others, alpha, replace(how, reach=near.reach))
 
@@ -201,12 +194,10 @@ def placed_chunk(
     means: Means,
     second: bool,
 ) -> Placed:
-    """Where rows of a chunk are one level further than they were, None for the root; packed, as
-    `placed` is."""
+    """Where rows of a chunk are one level further than they were, None for the root."""
     rows = taken(chunk, own)
     partition = Partition(means.kernel, divided.rows, (divided.fork,))
-    begin = None if placed is None else unpacked_places(placed)
-    return packed_places(partition.place(rows, means.threads, second=second, begin=begin))
+    return partition.place(rows, means.threads, second=second, begin=placed)
 
 
 class Near:

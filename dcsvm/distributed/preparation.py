@@ -36,10 +36,6 @@ class RemoteData:
     def with_labels(self, labels: np.ndarray) -> RemoteData:
         return replace(self, labels=labels)
 
-    def by(self, tasks: Tasks) -> RemoteData:
-        """The same, for a run with tasks of its own."""
-        return replace(self, rows=self.rows.by(tasks))
-
     def fingerprint(self, sample_weight: np.ndarray) -> dict:
         """What tells the data from others; the sections are part of it."""
         values = " ".join(one.digest for one in self.facts)

@@ -65,12 +65,6 @@ class RemoteRows:
         other.given = self.given[numbers]
         return other
 
-    def by(self, tasks: Tasks) -> RemoteRows:
-        """The rows, for tasks of another run."""
-        other = copy(self)
-        other.tasks = tasks
-        return other
-
     def by_chunk(self, numbers: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """(chunk, places among the numbers, rows int32 of the chunk) of the chunks that have some
         of the rows."""

@@ -69,7 +69,7 @@ def nu_svc_pairs(
             own = part.start + np.flatnonzero(signs[part] == sign)
             wanted = nu * total / 2
             if wanted > bound[own].sum() * (1 + 1e-12):
-                raise ValueError(f"nu {nu:g} is infeasible: a class has too few rows for it")
+                raise ValueError(f"specified nu is infeasible: a class has too few rows for {nu:g}")
             alpha[own] = sign * fill(bound[own], wanted)
     problem = BoxProblem(
         linear=np.zeros(len(rows)),

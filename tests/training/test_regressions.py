@@ -25,7 +25,7 @@ label 1 -1
 nr_sv 1 0
 SV
 1 1:0.5
-dcsvm_section 3
+dcsvm_section 4
 n_features 1
 rows dense
 row_numbers 1
