@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference import (
+    c_svc,
     certificate,
     dense_rows,
     grid_rows,
@@ -15,7 +16,6 @@ from reference import (
 )
 
 from dcsvm import _core
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values, objective
+from reference import c_svc, certificate, kernel_values, objective
 from scipy.spatial.distance import cdist
 
 from dcsvm import _core
@@ -11,7 +11,6 @@ from dcsvm.kernel import locality
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import find_locality
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
 from dcsvm.training.algorithm import Run

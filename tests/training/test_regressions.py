@@ -38,7 +38,6 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import Iterate
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from reference import (
+    c_svc,
     certificate,
     kernel_values,
     labelled_rows,
@@ -19,7 +20,6 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import stopped
 from dcsvm.solving.control import Control
