@@ -13,7 +13,7 @@ from distributed import Future
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.connection import threads_of_hosts
-from dcsvm.distributed.on_worker import Means
+from dcsvm.distributed.on_worker import Means, stop_of_task
 from dcsvm.distributed.packed import packed, packed_problem, unpacked, unpacked_problem
 from dcsvm.distributed.preparation import RemoteData, prepare_remote
 from dcsvm.distributed.remote_rows import RemoteKernelRows
@@ -40,7 +40,7 @@ class RemoteSearch(Search):
 
     def prepared(self, options: TrainOptions) -> Prepared:
         self.blocks: dict[int, Block] = {}
-        prepared = prepare_remote(self.data, options, self.weights)
+        prepared = prepare_remote(self.data, options, self.weights, self.stop)
         prepared.work.phase = f"gamma{prepared.data.kernel.gamma:g}"
         return prepared
 
@@ -142,5 +142,6 @@ def values_of_clusters(
         entries=held.entries,
         is_second=held.is_second,
     )
-    values, reports = scoring.values(data, problem, held, Cs, _core.Stop())
+    with stop_of_task() as stop:
+        values, reports = scoring.values(data, problem, held, Cs, stop)
     return values.astype(np.float32), reports
