@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +27,7 @@ from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.work import Work
 
 BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a sum
+POLL = 0.2  # seconds between two looks whether the result of a task is still wanted
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,27 @@ class Means:
             return default_threads() if n_tasks == 1 else 1
         on_host = self.threads_of_hosts.get(get_address_host(worker.address), 0)
         return max(n_tasks, default_threads(), on_host)
+
+
+@contextmanager
+def stop_of_task() -> Iterator[_core.Stop]:
+    """Yield a Stop that is requested once the task at work is cancelled: Dask does not tell a task,
+    and whoever stopped a run waits for it."""
+    worker, stop, is_done = get_worker(), _core.Stop(), threading.Event()
+    key = worker.get_current_task()
+
+    def watch() -> None:
+        while not is_done.wait(POLL):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                stop.request()
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield stop
+    finally:
+        is_done.set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +119,8 @@ def solved_parts(
     )
     # a task that is done again begins with the same values
     iterate = Iterate(*(one.copy() for one in vars(iterate).values()))
-    reports = Work(data).solve(parts, iterate, effort, None, _core.Stop())
+    with stop_of_task() as stop:
+        reports = Work(data).solve(parts, iterate, effort, None, stop)
     return Solved(iterate, reports)
 
 
@@ -136,7 +161,9 @@ def sums_of_chunk(
         replace(one, row=near.place_of(one.row + first))
         for one, first in ((terms, 0), (others, n_own))
     )
-    return sums_of_units(data, targets, others, alpha, replace(how, reach=near.reach))
+    with stop_of_task() as stop:
+        how = replace(how, reach=near.reach, stop=stop)
+        return sums_of_units(data, targets, others, alpha, how)
 
 
 def product_of_chunk(
@@ -152,7 +179,9 @@ def product_of_chunk(
     data = KernelRows(rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES)
     n_own = rows.n_samples - sources.n_samples
     every = np.arange(rows.n_samples, dtype=np.int32)
-    return data.product(*kept.values, every[n_own:], target_rows=every[:n_own], how=how)
+    with stop_of_task() as stop:
+        how = replace(how, stop=stop)
+        return data.product(*kept.values, every[n_own:], target_rows=every[:n_own], how=how)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +226,8 @@ def placed_chunk(
     """Where rows of a chunk are one level further than they were, None for the root."""
     rows = taken(chunk, own)
     partition = Partition(means.kernel, divided.rows, (divided.fork,))
-    return partition.place(rows, means.threads, second=second, begin=placed)
+    with stop_of_task() as stop:
+        return partition.place(rows, means.threads, stop, second=second, begin=placed)
 
 
 class Near:

@@ -87,8 +87,7 @@ class LevelMeasure:
         sums = np.zeros(len(rows))
         columns = columns.astype(np.int32)
         for part in slices(len(rows), VALUES_AT_ONCE // max(len(columns), 1)):
-            if self.stop.is_requested:
-                raise _core.Stopped
+            self.stop.check()
             some = rows[part].astype(np.int32)
             kernel_values = self.data.matrix(columns, target_rows=some)
             if size:

@@ -86,8 +86,7 @@ class Run(Relaxation):
         """Algorithm 1, from wherever the state is. Raises Stopped."""
         steps = self.steps()
         for name, step in steps[self.state.steps_done :]:
-            if self.control.stop.is_requested:
-                raise _core.Stopped
+            self.control.stop.check()
             if self.work.has_far_rows:
                 _core.give_back_memory()  # the system keeps more of the rows instead
             step()

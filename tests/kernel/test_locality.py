@@ -157,3 +157,15 @@ def test_nothing_is_negligible_for_other_kernels_or_a_small_gamma():
         assert found.n_groups == 1
         assert np.array_equal(found.order, np.arange(len(X)))
         assert found.neglected(np.ones(len(X))) == 0
+
+
+def test_a_stop_ends_the_search_for_groups():
+    rows = Rows.from_array(np.random.default_rng(0).random((2100, 10)))
+    with pytest.raises(_core.Stopped):
+        find_locality(rows, Kernel("rbf", 1.0), 1e4, 1e-3, 1, _core.Stop(seconds=0))
+
+
+def test_a_stop_ends_the_preparation():
+    X, y = np.random.default_rng(0).random((300, 3)), np.where(np.arange(300) % 2, 1.0, -1.0)
+    with pytest.raises(_core.Stopped):
+        prepare(Rows.from_array(X), y, TrainOptions(), stop=_core.Stop(seconds=0))
