@@ -88,6 +88,11 @@ cdef class Stop:
     def is_requested(self):
         return self.stop.is_requested()
 
+    def check(self):
+        """Raise Stopped where it is requested."""
+        if self.stop.is_requested():
+            raise Stopped
+
 
 def allowed_threads():
     """Threads that OpenMP would use here: OMP_NUM_THREADS, or what threadpoolctl has set."""

@@ -1,7 +1,13 @@
 """The manual, from docs/*.md and the docstrings; `make docs` builds it into build/docs."""
 
 import importlib.metadata
+import os
 import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from option_tables import with_tables  # noqa: E402
 
 project = "dcsvm"
 author = "the dcsvm developers"
@@ -47,4 +53,8 @@ def setup(app):
     def process(_app, _what, _name, _object, _options, lines):
         lines[:] = paragraphs_and_lists(lines)
 
+    def read(_app, _page, source):
+        source[0] = with_tables(source[0])
+
     app.connect("autodoc-process-docstring", process)
+    app.connect("source-read", read)

@@ -9,6 +9,7 @@ import scipy.linalg
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import NAMES
+from dcsvm.problem.formulation import BoxProblem
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
 
@@ -80,6 +81,12 @@ def kernel_values(kernel, X, Z):
 
 
 # --------------------------------------------------------------------- box QPs and certificates
+
+
+def c_svc(sign, C, sample_weight=1):
+    """Equation (1) of the paper in signed alpha (y_i alpha_i), counted `sample_weight` times."""
+    sign, bound = np.ascontiguousarray(sign, dtype=np.float64), C * sample_weight
+    return BoxProblem(sign, np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0))
 
 
 def objective(K, linear, alpha):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import dcsvm
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
 FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "compression", "problem", "model",
@@ -92,7 +94,8 @@ def test_sizes():
             if isinstance(node, ast.FunctionDef) and not is_of_estimator(node, path):
                 count = len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
                 count -= any(arg.arg in ("self", "cls") for arg in node.args.args[:1])
-                assert count <= MOST_PARAMETERS, f"{path}: {node.name}"
+                is_public = node.name in dcsvm.__all__  # the keywords are for users
+                assert count <= MOST_PARAMETERS or is_public, f"{path}: {node.name}"
 
 
 def test_every_folder_of_the_package_is_a_package():

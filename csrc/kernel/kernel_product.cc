@@ -1,7 +1,6 @@
 #include "kernel/kernel_product.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "kernel/few_sources.h"
@@ -29,13 +28,11 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   const std::size_t n_columns = weights.n_columns;
   const std::size_t n_blocks = (targets.size + block - 1) / block;
   ProductCount count;
-  std::atomic<bool> stopped{false};
   parallel_for(
       {threads_pay(n_threads, targets.size * source_list.size) ? n_threads : 1, n_blocks},
-      [&] { return LaneProduct<Real>(sources); },
+      [&] { return LaneProduct<Real>(sources, stop); },
       [&](LaneProduct<Real>& one, std::size_t b) {
-        if (stop && stop->is_requested()) stopped = true;
-        if (stopped) return;
+        if (stop && stop->is_requested()) return;
         const std::size_t begin = b * block;
         const RowPanels lanes(setup, target_rows.slice(begin, begin + block));
         const std::size_t n_lanes = lanes.n_panels() * panel_rows;
@@ -49,18 +46,18 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
         }
       },
       [&](const LaneProduct<Real>& one) { count.add(one.count()); });
-  count.complete = !stopped;
+  count.complete = !(stop && stop->is_requested());
   return count;
 }
 
 template <class Real>
 ProductCount add_to_lanes(const Sources& sources, const RowPanels& lanes, const Boxes& boxes,
-                          int n_threads, double* sums) {
+                          int n_threads, double* sums, const Stop* stop) {
   const std::size_t panels = panels_per_block(sources.setup, lanes.points());
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
   parallel_for(
-      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<Real>(sources); },
+      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<Real>(sources, stop); },
       [&](LaneProduct<Real>& one, std::size_t b) {
         const std::size_t first = b * panels;
         one.select(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b);
@@ -95,11 +92,11 @@ Boxes lane_boxes(const KernelSetup& setup, const Points& points,
 
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
                          const RowList& source_list, const double* weights, Precision precision,
-                         const Reach& reach, int n_threads, double* sums) {
+                         const Reach& reach, int n_threads, double* sums, const Stop* stop) {
   const Sources sources(setup, source_list, {1, nullptr, nullptr, weights}, reach);
   return precision == Precision::double_tiles
-             ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums)
-             : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums);
+             ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums, stop)
+             : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums, stop);
 }
 
 }  // namespace dcsvm

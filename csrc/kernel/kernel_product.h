@@ -43,10 +43,12 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const Stop* stop = nullptr);
 
 // The same for targets that are packed already, with one weight per source:
-// sums[lane] += the product. `boxes` are the lane_boxes() of the same rows and reach.
+// sums[lane] += the product; stopped, they are left useless. `boxes` are the lane_boxes() of the
+// same rows and reach.
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
                          const RowList& sources, const double* weights, Precision precision,
-                         const Reach& reach, int n_threads, double* sums);
+                         const Reach& reach, int n_threads, double* sums,
+                         const Stop* stop = nullptr);
 
 // Boxes around the blocks of lanes that add_product() takes together; empty where it leaves out
 // nothing.

@@ -57,8 +57,10 @@ struct Sources {
 template <class Real>
 class LaneProduct {
  public:
-  explicit LaneProduct(const Sources& sources)
+  // When stopped, all that is still to be computed is left out.
+  explicit LaneProduct(const Sources& sources, const Stop* stop = nullptr)
       : sources_(sources),
+        stop_(stop),
         tile_(source_block * panels_per_block(sources.setup, sources.points) * panel_rows) {}
 
   // Chooses whole panels of lanes, with the box around them.
@@ -115,8 +117,9 @@ class LaneProduct {
   const ProductCount& count() const { return count_; }
 
  private:
-  // The tile of n sources; false where all are out of reach.
+  // The tile of n sources; false where all are out of reach, or when stopped.
   bool compute(std::size_t first, std::size_t n) {
+    if (stop_ && stop_->is_requested()) return false;
     find_near(first, n);
     count_.evaluated += static_cast<std::int64_t>(near_.size() * n_rows_);
     count_.skipped += static_cast<std::int64_t>((n - near_.size()) * n_rows_);
@@ -181,6 +184,7 @@ class LaneProduct {
   }
 
   const Sources& sources_;
+  const Stop* stop_;
   TileScratch scratch_;
   AlignedVector<Real> tile_;
   std::vector<double> sums_;

@@ -1,7 +1,6 @@
 #include "kernel/symmetric_product.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "kernel/kernel_cost.h"
@@ -53,7 +52,7 @@ class Parts {
   }
 
   std::size_t n_parts() const { return (sources_.rows.size + size_ - 1) / size_; }
-  LaneProduct<float> product() const { return LaneProduct<float>(sources_); }
+  LaneProduct<float> product(const Stop* stop) const { return LaneProduct<float>(sources_, stop); }
 
   // Adds to the sums of two parts what they are to each other, or to those of one part.
   void meet(LaneProduct<float>& product, std::size_t lanes, std::size_t sources) const {
@@ -101,21 +100,20 @@ ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
   const std::size_t n_parts = parts.n_parts(), players = n_parts + n_parts % 2;
   const int threads = threads_pay(n_threads, rows.size * rows.size / 2) ? n_threads : 1;
   ProductCount count;
-  std::atomic<bool> stopped{false};
+  const auto is_stopped = [&] { return stop && stop->is_requested(); };
   const auto round = [&](std::size_t n_pairs, auto pair) {
     parallel_for(
-        {threads, n_pairs}, [&] { return parts.product(); },
+        {threads, n_pairs}, [&] { return parts.product(stop); },
         [&](LaneProduct<float>& product, std::size_t k) {
-          if (stop && stop->is_requested()) stopped = true;
           const Pair met = pair(k);
-          if (!stopped && met.second < n_parts) parts.meet(product, met.first, met.second);
+          if (!is_stopped() && met.second < n_parts) parts.meet(product, met.first, met.second);
         },
         [&](const LaneProduct<float>& product) { count.add(product.count()); });
   };
   round(n_parts, [](std::size_t k) { return Pair{k, k}; });
-  for (std::size_t r = 0; r + 1 < players && !stopped; ++r)
+  for (std::size_t r = 0; r + 1 < players && !is_stopped(); ++r)
     round(players / 2, [&](std::size_t k) { return pair_of(players, r, k); });
-  count.complete = !stopped;
+  count.complete = !is_stopped();
   return count;
 }
 

@@ -62,7 +62,7 @@ bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vect
     rows[j] = rows_[static_cast<std::size_t>(changed[j])];
   const ProductCount done =
       add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
-                  precision_, reach_, n_threads_, sums);
+                  precision_, reach_, n_threads_, sums, stop);
   count_.rows_computed += static_cast<std::int64_t>(changed.size());
   count_.evaluated += done.evaluated;
   count_.skipped += done.skipped;
@@ -106,12 +106,12 @@ void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
       {n_threads_, n_blocks, blocks_at_once},
       [&] { return State{{}, std::vector<float>(query_block * block)}; },
       [&](State& own, std::size_t b) {
-        if (stop && stop->is_requested()) return;
         const std::size_t begin = b * block;
         const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
         if (stored.n_missing > 0)
           own.scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
         for (std::size_t first = 0; first < changed.size(); first += query_block) {
+          if (stop && stop->is_requested()) return;
           const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};
           const float* rows[query_block];
           collect_rows(changed, stored, part, own.scratch, own.tile.data(), rows);

@@ -106,7 +106,7 @@ bool LinearNewton::step(double accuracy, const Stop* stop) {
       is_free[i] = state_.alpha[i] > qp.lower[i] && state_.alpha[i] < qp.upper[i];
     system_.set_free(is_free);
     direction_ = residual_;
-    system_.solve(sigma_, direction_);
+    system_.solve(sigma_, direction_, stop);
     values_ += state_.n_values;
     multiply_rows(state_.rows, state_.row_list(), direction_.data(), state_.n_threads,
                   along_.data());

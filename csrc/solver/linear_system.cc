@@ -124,11 +124,11 @@ void LinearSystem::add_dense(const std::vector<std::int32_t>& variables, double 
   }
 }
 
-void LinearSystem::solve(double sigma, std::vector<double>& b) {
+void LinearSystem::solve(double sigma, std::vector<double>& b, const Stop* stop) {
   if (is_direct()) {
     solve_by_factor(sigma, b);
   } else {
-    solve_by_gradients(sigma, b);
+    solve_by_gradients(sigma, b, stop);
   }
 }
 
@@ -172,7 +172,7 @@ void LinearSystem::multiply(double sigma, const std::vector<double>& x, std::vec
   for (std::size_t j = 0; j < size_; ++j) out[j] = sigma * out[j] + (j < dimension_ ? x[j] : 0.0);
 }
 
-void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b) {
+void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b, const Stop* stop) {
   std::vector<double> diagonal(size_), x(size_), residual = b, scaled(size_), step, product(size_);
   for (const std::int32_t i : free_) {
     const auto variable = static_cast<std::size_t>(i);
@@ -196,6 +196,7 @@ void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b) {
   double size = dot(residual, scaled);
   const double wanted = gradients_accuracy * gradients_accuracy * size;
   for (int k = 0; k < most_gradients && size > wanted; ++k) {
+    if (stop && stop->is_requested()) break;
     multiply(sigma, step, product);
     values_ += 2 * static_cast<double>(free_.size()) * state_.rows.mean_stored();
     const double curvature = dot(step, product);

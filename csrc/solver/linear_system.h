@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/stop.h"
 #include "solver/cholesky.h"
 #include "solver/linear_state.h"
 
@@ -20,8 +21,8 @@ class LinearSystem {
   // Says which variables are free, one entry each.
   void set_free(const std::vector<std::uint8_t>& is_free);
   // Solves in place; b has an entry for each of w and then of the sums. Zero where rounding leaves
-  // no solution.
-  void solve(double sigma, std::vector<double>& b);
+  // no solution; some way towards it when stopped.
+  void solve(double sigma, std::vector<double>& b, const Stop* stop);
 
   // Work that a solve with so many free variables usually is, in values of rows that are touched.
   double usual_cost(double n_free) const;
@@ -36,7 +37,7 @@ class LinearSystem {
   void add_sparse(const std::vector<std::int32_t>& variables, double sign);
   void add_dense(const std::vector<std::int32_t>& variables, double sign);
   void solve_by_factor(double sigma, std::vector<double>& b);
-  void solve_by_gradients(double sigma, std::vector<double>& b);
+  void solve_by_gradients(double sigma, std::vector<double>& b, const Stop* stop);
   void multiply(double sigma, const std::vector<double>& x, std::vector<double>& out);
 
   // A matrix takes 8 MB, as much as the one of a working set.

@@ -90,6 +90,7 @@ class Solver {
   ActiveSet active_;
   ActiveKernel kernel_;
   WorkingStep<Real> working_;
+  std::vector<double> gradient_before_;  // of the active variables, before a step
   std::int64_t rows_since_rebuild_ = 0;
   // The tolerance when all variables were last looked at: their margin may be smaller than that of
   // the active ones.
@@ -269,13 +270,22 @@ double Solver<Real>::measure() {
   return active_.measure(qp_.n_sums);
 }
 
-// g += K(active, changed) step.
+// g += K(active, changed) step. A step whose gradient is not known when it is stopped is taken
+// back.
 template <class Real>
 void Solver<Real>::update_gradient(const WorkingChange& change) {
   Timer timer(report_.seconds_tiles);
   rows_since_rebuild_ += static_cast<std::int64_t>(change.positions.size());
-  if (kernel_.add(change.positions, change.step, active_.gradient.data()))
+  gradient_before_ = active_.gradient;
+  const bool has_skipped =
+      kernel_.add(change.positions, change.step, active_.gradient.data(), options_.stop);
+  if (is_stopped()) {
+    active_.gradient.swap(gradient_before_);
+    for (std::size_t k = 0; k < change.positions.size(); ++k)
+      active_.alpha[static_cast<std::size_t>(change.positions[k])] = change.before[k];
+  } else if (has_skipped) {
     whole_.neglect(change.step);
+  }
 }
 
 // Drops variables that have been quiet for some outer steps, once they are enough to pay for

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/kernel_setup.h"
+#include "kernel/stop.h"
 #include "simd/aligned_vector.h"
 
 namespace dcsvm {
@@ -27,16 +28,17 @@ class WorkingKernel {
   const Real* data() const { return kernel_.data(); }
 
   // Makes this the matrix of the members; from[w] is the place of member w in the matrix so far, -1
-  // for a new one. Returns the number of kernel values computed.
+  // for a new one. Returns the number of kernel values computed. When stopped, the matrix is left
+  // useless.
   std::int64_t fill(const KernelSetup& setup, const Points& points, const Members& members,
-                    const std::vector<std::int32_t>& from, int n_threads);
+                    const std::vector<std::int32_t>& from, int n_threads, const Stop* stop);
 
   // Keeps the members at these places, ascending.
   void keep(const std::vector<std::int32_t>& places);
 
  private:
   std::int64_t compute(const KernelSetup& setup, const Points& points, const Members& members,
-                       int n_threads);
+                       int n_threads, const Stop* stop);
   void read_cached(const Members& members, const std::vector<std::int32_t>& from, int n_threads);
 
   AlignedVector<Real> kernel_, previous_;

@@ -40,6 +40,10 @@ WorkingChange WorkingStep<Real>::take(ActiveSet& active, ActiveKernel& kernel, d
     choose(active, kernel, tolerance);
   }
   fill_kernel(active, kernel, previous);
+  if (options_.stop && options_.stop->is_requested()) {
+    reset();
+    return {};
+  }
   WorkingChange change = solve(active, tolerance);
   stalls_ = change.positions.empty() ? stalls_ + 1 : 0;
   ++report_.outer_steps;
@@ -82,7 +86,7 @@ void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kerne
     if (k < previous.size() && previous[k] == members_[w]) from[w] = static_cast<std::int32_t>(k);
   }
   report_.kernel_evaluations +=
-      working_kernel_.fill(setup_, points_, members, from, options_.n_threads);
+      working_kernel_.fill(setup_, points_, members, from, options_.n_threads, options_.stop);
 }
 
 // Each step that changed nothing asks ten times more of the next.
@@ -124,6 +128,7 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
     const auto p = static_cast<std::size_t>(members_[w]);
     if (set.alpha[w] == active.alpha[p]) continue;
     change.positions.push_back(members_[w]);
+    change.before.push_back(active.alpha[p]);
     change.step.push_back(set.alpha[w] - active.alpha[p]);
     active.alpha[p] = set.alpha[w];
   }

@@ -25,10 +25,11 @@ constexpr std::size_t largest_working_set = 1024;
 // A problem of at most so many active variables is one working set, and is not shrunk further.
 constexpr std::size_t complete_set = 1024;
 
-// What a step did to alpha: positions of active variables, and by how much they moved.
+// What a step did to alpha: positions of active variables, where they were, and by how much they
+// moved.
 struct WorkingChange {
   std::vector<std::int32_t> positions;
-  std::vector<double> step;
+  std::vector<double> before, step;
   bool has_gradient = false;  // the gradient of all active variables is up to date
 };
 
@@ -39,7 +40,7 @@ class WorkingStep {
               const SolveOptions& options, SolveReport& report)
       : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
 
-  // `tolerance` is the violation asked for, in no unit.
+  // `tolerance` is the violation asked for, in no unit. When stopped, nothing is changed.
   WorkingChange take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
   // Whether several steps in a row have changed nothing, each more exact than the one before.

@@ -6,10 +6,11 @@ import contextlib
 
 import click
 
-from dcsvm.cli.guard import FAILED, USAGE
+from dcsvm.cli.guard import FAILED, USAGE, as_typed
 from dcsvm.cli.help import CommandHelp
 from dcsvm.cli.libsvm_syntax import for_click
 from dcsvm.cli.streams import OUTPUT, point_at_nothing, reason_of, say
+from dcsvm.problem.option_rules import OptionError
 
 
 class LibsvmCommand(CommandHelp):
@@ -37,6 +38,8 @@ class LibsvmCommand(CommandHelp):
             return super().invoke(ctx)
         except click.UsageError as error:
             complain(ctx, error)
+        except OptionError as error:  # before anything is read: see `guarded` for those that follow
+            complain(ctx, click.UsageError(as_typed(error)))
 
 
 def complain(ctx: click.Context, error: click.UsageError) -> None:

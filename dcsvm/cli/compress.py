@@ -5,34 +5,29 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
-from dcsvm.cli.jobs import CompressJob
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
+from dcsvm.cli.jobs import CompressJob, given_options
 from dcsvm.cli.options import (
     group,
     help_option,
     lenient_option,
     other,
     scale_option,
-    threads_option,
+    table_options,
     version_option,
 )
-from dcsvm.cli.values import FILE, NUMBER, WHOLE
-from dcsvm.problem.compress_options import COMPRESS_RULES, CompressOptions
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.cli.values import FILE
+from dcsvm.problem.compress_options import CompressOptions
 
-size, rows, method = group("Size, one of the three"), group("Rows"), group("Method")
+rows, method = group("Rows"), group("Method")
 
 EXAMPLES = (
     ("dcsvm-compress --vectors 250 --rows ijcnn1 ijcnn1.model", "250 vectors, ijcnn1.model.small"),
     ("dcsvm-compress --times 10 --early --rows covtype.tr covtype.tr.model", "an early model"),
     ("dcsvm-compress --loss 1 --rows train --test new model small", "what changes few labels"),
 )
-STATUSES = (
-    ("0", "done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
-)
+STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
     ("OUTPUT_FILE", "a model; an exact one is read by svm-predict, too"),
@@ -50,31 +45,7 @@ FILES = (
 )
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE, required=False)
-@size(
-    "--vectors",
-    type=WHOLE,
-    metavar="N",
-    is_basic=True,
-    help="at most so many vectors",
-    details="In all clusters of an early model together.",
-)
-@size(
-    "--times",
-    type=NUMBER,
-    metavar="T",
-    is_basic=True,
-    help="about so many times fewer kernel values for a row",
-    details="Of an early model with those that find the cluster of a row.",
-)
-@size(
-    "--loss",
-    type=NUMBER,
-    metavar="PERCENT",
-    is_basic=True,
-    help="labels that may change, in percent; needs --test",
-    details="The smallest size, of some, of which the test rows say that no more change, with 95 % "
-    "confidence.",
-)
+@table_options(CompressOptions, "Size, one of the three")
 @rows(
     "--rows",
     "rows_file",
@@ -101,19 +72,10 @@ FILES = (
     help="compress the early level, not the exact solution",
     details="That of a model that has nothing else is compressed without it.",
 )
-@method(
-    "--steps",
-    type=WHOLE,
-    metavar="N",
-    default_text="up to 6000",
-    help="steps of the landmarks of a cluster, or of all",
-    details="The default is 200 times all rows, 256 a step, and at most 6000. More of them are "
-    "better, and take longer.",
-)
-@method("--seed", type=WHOLE, metavar="N", default=0, default_text="0", help="of what is random")
+@table_options(CompressOptions, "Method")
 @scale_option
 @lenient_option
-@threads_option(other)
+@table_options(CompressOptions, "Other")
 @other("-q", "quiet", is_flag=True, help="print errors only")
 @version_option
 @help_option
@@ -125,15 +87,9 @@ def main(**given) -> None:
     .small appended, in the current folder.
     """
     given["method"] = "early" if given.pop("early") else None
-    try:
-        options = CompressOptions(**{name: given[name] for name in COMPRESS_RULES})
-        job = CompressJob.of(given)
-        if options.loss is not None and job.test_file is None:
-            raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
-    except OptionError as error:
-        raise usage_error(error) from None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    options, job = CompressOptions(**given_options(CompressOptions, given)), CompressJob.of(given)
+    if options.loss is not None and job.test_file is None:
+        raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
 
     def work() -> int:
         from dcsvm.cli.compress_file import compress_file

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from dcsvm.cli.streams import say
+from dcsvm.problem.svm_types import REGRESSIONS
+
 if TYPE_CHECKING:
     from dcsvm.data.dataset import Dataset
     from dcsvm.data.scaling import Scaling
     from dcsvm.model.model import Model
+    from dcsvm.problem.options import TrainOptions
 
 AUTO = "auto"  # of --scale, in place of a range file: by the ranges of the training set
 
@@ -35,6 +39,29 @@ def read_data(
     )
 
 
+def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
+    """The training set of a TrainJob or GridJob, and warnings of what looks wrong with it."""
+    from dcsvm.data.advice import advice
+
+    scaled = {"scale_file": job.scale_file, "to_train": to_train}
+    data = _read_rows(job, options, job.training_set_file, "training", **scaled)
+    classes = None if options.svm_type in REGRESSIONS else data.labels
+    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
+        say(f"warning: {sentence}")
+    return data
+
+
+def read_test_set(job, options: TrainOptions, training_set) -> Dataset:
+    """The rows of --test, scaled as the training set and with its first index."""
+    how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
+    return _read_rows(job, options, job.test_file, "test", **how)
+
+
+def _read_rows(job, options: TrainOptions, path: str, serials: str, **how) -> Dataset:
+    serials = serials if options.kernel == "precomputed" else None
+    return read_data(path, lenient=job.lenient, threads=options.threads, serials=serials, **how)
+
+
 def known_scaling(scale_file: str | None, scaling: Scaling | None) -> Scaling | None:
     """That of a range file, where one is given, else the one that is known."""
     from dcsvm.data.range_file import load_scaling
@@ -59,6 +86,13 @@ def is_stream(path: str) -> bool:
     if path in ("-", "/dev/stdout"):
         return True
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def check_outputs(inputs: list[str | None], outputs: list[str | None]) -> None:
+    """Complain about each output, of those that there are, as `check_writable`."""
+    for place, path in enumerate(outputs):
+        if path is not None:
+            check_writable(path, *inputs, *outputs[:place])
 
 
 def check_writable(path: str, *others: str | None) -> None:

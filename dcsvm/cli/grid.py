@@ -8,7 +8,8 @@ import click
 
 from dcsvm.cli.command import LibsvmCommand
 from dcsvm.cli.grid_job import GridJob
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import training_options
 from dcsvm.cli.options import (
     files,
@@ -17,25 +18,13 @@ from dcsvm.cli.options import (
     lenient_option,
     long_runs,
     other,
+    report_file_option,
+    shrinking_option,
+    table_options,
     training_scale_option,
     version_option,
 )
-from dcsvm.cli.training_options import (
-    CLUSTERS,
-    EARLY,
-    KERNEL,
-    PROBLEM,
-    WORKERS,
-    cache_mb_option,
-    report_file_option,
-    seed_option,
-    shrinking_option,
-    tolerance_option,
-    with_options,
-    working_threads_option,
-)
 from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
-from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 
 settings, ignored = map(group, ("Settings", "Of svm-grid, without effect"))
@@ -45,12 +34,10 @@ EXAMPLES = (
     ("dcsvm-grid --early --scale auto covtype.tr model", "by early models, and one of the best"),
     ("dcsvm-grid --refine -png map.png heart_scale", "a fine grid around the best, and a picture"),
 )
-STATUSES = (
-    ("0", "all settings are scored"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("3", "not converged, or time limit: the best so far is told"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: the best so far is told"),
+STATUSES = exit_statuses(
+    done="all settings are scored",
+    missed="not converged, or time limit: the best so far is told",
+    stopped="the best so far is told",
 )
 FILES = (
     ("TRAINING_SET_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
@@ -158,8 +145,7 @@ def may_be_out_file(name: str) -> bool:
     details="Otherwise a setting is left when it has lost more on some of the rows than the best "
     "one has on all: it cannot win. Its rate is then an estimate.",
 )
-@with_options(*EARLY, *CLUSTERS, *PROBLEM, *KERNEL, tolerance_option)
-@with_options(seed_option, cache_mb_option, working_threads_option)
+@table_options(TrainOptions, "Levels", "Problem", "Kernel", "Accuracy", "Long runs", of_grid=True)
 @long_runs(
     "--time-limit",
     type=NUMBER,
@@ -167,7 +153,6 @@ def may_be_out_file(name: str) -> bool:
     help="stop after so long, and tell the best so far",
     details="The time includes reading. No model is trained then: -resume goes on.",
 )
-@with_options(*WORKERS)
 @files(
     "-out",
     "out_file",
@@ -213,12 +198,8 @@ def main(**given) -> None:
     Rates are percent of right rows; of regressions, mean squared errors. Without --early they are
     those of dcsvm-train -v.
     """
-    try:
-        options = TrainOptions(**training_options(given))
-        job = GridJob.of(given)
-        job.check(options)
-    except OptionError as error:
-        raise usage_error(error) from None
+    options, job = training_options(given), GridJob.of(given)
+    job.check(options)
 
     def work() -> int:
         from dcsvm.cli.grid_file import search_file

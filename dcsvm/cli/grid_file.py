@@ -7,16 +7,15 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_writable
+from dcsvm.cli.files import check_outputs
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_rows import GridRows
-from dcsvm.cli.guard import NOT_CONVERGED
+from dcsvm.cli.guard import NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
@@ -31,31 +30,13 @@ from dcsvm.selection.search import Search
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import report_dict
 
-if TYPE_CHECKING:
-    from dcsvm.cli.grid_remote import RemoteGridRows
-
 
 def search_file(job: GridJob, options: TrainOptions) -> int:
     """Do the job; returns the exit status."""
     options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
-    with ExitStack() as at_end:
-        return search_rows(job, options, read_rows(job, options, at_end), stop, start)
-
-
-def read_rows(job: GridJob, options: TrainOptions, at_end: ExitStack) -> GridRows | RemoteGridRows:
-    if not job.is_remote:
-        return GridRows(job, options)
-    from dcsvm.cli.grid_remote import RemoteGridRows
-
-    return RemoteGridRows(job, options, at_end)
-
-
-def search_rows(
-    job: GridJob, options: TrainOptions, rows: GridRows | RemoteGridRows, stop: Stop, start: float
-) -> int:
-    read = time.perf_counter()
+    rows, read = GridRows(job, options), time.perf_counter()
     grid = job.grid(options)
     lines = GridLines(names_of(job, grid), options, rows.n_held)
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
@@ -66,7 +47,7 @@ def search_rows(
     best = best_of(outputs.scores)
     if best is None:
         say("error: stopped before any setting was scored")
-        return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
+        return status_of(interrupts.received, NOT_CONVERGED)
     if job.png_file is not None:
         title, is_regression = job.training_set_file, lines.is_regression
         save_contours(
@@ -75,17 +56,17 @@ def search_rows(
     say_worth(outputs.scores, best, grid, is_stopped=is_stopped)
     show(lines.last(best))
     report = {"read": read - start, "search": searched - read}
-    trained, status, traffic = None, 0, rows.traffic
+    trained, status = None, 0
     if job.model_file is not None and not is_stopped:
         del search
         trained, status = train_best(job, best.setting.options(options), rows)
         report["train"] = time.perf_counter() - searched
     report["total"] = time.perf_counter() - start
     if job.report_file is not None:
-        rest = {"seconds": report, "training": trained, "traffic": traffic}
+        rest = {"seconds": report, "training": trained}
         write_report(job, outputs.scores, best, rest)
     if is_stopped:
-        return 128 + interrupts.received if interrupts.received else NOT_CONVERGED
+        return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
 
 
@@ -96,9 +77,7 @@ def check_files(job: GridJob) -> None:
     outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
     if job.finds_scaling and job.model_file is not None:
         outputs.append(range_file_of(job.model_file))
-    for place, path in enumerate(outputs):
-        if path is not None:
-            check_writable(path, *inputs, *outputs[:place])
+    check_outputs(inputs, outputs)
     if job.png_file is not None:
         check_can_draw()
 
@@ -174,9 +153,7 @@ def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool)
         say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
 
 
-def train_best(
-    job: GridJob, options: TrainOptions, rows: GridRows | RemoteGridRows
-) -> tuple[dict | None, int]:
+def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dict | None, int]:
     """Train the best setting on all rows and write its model; returns what is reported of it, and
     the exit status."""
     control = Control(TerminalProgress(job.quiet))
@@ -192,9 +169,8 @@ def train_best(
     model.save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
-    if interrupts.received:
-        return report_dict(report), 128 + interrupts.received
-    return report_dict(report), 0 if report.converged else NOT_CONVERGED
+    status = 0 if report.converged else NOT_CONVERGED
+    return report_dict(report), status_of(interrupts.received, status)
 
 
 def write_report(job: GridJob, scores: list[Score], best: Score, rest: dict) -> None:

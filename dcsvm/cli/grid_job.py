@@ -10,7 +10,6 @@ import click
 from dcsvm.cli.files import AUTO
 from dcsvm.cli.jobs import FOLDS, SECONDS
 from dcsvm.cli.streams import STANDARD_INPUT
-from dcsvm.cli.workers import WithWorkers
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
@@ -19,7 +18,7 @@ NONE = "null"
 
 
 @dataclass(frozen=True)
-class GridJob(WithWorkers):
+class GridJob:
     """The files of dcsvm-grid and how to go about them; the exponents are () where they are not
     sought. `resume_file` is "" for that of -out."""
 
@@ -40,9 +39,6 @@ class GridJob(WithWorkers):
     scale_file: str | None
     report_file: str | None
     time_limit: float | None
-    scheduler: str | None
-    scheduler_file: str | None
-    n_workers: int | None
 
     @staticmethod
     def of(given: dict) -> GridJob:
@@ -82,9 +78,6 @@ class GridJob(WithWorkers):
             raise click.UsageError("a precomputed kernel goes with neither --scale nor --test")
         if not (self.log2c or self.log2p or (self.log2g and options.kernel in WITH_GAMMA)):
             raise click.UsageError("there is nothing to choose: -log2c and -log2g are null")
-        self.check_workers(options)
-        if self.is_remote and self.test_file in STANDARD_INPUT:
-            raise click.UsageError("workers cannot read standard input: --test is a file")
         try:
             self.grid(options)
         except ValueError as error:

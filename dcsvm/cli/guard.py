@@ -45,14 +45,15 @@ def guarded(command: Callable[[], int]) -> None:
     sys.exit(status)
 
 
+def status_of(received: int | None, otherwise: int) -> int:
+    """The exit status of a run that was stopped, by the signal with the number `received` if by
+    one."""
+    return 128 + received if received else otherwise
+
+
 def as_typed(error: OptionError) -> str:
     """The sentence with the option's name in the command that runs: -m for cache_mb."""
     for parameter in click.get_current_context().command.params:
         if parameter.name == error.option:
             return f"{parameter.opts[0]} {error.reason}"
     return str(error)
-
-
-def usage_error(error: OptionError) -> click.UsageError:
-    """For values that are known to be wrong before anything is read."""
-    return click.UsageError(as_typed(error))

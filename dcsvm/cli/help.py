@@ -7,6 +7,17 @@ import click
 WIDEST = 100  # columns
 
 
+def exit_statuses(*, done: str, missed: str = "", stopped: str) -> tuple[tuple[str, str], ...]:
+    """(exit status, what it means) of a command; only those that train may miss convergence."""
+    return (
+        ("0", done),
+        ("1", "failed; one sentence says why"),
+        ("2", "wrong usage"),
+        *([("3", missed)] if missed else []),
+        ("130, 143, 129", f"SIGINT, SIGTERM, SIGHUP: {stopped}"),
+    )
+
+
 class CommandHelp(click.Command):
     """`examples` are (command line, what it does), `statuses` (exit status, what it means); only
     the manual page has the `files` (name, what it is) and the names of other pages, `see_also`."""

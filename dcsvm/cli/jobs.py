@@ -9,11 +9,12 @@ import click
 
 from dcsvm.cli.files import AUTO, is_stream
 from dcsvm.cli.streams import STANDARD_INPUT
-from dcsvm.cli.workers import WithWorkers
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
-from dcsvm.problem.options import RULES, TrainOptions
+from dcsvm.problem.option_table import OptionTable
+from dcsvm.problem.options import TrainOptions
 
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
+PROCESSES = optional(integer(1, 1024))
 NOT_WITH_FOLDS = {
     "time_limit": "--time-limit",
     "checkpoint_folder": "--checkpoint",
@@ -28,7 +29,7 @@ NOT_WITH_FOLDS = {
 
 
 @dataclass(frozen=True)
-class TrainJob(WithWorkers):
+class TrainJob:
     """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
     which writes no model: `model_file` is None."""
 
@@ -84,6 +85,27 @@ class TrainJob(WithWorkers):
         if len(folders) > 1:
             raise click.UsageError("--checkpoint and --resume name different folders")
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether workers of Dask do it."""
+        return any(self.workers_named)
+
+    @property
+    def workers_named(self) -> tuple[str | int | None, ...]:
+        return self.scheduler, self.scheduler_file, self.n_workers
+
+    def check_workers(self, options: TrainOptions) -> None:
+        """Raise UsageError, or OptionError, for what does not go together."""
+        PROCESSES.check("n_workers", self.n_workers)
+        if sum(one is not None for one in self.workers_named) > 1:
+            raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
+        if not self.is_remote:
+            return
+        if self.training_set_file in STANDARD_INPUT:
+            raise click.UsageError("workers cannot read standard input: the training set is a file")
+        if options.kernel == "precomputed":
+            raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
+
 
 def model_file_of(training_set_file: str, model_file: str | None, n_folds: int | None):
     """As LIBSVM names it, after the training set in the current folder; None with -v."""
@@ -96,12 +118,17 @@ def model_file_of(training_set_file: str, model_file: str | None, n_folds: int |
     return os.path.basename(training_set_file) + ".model"
 
 
-def training_options(given: dict) -> dict:
-    """Those of TrainOptions that were given; the others have its defaults."""
-    chosen = {name: given[name] for name in RULES if given.get(name) is not None}
+def given_options(table: type[OptionTable], given: dict) -> dict:
+    """Those of a table that were given; the others have its defaults."""
+    return {name: given[name] for name in table.names() if given.get(name) is not None}
+
+
+def training_options(given: dict) -> TrainOptions:
+    """The options of training that were given. Raises OptionError."""
+    chosen = given_options(TrainOptions, given)
     chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
     chosen["class_weight"] = factors_of_classes(given["class_weight"])
-    return chosen
+    return TrainOptions(**chosen)
 
 
 def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, float] | None:
@@ -115,29 +142,28 @@ def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, fl
 
 def train_job(given: dict) -> TrainJob:
     """What was given beside the training options."""
-    rest = {name: value for name, value in given.items() if name not in RULES}
+    rest = {name: value for name, value in given.items() if name not in TrainOptions.names()}
     names = (rest["training_set_file"], rest["model_file"], rest["n_folds"])
     return TrainJob(**rest | {"model_file": model_file_of(*names)})
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """The files of dcsvm-predict and what to write; `method` None is the best the model has."""
+    """The files of dcsvm-predict, what to write, and whether by the early level alone."""
 
     test_file: str
     model_file: str
     output_file: str
     probability: bool
     decision_values: bool
-    method: str | None
+    early: bool
     quiet: bool
     lenient: bool
     scale_file: str | None
-    cache: bool
     threads: int | None
 
     def check(self) -> None:
-        RULES["threads"].check("threads", self.threads)
+        TrainOptions.check("threads", self.threads)
         if self.probability and self.decision_values:
             raise click.UsageError("-b 1 and --decision-values cannot be used together")
         check_not_auto(self.scale_file)

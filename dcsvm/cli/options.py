@@ -1,18 +1,24 @@
-"""How an option is declared: in a group of the help, with its default from the training options;
-and the options that both commands have."""
+"""How an option is declared: under a title of the help, by the table of a dataclass or by hand; and
+the options that several commands have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 
 import click
 
 import dcsvm
-from dcsvm.cli.values import FILE, WHOLE, Numbered
-from dcsvm.problem.options import TrainOptions
+from dcsvm.cli.values import FILE, LEVEL, NO_OR_YES, NUMBER, WHOLE, Numbered
+from dcsvm.problem.option_table import Option, OptionTable, option_of
 
-DEFAULTS = TrainOptions()
+TYPES = {  # by the kind of a rule
+    "a number": NUMBER,
+    "a whole number": WHOLE,
+    "a whole number or 'auto'": LEVEL,
+    "a dict of label: factor": (NUMBER, NUMBER),
+}
 
 
 class GroupedOption(click.Option):
@@ -22,7 +28,7 @@ class GroupedOption(click.Option):
     def __init__(self, *names, group: str, default_text="", details="", is_basic=False, **how):
         super().__init__(*names, **how)
         self.group, self.details, self.is_basic = group, details, is_basic
-        self.default_text = default_text or default_of(self)
+        self.default_text = default_text
 
     def get_help_record(self, ctx) -> tuple[str, str]:
         default = f" [{self.default_text}]" if self.default_text else ""
@@ -39,19 +45,73 @@ class GroupedOption(click.Option):
         return bool(self.value) and self.nargs == 1
 
 
-def default_of(option: GroupedOption) -> str:
-    """The default of a training option as text, if there is one."""
-    default = getattr(DEFAULTS, option.name, None)
-    if default is None or option.is_flag:
-        return ""
-    if isinstance(option.type, Numbered):
-        return str(option.type.values.index(default))
-    return f"{default:g}" if isinstance(default, float) else str(default)
-
-
 def group(title: str) -> Callable:
     """The decorator that adds an option under this title."""
     return partial(click.option, cls=GroupedOption, group=title)
+
+
+def with_options(*options: Callable) -> Callable:
+    """The decorator that adds some options, in their order."""
+
+    def decorated(command):
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False) -> Callable:
+    """The decorator that adds the options of a table under these titles; `of_grid` leaves out those
+    that dcsvm-grid lacks."""
+    found = [
+        table_option(table, one.name)
+        for title in titles
+        for one in fields(table)
+        if option_of(one).group == title and (option_of(one).in_grid or not of_grid)
+    ]
+    return with_options(*found)
+
+
+def table_option(table: type[OptionTable], name: str, title: str = "") -> Callable:
+    """The decorator that adds one option of a table, under its title if no other is given."""
+    field = table.__dataclass_fields__[name]
+    own = option_of(field)
+    how, default = {"is_flag": True}, ""
+    if own.value:
+        kind = type_of(own)
+        how = {"type": kind, "metavar": own.value, "multiple": isinstance(kind, tuple)}
+        default = text_of(field.default, kind)
+    return click.option(
+        *own.names,
+        name,
+        cls=GroupedOption,
+        group=title or own.group,
+        help=own.help,
+        details=own.details,
+        default_text=own.default_text or default,
+        is_basic=own.is_basic,
+        **how,
+    )
+
+
+def type_of(own: Option):
+    """What the values of an option are converted to. LIBSVM's letters take the number of a name."""
+    if own.value == "0|1":
+        return NO_OR_YES
+    if own.rule.names:
+        is_letter = len(own.names[0]) == 2
+        return Numbered(*own.rule.names) if is_letter else click.Choice(own.rule.names)
+    return TYPES[own.rule.kind]
+
+
+def text_of(default, kind) -> str:
+    """A default as it is typed."""
+    if default is None:
+        return ""
+    if isinstance(kind, Numbered):
+        return str(kind.values.index(default))
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
 
 files, long_runs, other = map(group, ("Files", "Long runs", "Other"))
@@ -90,14 +150,39 @@ version_option = click.version_option(
 )
 # -h is LIBSVM's shrinking option, so help has only its long name
 help_option = click.help_option("--help", cls=GroupedOption, group="Other", help="print this")
-
-
-def threads_option(group: Callable) -> Callable:
-    return group(
-        "--threads",
+workers_options = with_options(
+    long_runs(
+        "--scheduler",
+        metavar="ADDR",
+        help="train on the workers of this Dask scheduler",
+        details="Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or "
+        "a URL of fsspec. Needs the extra dask.",
+    ),
+    long_runs(
+        "--scheduler-file",
+        type=FILE,
+        metavar="F",
+        help="the same, of the scheduler that wrote this file",
+        details="That of dask scheduler --scheduler-file.",
+    ),
+    long_runs(
+        "--workers",
+        "n_workers",
         type=WHOLE,
         metavar="N",
-        default_text="the usable cores",
-        help="threads to use",
-        details="The default is OMP_NUM_THREADS, else the cores that this process may use.",
-    )
+        help="train on N processes of this machine",
+        details="A Dask cluster that ends with the command. The processes share the threads.",
+    ),
+)
+report_file_option = files(
+    "--report", "report_file", type=FILE, metavar="FILE", help="write what happened as JSON"
+)
+shrinking_option = other(
+    "-h",
+    "shrinking",
+    type=NO_OR_YES,
+    expose_value=False,
+    metavar="0|1",
+    help="LIBSVM's shrinking: accepted, without effect",
+    details="Rows are always left out while they cannot matter, and looked at again at the end.",
+)

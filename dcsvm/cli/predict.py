@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.options import (
     group,
@@ -13,11 +14,11 @@ from dcsvm.cli.options import (
     lenient_option,
     other,
     scale_option,
-    threads_option,
+    table_option,
     version_option,
 )
 from dcsvm.cli.values import FILE, NO_OR_YES
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.options import TrainOptions
 
 method, output = group("Method"), group("Output")
 
@@ -26,17 +27,10 @@ EXAMPLES = (
     ("dcsvm-predict --early covtype.t covtype.tr.model labels", "less exact, much faster"),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
-STATUSES = (
-    ("0", "done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: OUTPUT_FILE is as it was"),
-)
-METHODS = ("early", "naive", "bcm")
+STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
-    ("MODEL_FILE.cache", "the model in binary form, with --cache"),
     ("MODEL_FILE.range", "what a model of --scale auto was scaled by"),
     ("OUTPUT_FILE", "a line for each row of TEST_FILE"),
 )
@@ -58,18 +52,6 @@ FILES = (
     is_flag=True,
     is_basic=True,
     help="the model of the nearest cluster alone",
-)
-@method(
-    "--naive",
-    is_flag=True,
-    help="the sum of the clusters' models, for comparison",
-)
-@method(
-    "--bcm",
-    is_flag=True,
-    help="a Bayesian committee of them, for comparison",
-    details="Each counts by how well its support vectors determine the row. Not for precomputed "
-    "and indefinite kernels.",
 )
 @output(
     "-b",
@@ -93,13 +75,7 @@ FILES = (
 )
 @scale_option
 @lenient_option
-@other(
-    "--cache",
-    is_flag=True,
-    help="keep the model in MODEL_FILE.cache, which loads faster",
-    details="It is written where there is none of this MODEL_FILE, and read where there is.",
-)
-@threads_option(other)
+@table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", is_flag=True, help="print errors only, not the accuracy")
 @version_option
 @help_option
@@ -110,14 +86,8 @@ def main(**given) -> None:
     early level where the model has nothing else. "-" is standard input for TEST_FILE and standard
     output for OUTPUT_FILE; what is printed then goes to standard error.
     """
-    chosen = [name for name in METHODS if given.pop(name)]
-    if len(chosen) > 1:
-        raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be used together")
-    job = PredictJob(method=chosen[0] if chosen else None, **given)
-    try:
-        job.check()
-    except OptionError as error:
-        raise usage_error(error) from None
+    job = PredictJob(**given)
+    job.check()
 
     def work() -> int:
         from dcsvm.cli.predict_file import predict_file

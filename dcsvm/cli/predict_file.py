@@ -29,9 +29,9 @@ def predict_file(job: PredictJob) -> int:
     threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_writable(job.output_file, *inputs)
-    whole = read_model(job.model_file, threads=threads, cache=job.cache)
+    whole = read_model(job.model_file, threads=threads)
     check_parts(job, whole)
-    how = job.method or ("exact" if whole.exact else "early")
+    how = "exact" if whole.exact and not job.early else "early"
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
     quality = Quality(model.svm_type, model.labels)
     test = TestFile(test_data(job, whole, threads))
@@ -95,7 +95,7 @@ def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
 
 
 def say_warnings(job: PredictJob, model, quality: Quality) -> None:
-    if job.method is None and model.exact:
+    if model.exact and not job.early:
         for sentence in warnings_of_worth(model):
             say(f"warning: {sentence}")
     if is_left_out(job, model):
@@ -117,8 +117,8 @@ def is_left_out(job: PredictJob, model) -> bool:
 
 def check_parts(job: PredictJob, model) -> None:
     """Raise ValueError for a model that lacks what the job needs."""
-    if job.method is not None and model.early is None:
-        lack = f"no early level, which --{job.method} needs"
+    if job.early and model.early is None:
+        lack = "no early level, which --early needs"
     elif job.probability and model.probability is None:
         lack = "no probabilities, which -b 1 needs"
     else:

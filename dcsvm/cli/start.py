@@ -4,37 +4,21 @@ later does."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from importlib import import_module
 
 INTERRUPTED = 130
 
 
-def train() -> None:
-    try:
-        from dcsvm.cli.train import main
-    except KeyboardInterrupt:
-        os._exit(INTERRUPTED)
-    main()
+def start_of(command: str) -> Callable[[], None]:
+    def start() -> None:
+        try:
+            main = import_module(f"dcsvm.cli.{command}").main
+        except KeyboardInterrupt:
+            os._exit(INTERRUPTED)
+        main()
+
+    return start
 
 
-def predict() -> None:
-    try:
-        from dcsvm.cli.predict import main
-    except KeyboardInterrupt:
-        os._exit(INTERRUPTED)
-    main()
-
-
-def grid() -> None:
-    try:
-        from dcsvm.cli.grid import main
-    except KeyboardInterrupt:
-        os._exit(INTERRUPTED)
-    main()
-
-
-def compress() -> None:
-    try:
-        from dcsvm.cli.compress import main
-    except KeyboardInterrupt:
-        os._exit(INTERRUPTED)
-    main()
+train, predict, grid, compress = map(start_of, ("train", "predict", "grid", "compress"))

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded, usage_error
+from dcsvm.cli.guard import guarded
+from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import train_job, training_options
 from dcsvm.cli.options import (
     files,
+    group,
     help_option,
     lenient_option,
     long_runs,
     other,
+    report_file_option,
+    shrinking_option,
+    table_options,
     training_scale_option,
     version_option,
+    workers_options,
 )
-from dcsvm.cli.training_options import (
-    ACCURACY,
-    CLUSTERS,
-    EARLY,
-    KERNEL,
-    PROBLEM,
-    WORKERS,
-    cache_mb_option,
-    levels,
-    levels_option,
-    max_iterations_option,
-    problem,
-    report_file_option,
-    seed_option,
-    shrinking_option,
-    time_limit_option,
-    with_options,
-    working_threads_option,
-)
-from dcsvm.cli.values import FILE, FOLDER, WHOLE
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.cli.values import FILE, FOLDER, NUMBER, WHOLE
+from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 
 EXAMPLES = (
@@ -44,14 +33,13 @@ EXAMPLES = (
     ("dcsvm-train -c 32 -g 2 --early covtype.tr", "only the early model: less exact, much faster"),
     ("dcsvm-train -v 5 -c 8 -g 0.5 heart_scale", "the accuracy of 5-fold cross validation"),
 )
-STATUSES = (
-    ("0", "converged, or the early model is done"),
-    ("1", "failed; one sentence says why"),
-    ("2", "wrong usage"),
-    ("3", "not converged, or time limit: the model is written"),
-    ("130, 143, 129", "SIGINT, SIGTERM, SIGHUP: what there is is written"),
+STATUSES = exit_statuses(
+    done="converged, or the early model is done",
+    missed="not converged, or time limit: the model is written",
+    stopped="what there is is written",
 )
 
+FREE = [option_of(one).names[0] for one in fields(TrainOptions) if option_of(one).is_free]
 FILES = (
     ("TRAINING_SET_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "text; an exact model is read by svm-predict, too"),
@@ -69,8 +57,8 @@ FILES = (
 )
 @click.argument("training_set_file", type=FILE)
 @click.argument("model_file", type=FILE, required=False)
-@with_options(*PROBLEM)
-@problem(
+@table_options(TrainOptions, "Problem", "Kernel", "Accuracy", "Levels", "Long runs")
+@group("Problem")(
     "-v",
     "n_folds",
     type=WHOLE,
@@ -79,8 +67,7 @@ FILES = (
     help="N-fold cross validation; writes no model",
     details="It prints the accuracy, or the errors of a regression.",
 )
-@with_options(*KERNEL, *ACCURACY, levels_option, *CLUSTERS, *EARLY)
-@levels(
+@group("Levels")(
     "--test",
     "test_file",
     type=FILE,
@@ -89,15 +76,13 @@ FILES = (
     details="For --early with --early-level auto: the level that predicts them best, of the finest "
     "and the coarser ones as long as these are better.",
 )
-@levels(
-    "--measure-levels",
-    is_flag=True,
-    help="report of each level what it left out",
-    details="With --report: what the clusters leave out of the problem, and the bound of it; it "
-    "takes time.",
+@long_runs(
+    "--time-limit",
+    type=NUMBER,
+    metavar="SEC",
+    help="stop after so long, and write the model there is",
+    details="The time includes reading.",
 )
-@with_options(seed_option, cache_mb_option, working_threads_option)
-@with_options(max_iterations_option, time_limit_option)
 @long_runs(
     "--checkpoint",
     "checkpoint_folder",
@@ -113,7 +98,7 @@ FILES = (
     type=FOLDER,
     metavar="DIR",
     help="go on from a checkpoint, data and options the same",
-    details="--threads, -m, --certify and --measure-levels may differ.",
+    details=f"{', '.join(FREE[:-1])} and {FREE[-1]} may differ.",
 )
 @long_runs(
     "--init-model",
@@ -124,7 +109,7 @@ FILES = (
     details="Or of the first of them, trained otherwise (another C, gamma or -e). With -l 0 it "
     "pays most where little has changed.",
 )
-@with_options(*WORKERS)
+@workers_options
 @training_scale_option
 @lenient_option
 @files(
@@ -153,12 +138,8 @@ def main(**given) -> None:
     file's name with .model appended, in the current folder. One-letter options are svm-train's: the
     value is the next argument, whatever it starts with. Defaults are in brackets.
     """
-    try:
-        options = TrainOptions(**training_options(given))
-        job = train_job(given)
-        job.check(options)
-    except OptionError as error:
-        raise usage_error(error) from None
+    options, job = training_options(given), train_job(given)
+    job.check(options)
 
     def work() -> int:
         from dcsvm.cli.train_file import train_file

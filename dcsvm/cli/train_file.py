@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, check_writable, read_data
-from dcsvm.cli.guard import FAILED, NOT_CONVERGED
+from dcsvm.cli.files import AUTO, check_outputs, read_test_set, read_training_set
+from dcsvm.cli.guard import FAILED, NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.jobs import TrainJob
+from dcsvm.cli.quality import quality_of_folds
 from dcsvm.cli.report import (
     TerminalProgress,
     say_not_converged,
@@ -19,14 +21,12 @@ from dcsvm.cli.report import (
     say_stopped,
     write_report,
 )
-from dcsvm.cli.streams import say, show_beside
-from dcsvm.data.advice import advice
+from dcsvm.cli.streams import say, show, show_beside
 from dcsvm.data.dataset import Dataset
 from dcsvm.machine import usable_threads
 from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.svm_types import REGRESSIONS
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import TrainReport
@@ -38,7 +38,10 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     """Do the job; returns the exit status."""
     start = time.perf_counter()
     options = replace(options, threads=usable_threads(options.threads))
-    check_outputs(job)
+    check_outputs(
+        [job.training_set_file, job.test_file, job.scale_file if job.scale_file != AUTO else None],
+        [job.model_file, job.range_file, job.report_file],
+    )
     progress = TerminalProgress(job.quiet)
     control = Control(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
@@ -50,13 +53,13 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
 
             data = RemoteSet.opened(job, options, at_end)
         else:
-            data = read_training_set(job, options)
-        test = None if job.test_file is None else read_test_rows(job, options, data)
-        if test is not None:
-            options = options.choosing_by_test()
+            data = read_training_set(job, options, to_train=True)
+            warn_of_labels(options, data)
+        test = None
+        if job.test_file is not None:
+            found = read_test_set(job, options, data)
+            test, options = TestRows(found.rows, found.labels), options.choosing_by_test()
         if job.n_folds is not None:
-            from dcsvm.cli.cross_validation import cross_validate_data
-
             return cross_validate_data(data, options, job.n_folds, progress)
 
         def for_file(model: Model) -> Model:
@@ -81,22 +84,37 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     return conclude(job, options, report, control.checkpoint, interrupts.received)
 
 
+def warn_of_labels(options: TrainOptions, data: Dataset) -> None:
+    for label in options.class_weight or {}:
+        if label not in data.labels:
+            say(f"warning: no row has the label {label:g} of -w{label:g}")
+
+
+def cross_validate_data(
+    data: Dataset, options: TrainOptions, n_folds: int, progress: TerminalProgress
+) -> int:
+    """Cross validate and print what svm-train does, on stdout even when quiet; returns the exit
+    status. More folds than rows leave one out."""
+    from dcsvm.training.cross_validation import cross_validate
+
+    n_rows = data.rows.n_samples
+    if n_folds > n_rows:
+        progress.say(f"warning: {n_folds} folds of {n_rows} rows: leaving one out instead")
+        n_folds = n_rows
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predicted = cross_validate(data.rows, data.labels, options, n_folds, progress, consume=True)
+    for warning in caught:
+        say(f"warning: {warning.message}")
+    for line in quality_of_folds(options.svm_type, predicted, data.labels):
+        show(line)
+    return NOT_CONVERGED if caught else 0
+
+
 def train_here(
     data: Dataset, options: TrainOptions, control: Control, **how
 ) -> tuple[Model, TrainReport]:
     return train_rows(data.rows, data.labels, options, control, consume=True, **how)
-
-
-def check_outputs(job: TrainJob) -> None:
-    inputs = [job.training_set_file, job.test_file]
-    if job.scale_file != AUTO:
-        inputs.append(job.scale_file)
-    if job.model_file is not None:
-        check_writable(job.model_file, *inputs)
-    if job.range_file is not None:
-        check_writable(job.range_file, *inputs)
-    if job.report_file is not None:
-        check_writable(job.report_file, *inputs, job.model_file, job.range_file)
 
 
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:
@@ -107,35 +125,6 @@ def checkpoint_of(job: TrainJob) -> Checkpoint | None:
     may_begin = job.checkpoint_folder is not None
     resume = not may_begin or Checkpoint.exists(job.resume_folder)
     return Checkpoint(job.resume_folder, resume=resume)
-
-
-def read_training_set(job: TrainJob, options: TrainOptions) -> Dataset:
-    """The rows, and warnings of what looks wrong with them."""
-    scaled = {"scale_file": job.scale_file, "to_train": True}
-    data = read_rows(job, options, job.training_set_file, "training", **scaled)
-    classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
-        say(f"warning: {sentence}")
-    for label in options.class_weight or {}:
-        if label not in data.labels:
-            say(f"warning: no row has the label {label:g} of -w{label:g}")
-    return data
-
-
-def read_test_rows(job: TrainJob, options: TrainOptions, training_set) -> TestRows:
-    how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
-    data = read_rows(job, options, job.test_file, "test", **how)
-    return TestRows(data.rows, data.labels)
-
-
-def read_rows(job: TrainJob, options: TrainOptions, path: str, serials: str, **how) -> Dataset:
-    return read_data(
-        path,
-        lenient=job.lenient,
-        threads=options.threads,
-        serials=serials if options.kernel == "precomputed" else None,
-        **how,
-    )
 
 
 def tell(job: TrainJob, report: TrainReport, seconds: dict, *, is_classifier: bool) -> None:
@@ -164,8 +153,3 @@ def conclude(
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     return 0 if report.converged else NOT_CONVERGED
-
-
-def status_of(received: int | None, otherwise: int) -> int:
-    """The exit status of a run that was stopped."""
-    return 128 + received if received else otherwise

@@ -1,5 +1,5 @@
 """A training set that is read by the workers of a Dask cluster, and trained on there: --scheduler,
---scheduler-file and --workers of a command."""
+--scheduler-file and --workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from dcsvm.cli.files import AUTO
-from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.range_file import load_scaling
@@ -37,15 +36,13 @@ except ImportError as error:
         f"there is no {error.name}, which workers need: pip install 'dcsvm[dask]'"
     ) from None
 
-RemoteJob = TrainJob | GridJob
-
 
 class RemoteSet:
     """A training set that workers read; `scaling` is that of its values, or None."""
 
     first_index = 1  # of the features: each worker sees a part of them
 
-    def __init__(self, tasks: Tasks, job: RemoteJob, ranges: list[ByteRange]):
+    def __init__(self, tasks: Tasks, job: TrainJob, ranges: list[ByteRange]):
         self.tasks, self.scaling = tasks, None
         if job.scale_file == AUTO:
             extremes = self.read("ranges", extremes_of_range, ranges, lenient=job.lenient)
@@ -53,8 +50,10 @@ class RemoteSet:
             self.scaling = found.scaling(job.training_set_file)
         elif job.scale_file is not None:
             self.scaling = load_scaling(job.scale_file)
-        self.is_lenient = job.lenient
-        self.chunks = self.read_more("read", ranges)
+        n_threads = sum(threads_of_hosts(tasks.client).values())
+        ranges = chunks_of_ranges(ranges, n_threads)
+        how = {"lenient": job.lenient, "scaling": self.scaling}
+        self.chunks = self.read("read", read_ranges, ranges, **how)
 
     def read(self, name: str, function: Callable, parts: list, **how) -> list[Future]:
         return [
@@ -62,14 +61,8 @@ class RemoteSet:
             for number, part in enumerate(parts)
         ]
 
-    def read_more(self, name: str, ranges: list[ByteRange]) -> list[Future]:
-        """Chunks of a file, scaled as the training set is."""
-        how = {"lenient": self.is_lenient, "scaling": self.scaling}
-        n_threads = sum(threads_of_hosts(self.tasks.client).values())
-        return self.read(name, read_ranges, chunks_of_ranges(ranges, n_threads), **how)
-
     @staticmethod
-    def opened(job: RemoteJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
+    def opened(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
         """That of a job, with workers until the end. Raises ValueError for what cannot be."""
         ranges = byte_ranges(job.training_set_file)  # before there are workers
         _silence()

@@ -11,11 +11,11 @@ UNFINISHED = ".dcsvm-"  # how the names of files begin that are being written be
 unfinished: set[str] = set()
 
 
-def write_beside(path: str | os.PathLike[str], parts, mode: int | None = None) -> None:
+def write_beside(path: str | os.PathLike[str], parts) -> None:
     """Write byte strings, or what a function of the file writes, to a new file in the same folder,
     then rename it to `path`; a crash leaves the one before. What is no file is written as it is.
-    The mode of a file is that of the one before, and of a new one what is usual, unless it is
-    given. Raises OSError that names `path`."""
+    The mode of a file is that of the one before, and of a new one what is usual. Raises OSError
+    that names `path`."""
     path = os.fspath(path)
     try:
         if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
@@ -24,16 +24,15 @@ def write_beside(path: str | os.PathLike[str], parts, mode: int | None = None) -
                     file.write(part)
                     file.flush()
         else:
-            _write_and_rename(path, parts, mode)
+            _write_and_rename(path, parts)
     except OSError as error:
         name = "standard output" if path == "-" else path
         raise OSError(error.errno, error.strerror, name) from error
 
 
-def _write_and_rename(path: str, parts, mode: int | None) -> None:
+def _write_and_rename(path: str, parts) -> None:
     path = os.path.realpath(path)
-    if mode is None:
-        mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
     handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     unfinished.add(name)
     try:

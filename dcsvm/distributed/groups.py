@@ -44,23 +44,23 @@ class Boxes:
 
 
 def find_remote_locality(
-    rows: RemoteRows, kernel: Kernel, weight: float, tolerance: float
+    rows: RemoteRows, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
 ) -> Locality:
-    """As `find_locality`, of remote rows."""
+    """As `find_locality`, of remote rows. Raises Stopped."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
     if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
         return whole
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
-    some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+    some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)), stop)
     start = _core.find_groups(_core.Points(some, 1), between.squared_distance, 1, 1)[1]
     if len(start) == 2:
-        is_worth = is_worth_ordering(some, within)
+        is_worth = is_worth_ordering(some, within, stop)
         return replace(whole, between=between, within=within) if is_worth else whole
     group = np.empty(n_rows, np.int64)
     places = np.concatenate([places for _, places, _ in rows.in_chunks])
-    group[places] = _joined(_boxes_of_sections(rows, between), between)
+    group[places] = _joined(_boxes_of_sections(rows, between, stop), between)
     group, sizes = _large_enough(group)
     order = np.argsort(group, kind="stable").astype(np.int32)
     return Locality(order, np.concatenate(([0], np.cumsum(sizes))), between, within)
@@ -92,14 +92,14 @@ def _boxes(rows: Rows, between: Reach, threads: int) -> Boxes:
     return Boxes(group, low, np.maximum.reduceat(sorted_rows, start[:-1], axis=0))
 
 
-def _boxes_of_sections(rows: RemoteRows, between: Reach) -> list[Boxes]:
+def _boxes_of_sections(rows: RemoteRows, between: Reach, stop: _core.Stop) -> list[Boxes]:
     futures = [
         rows.tasks.submit(
             f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], own, rows.sections[chunk], between
         )
         for chunk, _, own in rows.in_chunks
     ]
-    return [one for of_chunk in rows.tasks.results(futures) for one in of_chunk]
+    return [one for of_chunk in rows.tasks.results(futures, stop) for one in of_chunk]
 
 
 def _joined(boxes: list[Boxes], between: Reach) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,14 +14,6 @@ from distributed.comm import get_address_host
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.distributed.chunks import Kept, put_together, taken
-from dcsvm.distributed.packed import (
-    packed_iterate,
-    packed_places,
-    unpacked_iterate,
-    unpacked_places,
-    unpacked_problem,
-    unpacked_terms,
-)
 from dcsvm.kernel.cluster_tree import Starts, fork_of
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
@@ -33,6 +27,7 @@ from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.work import Work
 
 BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a sum
+POLL = 0.2  # seconds between two looks whether the result of a task is still wanted
 
 
 @dataclass(frozen=True)
@@ -56,9 +51,30 @@ class Means:
         return max(n_tasks, default_threads(), on_host)
 
 
+@contextmanager
+def stop_of_task() -> Iterator[_core.Stop]:
+    """Yield a Stop that is requested once the task at work is cancelled: Dask does not tell a task,
+    and whoever stopped a run waits for it."""
+    worker, stop, is_done = get_worker(), _core.Stop(), threading.Event()
+    key = worker.get_current_task()
+
+    def watch() -> None:
+        while not is_done.wait(POLL):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                stop.request()
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield stop
+    finally:
+        is_done.set()
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Parts as far as they are solved: their iterate, packed, and a report for each."""
+    """Parts as far as they are solved: their iterate, and a report for each."""
 
     iterate: Iterate
     reports: list[dict]
@@ -72,9 +88,9 @@ def solved_parts(
     effort: Effort,
     means: Means,
 ) -> Solved:
-    """Parts solved, from an iterate; rows are numbered as in the pieces put in order. The problem
-    and the iterate are packed, and variables are members in their order."""
-    rows, problem = put_together(pieces, order), unpacked_problem(parts.problem)
+    """Parts solved, from an iterate; rows are numbered as in the pieces put in order, and variables
+    are members in their order."""
+    rows, problem = put_together(pieces, order), parts.problem
     threads = means.threads
     memory = plan_memory(
         rows,
@@ -101,9 +117,11 @@ def solved_parts(
         parts.start,
         np.arange(problem.size, dtype=np.int32),
     )
-    iterate = unpacked_iterate(iterate)
-    reports = Work(data).solve(parts, iterate, effort, None, _core.Stop())
-    return Solved(packed_iterate(iterate), reports)
+    # a task that is done again begins with the same values
+    iterate = Iterate(*(one.copy() for one in vars(iterate).values()))
+    with stop_of_task() as stop:
+        reports = Work(data).solve(parts, iterate, effort, None, stop)
+    return Solved(iterate, reports)
 
 
 def spans_of_parts(
@@ -131,8 +149,8 @@ def sums_of_chunk(
     means: Means,
 ) -> tuple[np.ndarray, int]:
     """Sums over the sources of variables of some rows of a chunk, as `sums_of_units`; `kept` are
-    the terms of the sources and their alpha. Rows of the terms, which are packed, are numbered
-    among these rows and among the sources."""
+    the terms of the sources and their alpha. Rows of the terms are numbered among these rows and
+    among the sources."""
     others, alpha = kept.values
     near = Near(stacked(taken(chunk, own), sources), how.reach or Reach(), means.threads)
     data = KernelRows(
@@ -141,9 +159,11 @@ def sums_of_chunk(
     n_own = near.rows.n_samples - sources.n_samples
     targets, others = (
         replace(one, row=near.place_of(one.row + first))
-        for one, first in ((unpacked_terms(terms), 0), (unpacked_terms(others), n_own))
+        for one, first in ((terms, 0), (others, n_own))
     )
-    return sums_of_units(data, targets, others, alpha, replace(how, reach=near.reach))
+    with stop_of_task() as stop:
+        how = replace(how, reach=near.reach, stop=stop)
+        return sums_of_units(data, targets, others, alpha, how)
 
 
 def product_of_chunk(
@@ -159,7 +179,9 @@ def product_of_chunk(
     data = KernelRows(rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES)
     n_own = rows.n_samples - sources.n_samples
     every = np.arange(rows.n_samples, dtype=np.int32)
-    return data.product(*kept.values, every[n_own:], target_rows=every[:n_own], how=how)
+    with stop_of_task() as stop:
+        how = replace(how, stop=stop)
+        return data.product(*kept.values, every[n_own:], target_rows=every[:n_own], how=how)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,12 +223,11 @@ def placed_chunk(
     means: Means,
     second: bool,
 ) -> Placed:
-    """Where rows of a chunk are one level further than they were, None for the root; packed, as
-    `placed` is."""
+    """Where rows of a chunk are one level further than they were, None for the root."""
     rows = taken(chunk, own)
     partition = Partition(means.kernel, divided.rows, (divided.fork,))
-    begin = None if placed is None else unpacked_places(placed)
-    return packed_places(partition.place(rows, means.threads, second=second, begin=begin))
+    with stop_of_task() as stop:
+        return partition.place(rows, means.threads, stop, second=second, begin=placed)
 
 
 class Near:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from distributed import Future
 
+from dcsvm import _core
 from dcsvm.distributed.chunks import Facts, Form, facts_of, formed
 from dcsvm.distributed.groups import find_remote_locality
 from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
@@ -35,10 +36,6 @@ class RemoteData:
 
     def with_labels(self, labels: np.ndarray) -> RemoteData:
         return replace(self, labels=labels)
-
-    def by(self, tasks: Tasks) -> RemoteData:
-        """The same, for a run with tasks of its own."""
-        return replace(self, rows=self.rows.by(tasks))
 
     def fingerprint(self, sample_weight: np.ndarray) -> dict:
         """What tells the data from others; the sections are part of it."""
@@ -78,8 +75,10 @@ def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> RemoteD
     return RemoteData(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
 
 
-def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.ndarray) -> Prepared:
-    """Prepare to train on remote data; ValueError for what does not fit."""
+def prepare_remote(
+    data: RemoteData, options: TrainOptions, sample_weight: np.ndarray, stop: _core.Stop
+) -> Prepared:
+    """Prepare to train on remote data; ValueError for what does not fit. Raises Stopped."""
     start, rows = time.perf_counter(), data.rows
     if options.kernel == "precomputed":
         raise OptionError("kernel", "precomputed is for one process: its matrix is in one memory")
@@ -87,15 +86,15 @@ def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.nd
     nbytes = rows.n_samples * rows.row_bytes
     memory = plan_worker_memory(rows.tasks.client, nbytes, options.cache_mb)
     kernel = kernel_of(options, rows.n_features)
-    duplicates = _duplicates(rows, task.targets, sample_weight)
+    duplicates = _duplicates(rows, task.targets, sample_weight, stop)
     rows, targets = rows.reordered(duplicates.first), task.targets[duplicates.first]
     formulation = task.formulate(targets, duplicates.sample_weight)
     budget = negligible(formulation, options)
-    locality = find_remote_locality(rows, kernel, formulation.weight, budget)
+    locality = find_remote_locality(rows, kernel, formulation.weight, budget, stop)
     rows, targets = rows.reordered(locality.order), targets[locality.order]
     weights = duplicates.sample_weight[locality.order]
     formulation = task.formulate(targets, weights)
-    remote = RemoteKernelRows(rows, kernel, memory.threads, memory.megabytes)
+    remote = RemoteKernelRows(rows, kernel, memory.threads, memory.megabytes, stop=stop)
     return Prepared(
         start=start,
         options=options,
@@ -114,11 +113,14 @@ def prepare_remote(data: RemoteData, options: TrainOptions, sample_weight: np.nd
     )
 
 
-def _duplicates(rows: RemoteRows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
+def _duplicates(
+    rows: RemoteRows, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+) -> Duplicates:
     if not rows.is_dense:
         return all_different(sample_weight)
     futures = [
         rows.tasks.submit(f"keys-chunk{number}", row_keys, chunk)
         for number, chunk in enumerate(rows.chunks)
     ]
-    return duplicates_by_keys(np.concatenate(rows.tasks.results(futures)), targets, sample_weight)
+    keys = np.concatenate(rows.tasks.results(futures, stop))
+    return duplicates_by_keys(keys, targets, sample_weight)

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from distributed import Future
 
+from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.distributed.chunks import Form, Kept, put_together, taken
 from dcsvm.distributed.on_worker import Means, product_of_chunk
@@ -63,12 +64,6 @@ class RemoteRows:
         """Some of the rows, in this order; nothing moves."""
         other = copy(self)
         other.given = self.given[numbers]
-        return other
-
-    def by(self, tasks: Tasks) -> RemoteRows:
-        """The rows, for tasks of another run."""
-        other = copy(self)
-        other.tasks = tasks
         return other
 
     def by_chunk(self, numbers: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
@@ -133,13 +128,13 @@ class RemoteRows:
         pieces, order = self.pieces(numbers, name)
         return self.tasks.submit(f"{name}-rows", put_together, pieces, order)
 
-    def take(self, numbers) -> Rows:
-        """These rows, at the client."""
+    def take(self, numbers, stop: _core.Stop | None = None) -> Rows:
+        """These rows, at the client. Raises Stopped."""
         numbers = np.asarray(numbers, dtype=np.int64)
         if len(numbers) == 0:
             return self.form.no_rows
         pieces, order = self.pieces(numbers, "sample")
-        return put_together(self.tasks.results(pieces), order)
+        return put_together(self.tasks.results(pieces, stop), order)
 
     take_for_model = take
 
@@ -157,12 +152,13 @@ class RemoteKernelRows:
         threads: int,
         megabytes: int,
         sample: Rows | None = None,
+        stop: _core.Stop | None = None,
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
         self.means = Means(kernel, megabytes)
         if sample is None:
             step = -(-rows.n_samples // SAMPLE)
-            sample = rows.take(np.arange(0, rows.n_samples, step))
+            sample = rows.take(np.arange(0, rows.n_samples, step), stop)
         self.sample = sample
         own = KernelRows(sample, kernel, 1, coded=True)
         self.setup, self.points = own.setup, own.points

@@ -10,7 +10,6 @@ from distributed import Future
 from dcsvm import _core
 from dcsvm.distributed.connection import threads_of_hosts
 from dcsvm.distributed.on_worker import Means, divided_sample, placed_chunk, without_rows
-from dcsvm.distributed.packed import unpacked_places
 from dcsvm.kernel.cluster_tree import Starts, Tree
 from dcsvm.kernel.partition import Fork, Placed
 
@@ -62,5 +61,5 @@ class RemoteTree(Tree):
                 own, before.get(chunk), self.divided, means, second,
             )  # fmt: skip
         for chunk, part in tasks.finished(self.at, stop):
-            found.put(places[chunk], unpacked_places(part))
+            found.put(places[chunk], part)
         return found

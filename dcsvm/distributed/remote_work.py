@@ -17,12 +17,6 @@ from dcsvm import _core
 from dcsvm.distributed.chunks import Kept
 from dcsvm.distributed.connection import threads_of_hosts
 from dcsvm.distributed.on_worker import solved_parts, spans_of_parts, sums_of_chunk
-from dcsvm.distributed.packed import (
-    packed_iterate,
-    packed_problem,
-    packed_terms,
-    unpacked_iterate,
-)
 from dcsvm.distributed.remote_rows import RemoteKernelRows
 from dcsvm.distributed.remote_tree import RemoteTree
 from dcsvm.distributed.tasks import Tasks
@@ -68,13 +62,13 @@ class RemoteWork(Work):
         if len(sources.row) == 0 or len(targets.row) == 0:
             return sums, n_values
         rows, place = np.unique(sources.row, return_inverse=True)
-        others = packed_terms(replace(sources, row=place.reshape(-1)))
+        others = replace(sources, row=place.reshape(-1).astype(np.int32))
         assembled = self.data.rows.assembled(rows, f"{self.phase}-sources")
         kept = self.tasks.submit(f"{self.phase}-terms", Kept.of, others, alpha)
         stop, how = how.stop, replace(how, stop=None)
         futures, places = {}, {}
         for chunk, own_places, own, local in self.data.rows.distinct_by_chunk(targets.row):
-            terms = packed_terms(replace(targets.take(own_places), row=local))
+            terms = replace(targets.take(own_places), row=local.astype(np.int32))
             places[chunk] = own_places
             futures[chunk] = self.tasks.submit(
                 f"{self.phase}-sums-chunk{chunk}", sums_of_chunk, self.data.rows.chunks[chunk],
@@ -113,7 +107,7 @@ class RemoteWork(Work):
         reports: dict[int, list[dict]] = {}
         for number, solved in self.tasks.finished(futures, stop):
             some, reports[number] = members[number], solved.reports
-            for name, values in vars(unpacked_iterate(solved.iterate)).items():
+            for name, values in vars(solved.iterate).items():
                 getattr(iterate, name)[some] = values
             done = sum(len(members[k]) for k in reports)
             if progress is not None and progress(len(reports), done, None, 0, 0):
@@ -125,8 +119,8 @@ class RemoteWork(Work):
         problem, rows = numbered(parts.problem, members)
         pieces, order = self.data.rows.pieces(rows, self.phase)
         start = parts.start[own.start : own.stop + 1] - parts.start[own.start]
-        local = Parts(packed_problem(problem), start, np.zeros(0, np.int32))
-        values = packed_iterate(Iterate(*(one[members] for one in vars(iterate).values())))
+        local = Parts(problem, start, np.zeros(0, np.int32))
+        values = Iterate(*(one[members] for one in vars(iterate).values()))
         name = f"{self.phase}-part{own.start}" + f"to{own.stop - 1}" * (own.stop > own.start + 1)
         return self.tasks.submit(
             name, solved_parts, pieces, order, local, values, effort, means, priority=len(members)

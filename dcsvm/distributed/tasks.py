@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import dask
 from distributed import Client, Future, KilledWorker, wait
 
-from dcsvm._core import Stop, Stopped
+from dcsvm._core import Stop
 from dcsvm.distributed.sizes import nbytes_of
 from dcsvm.solving.report import Traffic, WorkerTraffic
 
@@ -75,15 +75,15 @@ class Tasks:
     ) -> Iterator[tuple[Name, Any]]:
         """(name, result) of tasks as they come. Raises Stopped where it is stopped, what a task
         raised, and WorkersLost."""
-        names = {future: name for name, future in futures.items()}
+        names, stop = {future: name for name, future in futures.items()}, stop or Stop()
         waiting, deaths, watch = set(names), 0, Watch(self.client)
         try:
             while waiting:
                 done = self._done_of(waiting)
-                if stop is not None and stop.is_requested:
-                    raise Stopped
                 watch.look()
+                stop.check()
                 for future in sorted(done, key=lambda one: one.key):
+                    stop.check()  # results of wide rows take long to arrive
                     if isinstance(_error_of(future), KilledWorker) and deaths < MOST_DEATHS:
                         deaths += 1
                         future.retry()

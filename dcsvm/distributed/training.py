@@ -44,7 +44,7 @@ def train_data(
         if control.checkpoint is not None:
             is_warm = init_model is not None
             control.checkpoint.begin(data.fingerprint(weights), options, is_warm=is_warm)
-        prepared = prepare_remote(data, options, weights)
+        prepared = prepare_remote(data, options, weights, control.stop)
         progress = Named(control.progress, prepared.work)
         control = Control(progress, control.stop, control.checkpoint)
         run = begun(prepared, control, init_model, test)

@@ -137,7 +137,7 @@ class Tree:
         numbers = np.concatenate(self.sampled[:n_levels])
         sample = self.rows.take_for_model(numbers)
         kernel = self.data.kernel
-        return Partition(kernel, sample, tuple(forks), blend, kernel.is_precomputed)
+        return Partition(kernel, sample, tuple(forks), blend)
 
     @property
     def order(self) -> np.ndarray:

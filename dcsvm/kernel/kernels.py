@@ -29,16 +29,6 @@ class Kernel:
     degree: int = 3
     indefinite: bool = False
 
-    def __post_init__(self):
-        if self.name not in NAMES:
-            raise ValueError(f"unknown kernel {self.name!r}; known are {', '.join(NAMES)}")
-        if not 0 <= self.gamma < float("inf"):
-            raise ValueError(f"gamma must be at least 0 and finite, not {self.gamma:g}")
-        if not abs(self.coef0) < float("inf"):
-            raise ValueError(f"coef0 must be finite, not {self.coef0:g}")
-        if self.degree < 0:
-            raise ValueError(f"degree must be at least 0, not {self.degree}")
-
     @property
     def is_precomputed(self) -> bool:
         return self.name == "precomputed"

@@ -17,6 +17,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.kernel.kernels import Kernel
 
@@ -25,6 +26,8 @@ LEFT_OUT = 0.05  # of the tolerance: the same for those the solver leaves out; f
 SMALLEST_GROUP = 250  # rows; smaller groups are solved together; 125 costs covtype 1.15 times
 FEWEST_ROWS = 2000  # no groups are looked for in less
 SAMPLE = 2048  # rows; where these are one group, all are taken to be
+MEASURED_FROM = 256  # of the sample: distances from about so many to all of it
+ORDERING_VALUES = 2**22  # of rows in float64, whose distances are computed together
 WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach; flat
 WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach; flat
 # memory for the boxes: no more than later takes arrays of variables, and nothing that a checkpoint
@@ -71,10 +74,11 @@ def find_locality(
     weight: float,
     tolerance: float,
     threads: int,
+    stop: _core.Stop | None = None,
 ) -> Locality:
     """The independent groups of rows, and the reach inside them, where no sum of |alpha| is above
     `weight`; one group with all rows, in order, when nothing is negligible. Only RBF kernels on
-    dense rows have others."""
+    dense rows have others. Raises Stopped."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
     if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
@@ -84,7 +88,7 @@ def find_locality(
     some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
     points = _core.Points(some, threads)
     start = _core.find_groups(points, between.squared_distance, 1, threads)[1]
-    if len(start) == 2 and not is_worth_ordering(some, within):
+    if len(start) == 2 and not is_worth_ordering(some, within, stop):
         return whole
     points = _core.Points(rows, threads)
     order, start = _core.find_groups(
@@ -101,14 +105,21 @@ def find_locality(
     return Locality(order, start, between, within, is_ordered=True)
 
 
-def is_worth_ordering(rows: Rows, reach: Reach) -> bool:
-    """Whether enough pairs of some of the dense rows are out of reach."""
-    step = -(-rows.n_samples // SAMPLE)
-    dense = rows.take(np.arange(0, rows.n_samples, step)).features.astype(np.float64)
-    norms = np.einsum("ij,ij->i", dense, dense)
-    few = dense[:: max(1, len(dense) // 256)]
-    distances = norms + np.einsum("ij,ij->i", few, few)[:, None] - 2.0 * few @ dense.T
-    return float(np.mean(distances >= reach.squared_distance)) >= WORTH_ORDERING
+def is_worth_ordering(rows: Rows, reach: Reach, stop: _core.Stop | None = None) -> bool:
+    """Whether enough pairs of the dense rows of a sample are out of reach. Raises Stopped."""
+    few = _dense64(rows, np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM)))
+    norms, n_apart = np.einsum("ij,ij->i", few, few), 0
+    for part in slices(rows.n_samples, ORDERING_VALUES // max(rows.n_features, 1)):
+        if stop is not None:
+            stop.check()
+        some = _dense64(rows, np.arange(part.start, part.stop))
+        distances = norms[:, None] + np.einsum("ij,ij->i", some, some) - 2.0 * few @ some.T
+        n_apart += np.count_nonzero(distances >= reach.squared_distance)
+    return n_apart >= WORTH_ORDERING * len(few) * rows.n_samples
+
+
+def _dense64(rows: Rows, numbers: np.ndarray) -> np.ndarray:
+    return rows.take(numbers).features.astype(np.float64)
 
 
 def is_worth_skipping(

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.slices import slices
-from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
@@ -27,7 +26,6 @@ from dcsvm.kernel.sources import Sources
 ROUTED_AT_ONCE = 2**22  # values of rows
 ROUTED_BY_FEW = 2**20  # where a row meets few others: it stays in the cache from level to level
 MOST_PARTS = 256  # clusters that one is divided into: all pairs of their centers meet
-MOST_FLAT_PARTS = 4096  # the same in files of version 3
 MOST_FORMS = 2  # of the sampled rows whose forks are kept: encoded, and as they are
 
 _kept: weakref.WeakKeyDictionary[Partition, dict] = weakref.WeakKeyDictionary()
@@ -110,23 +108,17 @@ class Partition:
     """A tree of clusters: `forks`, from the coarsest, of `sample` rows, level after level.
 
     `blend` is the distance to a border in kernel space below which a row is predicted by the
-    clusters on both sides, 0 where all are predicted by the nearest. `keeps_products`: those of
-    the centers do not follow from the sample.
+    clusters on both sides, 0 where all are predicted by the nearest.
     """
 
     kernel: Kernel
     sample: Rows
     forks: tuple[Fork, ...]
     blend: float = 0.0
-    keeps_products: bool = False
 
     @property
     def n_clusters(self) -> int:
         return self.forks[-1].n_clusters
-
-    def with_sample(self, sample: Rows) -> Partition:
-        """The same clusters with the sample in another form."""
-        return replace(self, sample=sample)
 
     def place(
         self,
@@ -234,29 +226,7 @@ def partition_of(
         n_nodes, first = int(first_child[-1]), first + len(cluster)
     if len(n_parts) or not forks or (products is not None and len(products)):
         raise ValueError("there is more than the levels have clusters")
-    return Partition(kernel, sample, tuple(forks), blend, keeps_products=data is None)
-
-
-def flat_partition(
-    kernel: Kernel, sample: Rows, cluster: np.ndarray, squared_norms: np.ndarray | None
-) -> Partition:
-    """One level, as files of version 3 have it: `cluster` int32 (m,) is that of each sampled row,
-    and squared norms of centers are those of means of all pairs of rows, the same ones too. Raises
-    ValueError where there are too many."""
-    order = group_order(cluster)
-    part, n_clusters = cluster[order], int(cluster.max()) + 1
-    if n_clusters > MOST_FLAT_PARTS:
-        raise ValueError(f"more than {MOST_FLAT_PARTS} clusters: train the model again")
-    rows = sample.take(order)
-    if squared_norms is None:
-        sizes = np.bincount(part)
-        weights = np.arange(len(part) + 1), part, 1.0 / sizes[part], n_clusters
-        own = KernelRows(rows, kernel, 1).product(weights)[np.arange(len(part)), part]
-        squared_norms = np.bincount(part, weights=own / sizes[part])
-    n_rows = len(part) if n_clusters > 1 else 0
-    first_child, start = np.array([0, n_clusters]), np.array([0, n_rows])
-    fork = Fork(first_child, start, part[:n_rows], np.diag(squared_norms).reshape(-1))
-    return Partition(kernel, rows.part(slice(0, n_rows)), (fork,), keeps_products=True)
+    return Partition(kernel, sample, tuple(forks), blend)
 
 
 def step(

@@ -82,10 +82,6 @@ class Meeting:
             weights, ranges, self.targets, self._numbers(some), self.float64
         )
 
-    def matrix(self, rows: np.ndarray | None = None, some: np.ndarray | None = None) -> np.ndarray:
-        """As `KernelRows.matrix` with these sources; `some` int32 chooses targets."""
-        return self.sources.matrix(rows, targets=self.targets, target_rows=self._numbers(some))
-
     def near_product(self, weights, rows: np.ndarray, reach: Reach) -> np.ndarray:
         """The product where what is out of reach may be left out, for sources in an order in which
         neighbours are near."""

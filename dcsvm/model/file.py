@@ -13,7 +13,6 @@ import os
 from dcsvm.data.input_file import DataError, read_bytes
 from dcsvm.data.range_file import checksum, load_scaling, range_file_of
 from dcsvm.data.scaling import Scaling
-from dcsvm.model.cache import key_of, read_cache, write_cache
 from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.reader import ModelReader
@@ -23,34 +22,24 @@ class RangeFileError(ModelError):
     """The range file of a model is missing, or another one is in its place."""
 
 
-def load_model(path: str | os.PathLike[str], *, threads: int = 1, cache: bool = False) -> Model:
+def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """Read a model file written by `Model.save` or by LIBSVM's svm-train.
 
-    A model of `--scale auto` scales the rows it predicts by the range file beside it. With `cache`
-    the model is kept as arrays in a file beside it, of its name with .cache appended, and taken
-    from there the next time, many times faster. A cache of another text is not used but replaced;
-    where it cannot be written there is none. Take it where you trust the folder.
-
-    Raises ModelError for what cannot be opened or used, a range file that is missing too.
+    A model of `--scale auto` scales the rows it predicts by the range file beside it. Raises
+    ModelError for what cannot be opened or used, a range file that is missing too.
     """
-    model = read_model(path, threads=threads, cache=cache)
+    model = read_model(path, threads=threads)
     scaling = scaling_beside(path, model)
     return model if scaling is None else model.scaled_by(scaling)
 
 
-def read_model(path: str | os.PathLike[str], *, threads: int = 1, cache: bool = False) -> Model:
+def read_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """Read a model as `load_model` does, without its range file."""
     name = os.fspath(path)
-    if cache and (found := read_cache(name)) is not None:
-        return found
-    key = key_of(name) if cache else None
     try:
-        model = ModelReader(read_bytes(name), name, threads).read()
+        return ModelReader(read_bytes(name), name, threads).read()
     except DataError as error:
         raise ModelError(str(error)) from error.__cause__
-    if key is not None:
-        write_cache(model, name, key)
-    return model
 
 
 def scaling_beside(path: str | os.PathLike[str], model: Model) -> Scaling | None:

@@ -39,7 +39,6 @@ class Lines:
         self.text, self.name, self.threads = text, name, threads
         self.ends = _ends_of_lines(text)
         self.line = 0  # number of lines read
-        self.is_flat = False  # of version 3
         self.first_index = 1  # of the features
         self.says_first_index = True  # a file of LIBSVM does not
         self.has_serials = False  # rows are serial numbers: a precomputed kernel

@@ -25,7 +25,7 @@ from dcsvm.model.predict import (
     probabilities_from,
 )
 from dcsvm.model.writer import model_text
-from dcsvm.problem.options import RULES
+from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -39,10 +39,9 @@ class Model(ModelParts):
     for a model that was loaded. `scaling` is what the methods scale rows by, and `save` writes
     beside the model: the ranges of the training rows where these were scaled by `--scale auto`.
 
-    The methods take rows (n, d); `method` is "exact", "early", "naive" (the sum over all clusters
-    of the early level) or "bcm" (their Bayesian committee machine, not for precomputed and
-    indefinite kernels), None is exact where the model has it, else early; `threads` None is the
-    default of the commands. They raise ValueError for what the model does not have.
+    The methods take rows (n, d); `method` is "exact" or "early", None is exact where the model has
+    it, else early; `threads` None is the default of the commands. They raise ValueError for what
+    the model does not have.
 
     Of many rows, rbf kernel values of support vectors that are provably far may be left out. That
     changes no decision value by more than 2^-24 of the largest coefficient, and no label. Where the
@@ -108,14 +107,13 @@ class Model(ModelParts):
 
     def _few_values(self, X, method, threads) -> np.ndarray | None:
         """Decision values (n, n_pairs) of a few rows; None for what takes `_arguments`."""
-        if threads is not None:
-            RULES["threads"].check("threads", threads)
+        TrainOptions.check("threads", threads)
         return values_of_few(self, X, method) if self.scaling is None else None
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")
         rows = X if isinstance(X, Rows) else self.rows_of(X)
-        if RULES["threads"].check("threads", threads) is None:
+        if TrainOptions.check("threads", threads) is None:
             n_others = self._part.rows.n_samples
             return rows, method, threads_that_pay(default_threads(), rows, n_others)
         return rows, method, usable_threads(threads)
@@ -162,11 +160,9 @@ class Model(ModelParts):
         an unknown option.
         """
         from dcsvm.model.compress import compress
-        from dcsvm.problem.compress_options import COMPRESS_RULES, CompressOptions
-        from dcsvm.problem.options import check_names
+        from dcsvm.problem.compress_options import CompressOptions
 
-        check_names(options, COMPRESS_RULES, "dcsvm.Model.compress")
-        asked = CompressOptions(**options)
+        asked = CompressOptions.of(**options)
         asked = replace(asked, threads=usable_threads(asked.threads))
         given = [
             rows if rows is None or isinstance(rows, Rows) else self.rows_of(rows)

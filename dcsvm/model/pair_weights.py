@@ -42,14 +42,6 @@ class PairWeights:
             return self.coefficients
         return self.indptr, self.pair, self.coefficients, self.n_pairs
 
-    def of(self, begin: int, end: int):
-        """Those of support vectors begin to end."""
-        if self.n_pairs == 1:
-            return self.coefficients[begin:end]
-        indptr = self.indptr[begin : end + 1]
-        own = slice(indptr[0], indptr[-1])
-        return indptr - indptr[0], self.pair[own], self.coefficients[own], self.n_pairs
-
     def ordered(self, order: np.ndarray):
         """Those of the support vectors in another order."""
         if self.n_pairs == 1:
@@ -82,18 +74,3 @@ def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
     other = every + (every >= class_)
     first, second = np.minimum(other, class_), np.maximum(other, class_)
     return first * n_others - first * (first - 1) // 2 + second - first - 1
-
-
-def local_offsets(part: EarlyModel, weights: PairWeights) -> np.ndarray:
-    """What every cluster's models add to their sums over kernel values, float64 (n_clusters,
-    n_pairs): -rho, 0 where there is no model.
-
-    It is 0 too where all support vectors are of one class and rho is the -1 or 1 that stands for
-    it where kernel values are too small to tell: there was no bias.
-    """
-    owner, pair, coef = weights.entries()
-    has_first, has_second = np.zeros((2, *part.rho.shape), bool)
-    for has, own in ((has_first, coef > 0), (has_second, coef < 0)):
-        has[part.cluster[owner[own]], pair[own]] = True
-    stands_in = (has_first != has_second) & (part.rho == np.where(has_first, -1.0, 1.0))
-    return np.where(stands_in, 0.0, -np.nan_to_num(part.rho))

@@ -1,5 +1,5 @@
-"""Decision values, exact, early (the support vectors of the nearest center), naive or bcm, and
-what follows from them: labels, values, probabilities.
+"""Decision values, exact or early (the support vectors of the nearest center), and what follows
+from them: labels, values, probabilities.
 
 All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
 once for all pairs of classes.
@@ -18,14 +18,13 @@ from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import ClusterRanges
 from dcsvm.kernel.partition import blended
 from dcsvm.kernel.sources import Meeting, Sources
-from dcsvm.model.bcm import check_committee, committee_values
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
-from dcsvm.model.pair_weights import PairWeights, local_offsets
+from dcsvm.model.pair_weights import PairWeights
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.precision import needs_float64
 from dcsvm.model.support_sums import SupportSums
 
-METHODS = ("exact", "early", "naive", "bcm")
+METHODS = ("exact", "early")
 PREDICTED_AT_ONCE = 2**17  # rows; of more, neighbours are nearer and more can be left out
 VALUES_AT_ONCE = 2**23  # values of rows and of pairs of classes in a block
 
@@ -33,9 +32,8 @@ VALUES_AT_ONCE = 2**23  # values of rows and of pairs of classes in a block
 def decision_values(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
     """Decision values float64 (n, n_pairs), positive for the first class of the pair.
 
-    `exact` is the global model; `early` the local model of the row's cluster; `naive` the sum over
-    all local models (the paper's equation for comparison), `bcm` their committee (module bcm).
-    Raises ValueError when the model has no part for the method, and for a kernel bcm is not for.
+    `exact` is the global model, `early` the local model of the row's cluster. Raises ValueError
+    when the model has no part for the method.
     """
     values = np.empty((rows.n_samples, model.n_pairs))
     for some, block in blocks(model, rows, method, threads):
@@ -84,12 +82,10 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
     Raises as `decision_values`, at once."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    part: ExactModel | EarlyModel | None = model.exact if method == "exact" else model.early
+    part: ExactModel | EarlyModel | None = getattr(model, method)
     if part is None:
         missing = "exact solution" if method == "exact" else "early level"
         raise ValueError(f"the model has no {missing}, which {method} prediction needs")
-    if method == "bcm":
-        check_committee(model.kernel)
     if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
         raise ValueError(
             f"rows have {rows.n_features} kernel values, the model needs those with all "
@@ -97,41 +93,38 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
         )
     float64 = needs_float64(model, part)
     part = part.with_features(max(rows.n_features, part.rows.n_features))
-    return _blocks(model, part, rows, method, threads, float64)
+    return _blocks(model, part, rows, threads, float64)
 
 
 def _blocks(
     model: ModelParts,
     part: ExactModel | EarlyModel,
     rows: Rows,
-    method: str,
     threads: int,
     float64: bool,
 ):
     weights = PairWeights.kept(part, model.n_pairs)
     sources = Sources.kept(part.rows, model.kernel)
-    if method in ("exact", "naive"):
-        offset = -part.rho if method == "exact" else local_offsets(part, weights).sum(axis=0)
+    is_early = isinstance(part, EarlyModel)
+    if not is_early:
         by_sign = model.is_classifier or model.svm_type == "one_class"
         whole = SupportSums(
-            sources, weights, offset, rows.n_samples, threads, by_sign=by_sign, float64=float64
+            sources, weights, -part.rho, rows.n_samples, threads, by_sign=by_sign, float64=float64
         )
     row_size = max(rows.row_size, sources.row_size(threads)) + 4 * model.n_pairs
     for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
         block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
         values = np.empty((block.n_samples, model.n_pairs))
-        if method == "early":
+        if is_early:
             placed = part.partition.place(block, threads, second=part.partition.blend > 0)
         for meeting in sources.meetings(block, threads):
             meeting = replace(meeting, float64=float64)
-            if method == "early":
+            if is_early:
                 values[meeting.place] = blended(
                     partial(_local, part, weights, meeting),
                     placed.take(meeting.place),
                     part.partition.blend,
                 )
-            elif method == "bcm":
-                values[meeting.place] = committee_values(part, weights, meeting)
             else:
                 values[meeting.place] = whole.values(meeting)
         yield some, values

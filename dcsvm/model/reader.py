@@ -13,14 +13,14 @@ import numpy as np
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.slices import AT_ONCE, slices
 from dcsvm.kernel.kernels import NAMES, Kernel
-from dcsvm.kernel.partition import Partition, flat_partition, partition_of
+from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
+from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
-FLAT_VERSION = "3"  # with one level of clusters, each row in one of them
 KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {
     *KERNEL_KEYS,
@@ -31,7 +31,6 @@ EARLY_KEYS = {
     *("early_level", "n_features", "rows", "n_clusters", "total_center_rows", "total_early_sv"),
     *(f"center_{key}" for key in KERNEL_KEYS),
     *("blend", "n_parts", "center_products"),
-    "center_squared_norms",  # of version 3
 }
 WORTH_KEYS = {"converged", "violation", "gap"}
 FILE_KEYS = {RANGE_FILE, FIRST_INDEX}
@@ -71,14 +70,14 @@ class ModelReader(Lines):
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
         if name not in NAMES:
             raise self.error(f"kernel_type {shown([name])} is not supported")
-        used = {
-            key: self.number(values, prefix + key, int if key == "degree" else float)
-            for key in Kernel(name).parameters
-        }
-        try:
-            kernel = Kernel(name, **used)
-        except ValueError as error:
-            raise self.error(str(error)) from None
+        used = {}
+        for key in Kernel(name).parameters:
+            value = self.number(values, prefix + key, int if key == "degree" else float)
+            try:
+                used[key] = TrainOptions.check(key, value)
+            except ValueError as error:
+                raise self.error(str(error)) from None
+        kernel = Kernel(name, **used)
         if prefix and kernel.is_precomputed != self.has_serials:
             raise self.error(f"the centers cannot have the kernel {name}")
         self.has_serials = kernel.is_precomputed
@@ -177,10 +176,9 @@ class ModelReader(Lines):
         return section
 
     def check_version(self, words: list[str]) -> None:
-        if words[1:] in (["1"], ["2"]):
+        if words[1:] in (["1"], ["2"], ["3"]):
             raise self.error("an earlier dcsvm wrote this file: train the model again")
-        self.is_flat = words[1:] == [FLAT_VERSION]
-        if not self.is_flat and words[1:] != [VERSION]:
+        if words[1:] != [VERSION]:
             raise self.error(f"version {shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it")
         if self.text[-1:] != b"\n":
             raise ModelError(f"{self.name}: the file is cut off: its last line does not end")
@@ -226,24 +224,15 @@ class ModelReader(Lines):
     def partition(self, values: dict[str, list[str]], n_clusters: int, features) -> Partition:
         """The tree of clusters: the keys of the header and the lines CENTERS."""
         n_centers = self.number(values, "total_center_rows", int)
-        prefix, sample = self.lines(n_centers, 1 if self.is_flat else 2, b"cluster", features)
-        cluster = self.below(prefix[:, -1], n_clusters, "cluster")
-        if self.is_flat and (n_clusters == 0 or len(np.unique(cluster)) != n_clusters):
-            raise self.error(f"the centers do not have {n_clusters} clusters")
-        kernel, norms = self.kernel(values, "center_"), None
-        if self.is_flat:
-            if self.has_serials:
-                norms = self.numbers(values, "center_squared_norms", n_clusters)
-            try:
-                return flat_partition(kernel, sample, cluster, norms)
-            except ValueError as error:
-                raise self.error(str(error)) from None
+        prefix, sample = self.lines(n_centers, 2, b"cluster", features)
+        cluster = self.below(prefix[:, 1], n_clusters, "cluster")
+        kernel = self.kernel(values, "center_")
         words = values.get("n_parts", [])
         n_parts = self.whole(self.floats(words, "n_parts", len(words)))
         level, products = self.whole(prefix[:, 0]), None
         if np.any(np.diff(level * n_clusters + cluster) < 0):
             raise self.error("the centers are not sorted by level and cluster")
-        if kernel.is_precomputed or "center_products" in values:
+        if kernel.is_precomputed:
             words = values.get("center_products", [])
             products = self.floats(words, "center_products", len(words))
         clusters = self.by_level(level, cluster, n_parts)

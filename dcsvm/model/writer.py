@@ -139,7 +139,7 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits):
     lines += [f"n_clusters {partition.n_clusters}", f"blend {float(partition.blend)!r}"]
     lines += [f"n_parts {_listed(np.concatenate([fork.n_parts for fork in forks]))}"]
     lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
-    if partition.keeps_products:
+    if partition.kernel.is_precomputed:  # they do not follow from the sample
         lines += [f"center_products {_listed(np.concatenate([one.products for one in forks]))}"]
     lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
     yield _joined([*lines, "CENTERS"])

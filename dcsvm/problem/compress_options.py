@@ -4,41 +4,60 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
-from dcsvm.problem.option_rules import choice, integer, number, optional
-from dcsvm.problem.options import RULES
+from dcsvm.problem.option_rules import OptionError, choice, integer, number, optional
+from dcsvm.problem.option_table import OptionTable, option
+from dcsvm.problem.options import threads_option
 
-COMPRESS_RULES = {
-    "vectors": optional(integer(1)),
-    "times": optional(number("above 1 and finite", lambda value: 1 < value < math.inf)),
-    "loss": optional(number("above 0 and below 100", lambda value: 0 < value < 100)),
-    "method": optional(choice("exact", "early")),
-    "steps": optional(integer(1)),
-    "seed": RULES["seed"],
-    "threads": RULES["threads"],
-}
+of_size = partial(option, None, group="Size, one of the three", is_basic=True)
+of_method = partial(option, group="Method")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompressOptions:
+class CompressOptions(OptionTable):
     """What is asked for, one of three: at most so many `vectors`; so many `times` fewer kernel
     values for a row; or a `loss`, percent of the labels that may change. `method` None is "exact"
     where the model has it, else "early". The landmarks of a cluster take so many `steps`, None
     for a number that suits its rows."""
 
-    vectors: int | None = None
-    times: float | None = None
-    loss: float | None = None
-    method: str | None = None
-    steps: int | None = None
-    seed: int = 0
-    threads: int | None = None
+    function = "dcsvm.Model.compress"
+
+    vectors: int | None = of_size(
+        optional(integer(1)),
+        "--vectors N",
+        "at most so many vectors",
+        "In all clusters of an early model together.",
+    )
+    times: float | None = of_size(
+        optional(number("above 1 and finite", lambda value: 1 < value < math.inf)),
+        "--times T",
+        "about so many times fewer kernel values for a row",
+        "Of an early model with those that find the cluster of a row.",
+    )
+    loss: float | None = of_size(
+        optional(number("above 0 and below 100", lambda value: 0 < value < 100)),
+        "--loss PERCENT",
+        "labels that may change, in percent; needs --test",
+        "The smallest size, of some, of which the test rows say that no more change, with 95 % "
+        "confidence.",
+    )
+    method: str | None = option(None, optional(choice("exact", "early")))
+    steps: int | None = of_method(
+        None,
+        optional(integer(1)),
+        "--steps N",
+        "steps of the landmarks of a cluster, or of all",
+        "The default is 200 times all rows, 256 a step, and at most 6000. More of them are "
+        "better, and take longer.",
+        default_text="up to 6000",
+    )
+    seed: int = of_method(0, integer(0), "--seed N", "of what is random")
+    threads: int | None = threads_option(group="Other")
 
     def __post_init__(self):
-        for name, rule in COMPRESS_RULES.items():
-            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
+        super().__post_init__()
         asked = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
         if len(asked) != 1:
-            raise ValueError(
-                f"vectors, times or loss is needed, one of the three; {len(asked)} are given"
-            )
+            reason = f"is needed, one of the three; {len(asked)} are given"
+            raise OptionError("vectors, times or loss", reason)

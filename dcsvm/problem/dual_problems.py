@@ -8,44 +8,25 @@ from itertools import combinations
 import numpy as np
 
 from dcsvm.problem.filling import counted, fill
-from dcsvm.problem.formulation import BoxProblem, Formulation
-
-
-def c_svc(sign: np.ndarray, C: float, sample_weight: np.ndarray | int = 1) -> BoxProblem:
-    """Equation (1) of the paper in signed alpha (y_i alpha_i): `sign` is +1.0 or -1.0 per variable,
-    `sample_weight` how many rows it counts as."""
-    _check_C(C)
-    sign = np.ascontiguousarray(sign, dtype=np.float64)
-    return BoxProblem(
-        linear=sign,
-        lower=np.where(sign > 0, 0.0, -C * sample_weight),
-        upper=np.where(sign > 0, C * sample_weight, 0.0),
-    )
-
-
-def _check_C(C: float) -> None:
-    if not 0 < C < float("inf"):
-        raise ValueError(f"C must be positive and finite, not {C:g}")
+from dcsvm.problem.formulation import BoxProblem, Formulation, slices_between
 
 
 def c_svc_pairs(
     classes: np.ndarray, sample_weight: np.ndarray, class_C: np.ndarray, *, bias: bool
 ) -> Formulation:
-    """One against one: a C-SVC for each pair of classes, in LIBSVM's order, +1 for the first.
+    """One against one: equation (1) of the paper in signed alpha (y_i alpha_i) for each pair of
+    classes, in LIBSVM's order, +1 for the first.
 
     `classes` int (n,) from 0, `class_C` float64 (k,) the bound of each class. With a bias the
     signed alpha of a problem sum to zero.
     """
-    for C in class_C:
-        _check_C(C)
     rows, signs, start = _pairs(classes, len(class_C))
     bound = class_C[classes[rows]] * sample_weight[rows]
-    for part in _slices(start):
+    for part in slices_between(start):
         bound[part] = counted(bound[part], margin=1.0)
     problem = BoxProblem(
         linear=signs,
-        lower=np.where(signs > 0, 0.0, -bound),
-        upper=np.where(signs > 0, bound, 0.0),
+        **_signed(signs, bound),
         sum_of=np.zeros(len(rows), np.int8) if bias else None,
         n_sums=int(bias),
         row=rows,
@@ -62,19 +43,18 @@ def nu_svc_pairs(
     rows, signs, start = _pairs(classes, n_classes)
     bound = sample_weight[rows].astype(np.float64)
     alpha = np.zeros(len(rows))
-    for part in _slices(start):
+    for part in slices_between(start):
         bound[part] = counted(bound[part])
         total = bound[part].sum()
         for sign in (1.0, -1.0):
             own = part.start + np.flatnonzero(signs[part] == sign)
             wanted = nu * total / 2
             if wanted > bound[own].sum() * (1 + 1e-12):
-                raise ValueError(f"nu {nu:g} is infeasible: a class has too few rows for it")
+                raise ValueError(f"specified nu is infeasible: a class has too few rows for {nu:g}")
             alpha[own] = sign * fill(bound[own], wanted)
     problem = BoxProblem(
         linear=np.zeros(len(rows)),
-        lower=np.where(signs > 0, 0.0, -bound),
-        upper=np.where(signs > 0, bound, 0.0),
+        **_signed(signs, bound),
         sum_of=(signs < 0).astype(np.int8),
         n_sums=2,
         row=rows,
@@ -101,7 +81,6 @@ def epsilon_svr(
     targets: np.ndarray, sample_weight: np.ndarray, C: float, epsilon: float
 ) -> Formulation:
     """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
-    _check_C(C)
     bound = counted(sample_weight * C, margin=float(np.std(targets)) or np.inf)
     return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), shared=True)
 
@@ -111,7 +90,6 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
 
     No size of errors is given, so violations are told in standard deviations of the targets, where
     these are below 1."""
-    _check_C(C)
     bound = counted(sample_weight * float(C), margin=float(np.std(targets)) or np.inf)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
     formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
@@ -139,8 +117,12 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 
 
-def _slices(start: np.ndarray) -> list[slice]:
-    return [slice(a, b) for a, b in zip(start[:-1], start[1:], strict=True)]
+def _signed(signs: np.ndarray, bound: np.ndarray) -> dict[str, np.ndarray]:
+    """The bounds of signed alpha of sizes up to `bound`."""
+    return {
+        "lower": np.where(signs > 0, 0.0, -bound),
+        "upper": np.where(signs > 0, bound, 0.0),
+    }
 
 
 def _one(size: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -104,7 +105,7 @@ class Formulation:
         return np.searchsorted(self.start, variables, side="right") - 1
 
     def parts(self) -> list[slice]:
-        return [slice(a, b) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
+        return slices_between(self.start)
 
     def with_sums(self, alpha: np.ndarray) -> np.ndarray:
         """alpha inside its bounds, brought to the sums that are kept (see `with_sum`)."""
@@ -138,6 +139,10 @@ class Formulation:
     def variables_of_fold(self, fold: int) -> np.ndarray:
         first, last = np.array([fold, fold + 1]) * self.n_problems_of_fold
         return np.arange(self.start[first], self.start[last], dtype=np.int32)
+
+
+def slices_between(start: np.ndarray) -> list[slice]:
+    return [slice(a, b) for a, b in pairwise(start)]
 
 
 # From targets (n,) of rows in some order and their sample weights float64 (n,).

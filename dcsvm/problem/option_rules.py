@@ -28,12 +28,14 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """Values of a `kind`; `plain` makes one plain, or raises ValueError where it is out of limits.
-    `or_none` allows None, too."""
+    """Values of a `kind`; `plain` makes one plain, or raises ValueError where it is out of the
+    `limits`. `names` are all values of a kind that has names. `or_none` allows None, too."""
 
     kind: str
     is_kind: Callable[[Any], bool]
     plain: Callable[[Any], Any]
+    limits: str = ""
+    names: tuple[str, ...] = ()
     or_none: bool = False
 
     def check(self, option: str, value: object) -> Any:
@@ -61,7 +63,7 @@ def or_word(word: str, rule: Rule) -> Rule:
     def plain(value: object) -> Any:
         return word if isinstance(value, str) else rule.plain(value)
 
-    return Rule(f"{rule.kind} or {word!r}", is_kind, plain)
+    return Rule(f"{rule.kind} or {word!r}", is_kind, plain, rule.limits)
 
 
 def number(limits: str, holds: Callable[[float], bool]) -> Rule:
@@ -73,29 +75,30 @@ def number(limits: str, holds: Callable[[float], bool]) -> Rule:
             raise wrong(limits, f"{value:g}")
         return value
 
-    return Rule("a number", is_number, plain)
+    return Rule("a number", is_number, plain, limits)
 
 
 def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -> Rule:
     """A whole number from `low` to `high`, or the one that stands for no limit."""
+    least = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
 
     def plain(value: Integral) -> int:
         value = int(value)
         if value < low and value != no_limit:
-            also = "" if no_limit is None else f" (or {no_limit} for no limit)"
-            raise wrong(f"at least {low}{also}", value)
+            raise wrong(least, value)
         if value > high:
             raise wrong(f"at most {high}", value)
         return value
 
-    return Rule("a whole number", is_integer, plain)
+    limits = f"from {low} to {high}" if high < LARGEST_INT else least
+    return Rule("a whole number", is_integer, plain, limits)
 
 
 def choice(*names: str) -> Rule:
     def is_name(value: object) -> bool:
         return isinstance(value, str) and value in names
 
-    return Rule(f"one of {', '.join(names)}", is_name, str)
+    return Rule(f"one of {', '.join(names)}", is_name, str, names=names)
 
 
 def numbered(*names: str) -> Rule:
@@ -109,7 +112,10 @@ def numbered(*names: str) -> Rule:
     def plain(value: object) -> str:
         return names[place(value)]
 
-    return Rule(f"one of {', '.join(names)}", lambda value: 0 <= place(value) < len(names), plain)
+    def is_kind(value: object) -> bool:
+        return 0 <= place(value) < len(names)
+
+    return Rule(f"one of {', '.join(names)}", is_kind, plain, names=names)
 
 
 def wrong(wanted: str, given: str | int) -> ValueError:

@@ -7,8 +7,7 @@ settings cannot win any more. Where all rows are one cluster the solutions are e
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +16,6 @@ from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
 from dcsvm.model.coupling import most_voted
-from dcsvm.problem.formulation import BoxProblem
 from dcsvm.selection.grid import Setting
 from dcsvm.selection.layout import Held, Layout
 from dcsvm.selection.score import Score
@@ -25,31 +23,6 @@ from dcsvm.solving.preparation import Prepared
 
 SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
 KERNEL_SHARE = 2  # of the memory: for kernel values, the rest for values of rows
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """How clusters are solved, see `_core.held_out_values`."""
-
-    tolerance: float
-    is_classification: bool
-    decides: bool
-    memory_bytes: int
-
-    def values(
-        self,
-        data: KernelRows,
-        problem: BoxProblem,
-        held: Held,
-        Cs: Sequence[float],
-        stop: _core.Stop | None,
-    ) -> tuple[np.ndarray, list[dict]]:
-        """Decision values float64 (n_C, n_entries, n_pairs) of what is held out, and a report for
-        each C. Raises Stopped."""
-        return _core.held_out_values(
-            data.setup, data.points, problem, held, Cs, self.tolerance, self.is_classification,
-            self.decides, self.memory_bytes, data.threads, stop,
-        )  # fmt: skip
 
 
 class Problem:
@@ -84,19 +57,15 @@ class Problem:
         n_values = len(self.truth) + len(self.layout.blended)
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
 
-    @property
-    def scoring(self) -> Scoring:
-        decides = not self.is_exact
-        return Scoring(self.tolerance, self.is_classification, decides, self.memory_bytes)
-
     def solved(
-        self, data: KernelRows, clusters: np.ndarray, Cs: Sequence[float], stop: _core.Stop
-    ) -> Iterator[tuple[Held, np.ndarray, list[dict]]]:
-        """Solve some clusters: what of them is held out with its values and a report for each C,
-        for some of the clusters at a time. Raises Stopped."""
-        held = self.layout.held(clusters)
-        problem = self.layout.formulation.problem
-        yield held, *self.scoring.values(data, problem, held, Cs, stop)
+        self, data: KernelRows, held: Held, Cs: Sequence[float], stop: _core.Stop
+    ) -> tuple[np.ndarray, list[dict]]:
+        """Decision values float64 (n_C, n_entries, n_pairs) of what is held out of some clusters,
+        and a report for each C. Raises Stopped."""
+        return _core.held_out_values(
+            data.setup, data.points, self.layout.formulation.problem, held, Cs, self.tolerance,
+            self.is_classification, not self.is_exact, self.memory_bytes, data.threads, stop,
+        )  # fmt: skip
 
     def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The loss of each entry, with the weight of its rows, by its decision values (m,
@@ -137,12 +106,13 @@ class ClusterScores:
         start = time.perf_counter()
         problem, alive = self.problem, np.flatnonzero(self.alive)
         Cs, work = [self.settings[k].C for k in alive], np.ones(len(alive))
-        for held, values, reports in problem.solved(data, clusters, Cs, stop):
-            for k, own, report in zip(alive, values, reports, strict=True):
-                self._keep(k, held, own)
-                self.converged[k] &= report["missed"] == 0
-                self.n_sv[k] += report["support"]
-            work += [report["iterations"] for report in reports]
+        held = problem.layout.held(clusters)
+        values, reports = problem.solved(data, held, Cs, stop)
+        for k, own, report in zip(alive, values, reports, strict=True):
+            self._keep(k, held, own)
+            self.converged[k] &= report["missed"] == 0
+            self.n_sv[k] += report["support"]
+        work += [report["iterations"] for report in reports]
         self.is_done[clusters] = True
         self._judge(alive)
         self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()

@@ -1,8 +1,8 @@
-"""What `dcsvm.grid_search` does and returns."""
+"""`dcsvm.grid_search`, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -64,34 +64,54 @@ class GridResult:
         return f"GridResult({len(self.scores)} settings, best {text}: loss {self.best_loss:.6g})"
 
 
-def search_grid(
+def grid_search(
     X,
     y,
-    options: TrainOptions,
-    grid: Grid,
     *,
-    folds: int | Sequence[int],
-    refine: bool,
-    **how,
+    Cs=None,
+    gammas=None,
+    epsilons=None,
+    folds=5,
+    every=False,
+    refine=False,
+    sample_weight=None,
+    stop=None,
+    **options,
 ) -> GridResult:
-    """Score the settings of a grid; see `dcsvm.grid_search`, and for the rest Search. Raises
-    ValueError for what does not fit, and Stopped where nothing was scored."""
+    """Score all settings of a grid on rows that were held out; returns a GridResult.
+
+    X and y are as for `train`, and so are the options. With early=True early models are scored,
+    else exact ones: their losses are those of cross validation.
+
+    - Cs: the C to try; None is 2^-5, 2^-3, ... 2^15, svm-grid's.
+    - gammas: the gamma to try; None is 2^-15, 2^-13, ... 2^3, or the `gamma` of the options.
+    - epsilons: of epsilon-SVR; None is the `epsilon` of the options.
+    - folds: a number, stratified by class, with the `seed` of the options; or for each row (n,) the
+      number of the fold that holds it out, negative for rows that are never held out.
+    - every (bool): score every setting on all rows. Otherwise a setting is left when it has lost
+      more on some of the rows than the best one has on all; its loss is then an estimate. That
+      changes nothing about which one is best.
+    - refine (bool): then score a fine grid around the best setting.
+    - sample_weight (n,): as of `train`; the rows that are held out count as often in the losses.
+    - stop: a dcsvm.Stop, which ends the search early.
+
+    The result has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the part of the rows that
+    are wrong or the mean squared error; of equal ones the smaller C is best. `table` has a column
+    for everything that is known of each setting. Raises ValueError for input that does not fit,
+    TypeError for an unknown option, and Stopped where it is stopped before anything was scored;
+    warns of settings that did not converge, which are not chosen.
+    """
+    options = TrainOptions.of(**options)
+    if stop is not None and not isinstance(stop, _core.Stop):
+        raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
+    grid = default_grid(options, Cs, gammas, epsilons)
     rows, labels = Rows.from_array(X), as_labels(y)
     options = replace(options, threads=threads_to_train(options.threads, rows))
     rows = coded(rows, options.threads)
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-    if np.ndim(folds) == 0:
-        if not isinstance(folds, Integral) or isinstance(folds, bool):
-            raise ValueError(f"folds must be a whole number or an array, not {folds!r}")
-        fold = fold_of_rows(labels, options, int(folds))
-    else:
-        fold = np.asarray(folds)
-        if fold.shape != labels.shape or fold.dtype.kind not in "iu":
-            raise ValueError("folds must be a number, or the whole number of its fold for each row")
-        fold = fold.astype(np.int64)
-        numbers = np.unique(fold[fold >= 0])
-        fold = np.where(fold < 0, -1, np.searchsorted(numbers, fold))
+    fold = _fold_of_each(folds, labels, options)
+    how = {"every": every, "sample_weight": sample_weight, "stop": stop}
     search = Search(rows, labels, fold, options, **how)
     run = search.run_coarse_to_fine if refine else search.run
     scores: list[Score] = []
@@ -107,7 +127,24 @@ def search_grid(
         raise ValueError("no setting of the grid has a solution")
     if best is None:
         raise _core.Stopped("stopped before any setting was scored")
+    n_missed = sum(not score.converged for score in scores)
+    if n_missed:
+        warnings.warn(f"{n_missed} settings did not converge", stacklevel=2)
     return GridResult(tuple(scores), best, is_stopped)
+
+
+def _fold_of_each(folds, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
+    """The fold of each row, int64 (n,), of a number of folds or of those that were given."""
+    if np.ndim(folds) == 0:
+        if not isinstance(folds, Integral) or isinstance(folds, bool):
+            raise ValueError(f"folds must be a whole number or an array, not {folds!r}")
+        return fold_of_rows(labels, options, int(folds))
+    fold = np.asarray(folds)
+    if fold.shape != labels.shape or fold.dtype.kind not in "iu":
+        raise ValueError("folds must be a number, or the whole number of its fold for each row")
+    fold = fold.astype(np.int64)
+    numbers = np.unique(fold[fold >= 0])
+    return np.where(fold < 0, -1, np.searchsorted(numbers, fold))
 
 
 def default_grid(options: TrainOptions, Cs, gammas, epsilons) -> Grid:

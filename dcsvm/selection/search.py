@@ -20,7 +20,7 @@ from dcsvm.selection.cluster_scores import Problem
 from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Setting
-from dcsvm.selection.layout import Layout, divided, in_clusters, unit_formulation, whole
+from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
@@ -76,13 +76,13 @@ class Search:
             class_order(labels[fold < 0] if is_one else labels)
         self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
         options = replace(options, threads=usable_threads(options.threads))
-        self.options = self.beside_rows(options)
+        self.options = self._beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda n_done: None)
         self.problem_of: Callable[[float | None], Problem] | None = None
         self.estimates: list[Score] = []
 
-    def beside_rows(self, options: TrainOptions) -> TrainOptions:
+    def _beside_rows(self, options: TrainOptions) -> TrainOptions:
         """The options with what a second copy of the rows, in another order, leaves of the memory.
         Raises OptionError."""
         if options.cache_mb is None:
@@ -93,14 +93,10 @@ class Search:
             raise OptionError("cache_mb", reason)
         return replace(options, cache_mb=options.cache_mb - copy_mb)
 
-    def prepared(self, options: TrainOptions) -> Prepared:
+    def _prepared(self, options: TrainOptions) -> Prepared:
         """The rows, prepared for some options."""
         columns = Columns(self.rows)
         return prepare(columns.of(self.rows), self.labels, columns.options(options), self.weights)
-
-    def problem(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> Problem:
-        """What is solved by clusters."""
-        return Problem(prepared, layout, is_exact=is_exact)
 
     def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
         """The scores of the settings that are not among the known ones, as they are found. Raises
@@ -149,7 +145,7 @@ class Search:
             estimates = {one.setting: one.loss for one in clusters.tried(TRIED_SHARE)}
             self.problem_of = None  # whose memory the solver has
         search = ExactSearch(
-            self.prepared,
+            self._prepared,
             self.fold,
             self.n_folds,
             options,
@@ -170,7 +166,7 @@ class Search:
         overlap = PLAIN if self.options.overlap is None else self.options.overlap
         options = replace(widest.options(self.options), levels=None, early_level=None)
         exact = replace(options, early=False, overlap=None)
-        prepared = self.prepared(exact)
+        prepared = self._prepared(exact)
         prepared = replace(prepared, options=replace(options, early=True, overlap=overlap))
         folds = as_folds(prepared, self.n_folds, self.fold)
         weights_mb = -(-8 * folds.n_folds * len(prepared.targets) // MB)
@@ -184,9 +180,9 @@ class Search:
         def problem_of(epsilon: float | None) -> Problem:
             formulation = unit_formulation(prepared, epsilon)
             if division is None:
-                return self.problem(prepared, whole(formulation, folds, n_rows), is_exact=True)
+                return Problem(prepared, whole(formulation, folds, n_rows), is_exact=True)
             layout = in_clusters(formulation, folds, division)
-            return self.problem(prepared, layout, is_exact=False)
+            return Problem(prepared, layout, is_exact=False)
 
         return problem_of
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
-import numpy as np
-
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.conversion import Convertible
-from dcsvm.sklearn.nu_pairs import infeasible_pairs, solved_pair_by_pair
 from dcsvm.sklearn.parameters import documented
 
 
@@ -105,9 +100,8 @@ class NuSVC(Convertible, Classifier):
     """Nu-support vector classification, one against one.
 
     A drop-in for sklearn.svm.NuSVC, but it heeds class_weight: it multiplies the weights of the
-    rows of a class. Where nu is infeasible for some pairs of classes, by class_weight or among
-    others, the one with more weight is predicted of such a pair; a warning says so. Where a pair
-    has no margin the fit is left to scikit-learn's solver, which stops before it finds that out.
+    rows of a class, and like these may make nu infeasible. Where a pair of classes has no margin
+    the fit is left to scikit-learn's solver, which stops before it finds that out.
 
     Parameters
     ----------
@@ -172,30 +166,6 @@ class NuSVC(Convertible, Classifier):
 
     def _targets(self, y, weights):
         labels, weights = super()._targets(y, weights)
-        if weights is not None and len(weights) != len(labels):
+        if self.class_weight is None or (weights is not None and len(weights) != len(labels)):
             return labels, weights
-        codes = labels.astype(np.int64)
-        plain = np.bincount(codes, weights)
-        k = len(self.classes_)
-        if len(infeasible_pairs(plain, self.nu)) == k * (k - 1) // 2:
-            raise ValueError("specified nu is infeasible")
-        if self.class_weight is not None:
-            weights = (1.0 if weights is None else weights) * self.class_weight_[codes]
-        return labels, weights
-
-    def _solved(self, rows, labels, options, weights, checkpoint=None):
-        solved, codes = super()._solved, labels.astype(np.int64)
-        own = np.ones(len(codes)) if weights is None else weights
-        if not infeasible_pairs(np.bincount(codes, own), self.nu):
-            return solved(rows, labels, options, weights, checkpoint)
-        model, report, unsolved = solved_pair_by_pair(
-            lambda *given: solved(given[0], given[1], options, given[2]), rows, codes, own, options
-        )
-        named = ", ".join(f"{self.classes_[i]} and {self.classes_[j]}" for i, j in unsolved)
-        warnings.warn(
-            f"nu={self.nu:g} is infeasible for the classes {named}: of such a pair the one with"
-            " more weight is predicted",
-            UserWarning,
-            stacklevel=5,
-        )
-        return model, report
+        return labels, (1.0 if weights is None else weights) * self.class_weight_[labels]

@@ -91,7 +91,7 @@ class Classifier(ClassifierMixin, Estimator):
     def decision_function(self, X, *, method=None):
         """Decision values (n,) of two classes, positive for classes_[1]; of k classes (n, k), or
         (n, k (k - 1) / 2), positive for the first class of a pair, where decision_function_shape
-        is 'ovo'. `method` is 'exact', 'early', 'naive' or 'bcm'; None is what was fitted.
+        is 'ovo'. `method` is 'exact' or 'early'; None is what was fitted.
         """
         values = self._values(X, method)
         if len(self.classes_) == 2:

@@ -75,7 +75,7 @@ class SVR(Convertible, RegressorMixin, Estimator):
         self.memory = memory
 
     def predict(self, X, *, method=None):
-        """Values (n,). `method` is 'exact', 'early' or 'naive'; None is what was fitted."""
+        """Values (n,). `method` is 'exact' or 'early'; None is what was fitted."""
         return self._values(X, method)[:, 0]
 
 

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 
@@ -24,14 +24,13 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.folder_lock import FolderInUse, FolderLock
 
 STATE, EARLY = "state.npz", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
-# What may differ on resume: it changes neither the problem nor its solution.
-FREE = {"threads", "cache_mb", "certify", "measure_levels"}
 
 
 class CheckpointError(ValueError):
@@ -167,7 +166,9 @@ class Checkpoint:
 
 
 def _chosen(options: TrainOptions) -> dict:
-    return {name: value for name, value in _plain(asdict(options)).items() if name not in FREE}
+    """The options that may not differ on resume."""
+    free = {one.name for one in fields(options) if option_of(one).is_free}
+    return {name: value for name, value in _plain(asdict(options)).items() if name not in free}
 
 
 def _plain(value):

@@ -102,8 +102,8 @@ def prepare(
 ) -> Prepared:
     """Prepare to train on rows with labels (n,), float64 or strings, and weights float64 (n,), None
     is one each; ValueError for what does not fit. `consume`: nobody else uses the rows, they are
-    put in order where they are. A `stop` ends the search for clusters with Stopped."""
-    start = time.perf_counter()
+    put in order where they are. Raises Stopped."""
+    start, stop = time.perf_counter(), stop or _core.Stop()
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
@@ -120,7 +120,9 @@ def prepare(
     plan = plan_of(options, formulation, len(targets))
     formulation = None  # made again for the order that rows will have
     rows = rows if len(targets) == rows.n_samples else _ordered(rows, duplicates.first, consume)
-    locality = find_locality(rows, kernel, weight, budget, threads)
+    stop.check()
+    locality = find_locality(rows, kernel, weight, budget, threads, stop)
+    stop.check()
     locality, tree = _in_file(rows, kernel, locality, options, plan, threads, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
@@ -128,6 +130,7 @@ def prepare(
     formulation = task.formulate(targets, sample_weight)
     threads = min(threads, memory.threads)
     spare = memory.spare(formulation.problem.size)
+    stop.check()
     data = KernelRows(rows, kernel, threads, coded=True, memory_bytes=spare)
     kernel.check_values(data.largest_squared_norm)
     return Prepared(
@@ -179,7 +182,7 @@ def _in_file(
     options: TrainOptions,
     plan: Plan,
     threads: int,
-    stop: _core.Stop | None,
+    stop: _core.Stop,
 ) -> tuple[Locality, Tree | None]:
     """The locality of dense rows in a mapped file, and the clusters of all levels: in their order
     what is read together is near in the file. Others stay as they are. Raises Stopped."""

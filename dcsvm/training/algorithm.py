@@ -63,8 +63,7 @@ def improve(run: Run) -> None:
     for name, next_name in zip(names, [*names[1:], DONE], strict=True):
         if state.next_step not in ("", name):
             continue
-        if run.control.stop.is_requested:
-            raise _core.Stopped
+        run.control.stop.check()
         if run.prepared.work.has_far_rows:
             _core.give_back_memory()  # the system keeps more of the rows instead
         if name.startswith(LEVEL):

@@ -157,11 +157,11 @@ class Formula:
             return self.of_level(int(name.split()[1]))
         n, S, b, R = self.n, self.S, self.b, self.R
         return {
-            "route": {"client": (30 + 14 * self.finest) * n},
-            "refine": {"one": S**2, "moved": b * S / self.n_workers, "client": 30 * S},
-            "gradient": {"all": S * (n - S), "moved": b * S, "client": 8 * n + 12 * S},
+            "route": {"client": (30 + 16 * self.finest) * n},
+            "refine": {"one": S**2, "moved": b * S / self.n_workers, "client": 82 * S},
+            "gradient": {"all": S * (n - S), "moved": b * S, "client": 24 * n},
             "conquer": {"all": 0.1 * (R + 1) * S * n, "one": S**2, "moved": (R + 1) * b * S,
-                        "client": R * (8 * n + 60 * S)},
+                        "client": R * (24 * n + 90 * S)},
             "model": {"client": b * S},
         }.get(name, {})  # fmt: skip
 
@@ -169,8 +169,8 @@ class Formula:
         n, moved = self.n, self.b * self.n / self.n_workers
         values = (5 if level == self.finest else 2) * self.S * n / 4**level
         if self.is_early:  # with rows in two clusters, and the model
-            return {"all": 1.5 * values, "moved": 1.5 * moved, "client": 60 * n + self.b * self.S}
-        return {"all": values, "moved": moved, "client": 40 * n}
+            return {"all": 1.5 * values, "moved": 1.5 * moved, "client": 123 * n + self.b * self.S}
+        return {"all": values, "moved": moved, "client": 82 * n}
 
 
 def tell(case: Case, n_workers: int, report: TrainReport, steps: dict[str, Taken]) -> None:

@@ -4,6 +4,7 @@
     fetch        the published files, downloaded and checked
     scales       small, medium, full: rows, time limits
     baselines/   every competitor as fit(X, y, C, kernel, ...) -> Fitted
+    committee    prediction by all clusters at once: the naive sum and the BCM
     experiments/ a file per table or figure: its cells, how one is measured, how all are shown
     cells        a measured cell is a JSON file; what exists and matches is not measured again
     run          measures the cells that are missing, each in a process of its own

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dcsvm.cli import cross_validation
 from dcsvm.data.dataset import read_dataset
 from dcsvm.problem.options import TrainOptions
+from dcsvm.training import cross_validation
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 

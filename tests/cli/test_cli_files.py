@@ -170,7 +170,7 @@ def test_the_report_does_not_replace_the_model(folder):
 def test_a_folder_that_vanishes_meanwhile_is_named(folder, what, monkeypatch):
     command, before_name, after_name = OUTPUTS[what]
     module, work, name = {
-        "train": (train, train_file, "read_data"),
+        "train": (train, train_file, "read_training_set"),
         "predict": (predict, predict_file, "read_model"),
     }[command]
     monkeypatch.chdir(folder)

@@ -47,10 +47,7 @@ def lines_of(path):
         return file.read().splitlines()
 
 
-@pytest.mark.parametrize(
-    ("options", "method"),
-    [([], "exact"), (["--early"], "early"), (["--naive"], "naive"), (["--bcm"], "bcm")],
-)
+@pytest.mark.parametrize(("options", "method"), [([], "exact"), (["--early"], "early")])
 def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test, options, method):
     result = run(*options, test_file, model, "out.txt")
     assert result.exit_code == 0, result.stderr
@@ -61,7 +58,7 @@ def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test
     assert (result.stdout, result.stderr) == (line, "")
 
 
-@pytest.mark.parametrize("options", [[], ["--early"], ["--naive"], ["--bcm"]])
+@pytest.mark.parametrize("options", [[], ["--early"]])
 def test_decision_values_follow_the_label(run, model, test_file, options):
     assert run("--decision-values", *options, test_file, model, "out.txt").exit_code == 0
     rows = [line.split() for line in lines_of("out.txt")]
@@ -111,16 +108,15 @@ def test_a_closed_pipe_is_no_traceback(model, test_file):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("options", [["--early"], ["--naive"], ["--bcm"]])
-def test_a_model_without_an_early_level_is_one_sentence(run, wavy, test_file, tmp_path, options):
+def test_a_model_without_an_early_level_is_one_sentence(run, wavy, test_file, tmp_path):
     X, y = wavy
     flat, _ = train_rows(Rows.from_array(X), y, TrainOptions(gamma=2.0, levels=0, threads=1))
     path = tmp_path / "flat.model"
     flat.save(path)
-    result = run(*options, test_file, path, "out.txt")
+    result = run("--early", test_file, path, "out.txt")
     assert result.exit_code == 1
     assert result.stdout == ""
-    expected = f"error: {path}: the model has no early level, which {options[0]} needs\n"
+    expected = f"error: {path}: the model has no early level, which --early needs\n"
     assert result.stderr == expected
     assert os.listdir() == []
 
@@ -138,16 +134,10 @@ def test_an_early_model_predicts_early_without_being_told(run, trained, test_fil
 def test_a_test_file_may_hold_one_row_one_class_or_other_labels(run, model, tmp_path, text):
     path = tmp_path / "odd.txt"
     path.write_text(text)
-    for option in ("--early", "--naive", "--bcm", "-q"):
+    for option in ("--early", "-q"):
         result = run(option, path, model, "out.txt")
         assert result.exit_code == 0, result.stderr
         assert len(lines_of("out.txt")) == len(text.splitlines())
-
-
-def test_only_one_method_is_taken(run, model, test_file):
-    result = run("--early", "--naive", test_file, model, "out")
-    assert result.exit_code == 2
-    assert "--early and --naive cannot be used together" in result.stderr
 
 
 def test_labels_that_the_model_does_not_know_are_told(run, model, tmp_path):

@@ -1,14 +1,11 @@
-"""dcsvm-train and dcsvm-grid on workers: what is asked for, and one sentence for what cannot be."""
+"""dcsvm-train on workers: what is asked for, and one sentence for what cannot be."""
 
 import json
 import sys
-from functools import partial
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli.grid import main as grid_main
 from dcsvm.cli.predict import main as predict
 from dcsvm.cli.train import main
 
@@ -85,58 +82,3 @@ def test_without_dask_a_sentence_says_what_to_install(training_set, monkeypatch)
     monkeypatch.delitem(sys.modules, "dcsvm.cli.train_remote", raising=False)
     done = run(main, "--workers", 2, training_set)
     assert done.exit_code == 1 and "pip install 'dcsvm[dask]'" in done.stderr
-
-
-GRID = ["-log2c", "-1,5,3", "-log2g", "1,-5,-3", "-v", 3, "-m", 100]
-
-
-@pytest.fixture
-def grid(invoke):
-    """Runs dcsvm-grid, in a folder of its own."""
-    return partial(invoke, grid_main, *GRID)
-
-
-@pytest.fixture
-def few_rows(wavy, write_libsvm):
-    X, y = wavy
-    return write_libsvm(X[:300], y[:300])
-
-
-def test_a_grid_on_workers_prints_the_lines_of_one_process(grid, few_rows, wavy, write_libsvm):
-    pytest.importorskip("distributed")
-    X, y = wavy
-    test = write_libsvm(X[300:500], y[300:500], name="test.txt")
-    how = ["--scale", "auto", "--test", test]
-    here = grid("-q", *how, few_rows, "here")
-    there = grid("-q", "--workers", 1, "--report", "report", *how, few_rows, "there")
-    assert here.exit_code == there.exit_code == 0, there.output
-    assert here.stdout == there.stdout
-    assert Path("here.range").read_bytes() == Path("there.range").read_bytes()
-    assert Path("here").stat().st_size > 0 and Path("there").stat().st_size > 0
-    report = json.loads(Path("report").read_text())
-    assert len(report["settings"]) == 9
-    assert report["traffic"]["tasks"] > 0 and report["training"]["traffic"]["tasks"] > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--workers", 2, "--scheduler-file", "f"], "give one of"),
-        (["--workers", 0], "--workers must be at least 1"),
-        (["--workers", 2, "-t", 4, "-log2g", "null"], "a precomputed kernel (-t 4) is not for"),
-        (["--workers", 2, "--test", "-"], "workers cannot read standard input: --test is a file"),
-    ],
-)
-def test_what_does_not_go_together_with_a_grid_is_wrong_usage(grid, few_rows, arguments, reason):
-    done = grid(*arguments, few_rows)
-    assert done.exit_code == 2 and reason in done.stderr
-
-
-def test_a_grid_without_a_scheduler_is_one_sentence(grid, few_rows, monkeypatch):
-    pytest.importorskip("distributed")
-    from dcsvm.distributed import connection
-
-    monkeypatch.setattr(connection, "SECONDS_TO_ANSWER", 0.2)
-    done = grid("--scheduler", "tcp://127.0.0.1:9", few_rows)
-    assert done.exit_code == 1 and done.stdout == ""
-    assert done.stderr == "error: there is no Dask scheduler at tcp://127.0.0.1:9\n"

@@ -55,7 +55,7 @@ def test_nothing_is_offered_for_numbers_and_beyond(line):
 
 def test_predict_completes_the_same_way():
     assert completed("--ba", "predict") == []
-    assert completed("--b", "predict") == [("plain", "--bcm")]
+    assert completed("--ea", "predict") == [("plain", "--early")]
     assert completed("data mo", "predict") == [("file", "mo")]
     assert completed("-b ", "predict") == [("plain", "0"), ("plain", "1")]
 

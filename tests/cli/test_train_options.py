@@ -95,7 +95,7 @@ def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
      (["--early", "--early-level", "9"], "early level 9 does not exist: levels are 1 to 1"),
      (["-l", "1", "-k", "2000", "--early"], "--early needs a level, and 1000 rows are too few"),
      (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
-     (["-s", "1", "-n", "1"], "nu 1 is infeasible")],
+     (["-s", "1", "-n", "1"], "specified nu is infeasible")],
     ids=str,
 )  # fmt: skip
 def test_values_that_do_not_suit_the_data_are_one_sentence(run, training, options, message):

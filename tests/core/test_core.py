@@ -1,5 +1,7 @@
 """_core: kernel values and products against NumPy float64; same bits however they are cut up."""
 
+import time
+
 import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, grid_rows, kernel_values, points_of, setup_of
@@ -390,3 +392,24 @@ def test_points_keep_their_arrays_alive():
 
 def test_the_instruction_set_has_a_name():
     assert _core.instruction_set()
+
+
+def test_a_stop_ends_a_product_inside_its_one_block():
+    """With wide rows a block may take seconds."""
+    X = np.random.default_rng(3).random((3000, 2000))
+    points = _core.Points(dense_rows(X), 1)
+    setup = setup_of(("rbf", 1e-3, 0.0, 0), points)
+    targets, weights = np.arange(100, 116, dtype=np.int32), np.ones(3000)
+
+    def product(stop=None):
+        start = time.perf_counter()
+        _core.kernel_product(setup, points, targets, points, None, weights, True, 1, None, stop)
+        return time.perf_counter() - start
+
+    seconds, n_stopped_early = product(), 0
+    for share in np.linspace(0.2, 0.6, 8):
+        start = time.perf_counter()
+        with pytest.raises(_core.Stopped):
+            product(_core.Stop(seconds=share * seconds))
+        n_stopped_early += time.perf_counter() - start < 0.9 * seconds
+    assert n_stopped_early > 0

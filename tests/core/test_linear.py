@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference import (
+    c_svc,
     certificate,
     csr_rows,
     dense_rows,
@@ -15,7 +16,6 @@ from reference import (
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import NAMES, Kernel
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values
+from reference import c_svc, certificate, kernel_values
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Reach
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 

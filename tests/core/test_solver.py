@@ -1,8 +1,11 @@
 """_core.solve_clusters: against a float64 reference, certificates recomputed, same bits anyhow."""
 
+import time
+
 import numpy as np
 import pytest
 from reference import (
+    c_svc,
     certificate,
     dense_rows,
     grid_rows,
@@ -15,7 +18,6 @@ from reference import (
 )
 
 from dcsvm import _core
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
 
@@ -525,7 +527,8 @@ def go_on(X, problem, iterate, tolerance=1e-6, **options):
     start = np.array([0, problem.size], np.int64)
     members = np.arange(problem.size, dtype=np.int32)
     (report,) = _core.solve_clusters(setup_of(RBF, points, None), points, problem, start, members,
-                                     iterate, tolerance, UNLIMITED, 10**8, 1,
+                                     iterate, tolerance,
+                                     options.get("iterations", UNLIMITED), 10**8, 1,
                                      options.get("progress"), stop=options.get("stop"))  # fmt: skip
     return report
 
@@ -566,6 +569,23 @@ def test_a_deadline_is_a_stop():
     iterate = Iterate.of(np.zeros(500))
     report = go_on(X, c_svc(y, 8.0), iterate, stop=_core.Stop(seconds=-1.0))
     assert not report["converged"]
+
+
+def test_a_stop_ends_an_outer_step_and_takes_it_back():
+    """With wide rows one step may take seconds."""
+    X, y = labelled_rows(1500, 4000, seed=26)
+    problem = c_svc(y, 8.0)
+    start = time.perf_counter()
+    go_on(X, problem, Iterate.of(np.zeros(1500)), iterations=1)
+    seconds = time.perf_counter() - start
+    n_taken_back = 0
+    for share in np.linspace(0.1, 0.9, 12):
+        iterate = Iterate.of(np.zeros(1500))
+        report = go_on(X, problem, iterate, stop=_core.Stop(seconds=share * seconds))
+        n_taken_back += report["kernel_evaluations"] > 0 and not iterate.alpha.any()
+        if not iterate.alpha.any():
+            assert np.array_equal(iterate.gradient, -problem.linear)
+    assert n_taken_back > 0
 
 
 class Publisher(Progress):

@@ -21,7 +21,7 @@ OPTIONS = """-e 1e-6 -c 300; --gap 1e-4; --max-iter 200; --threads 1; --threads 
     --model-format libsvm; -l 2 --measure-levels; -h 0 -c 1e4 -g 0.1; --lenient -d 5"""
 EARLY = "--early -g 2 -c 8"
 EARLY_OPTIONS = "; --overlap 1; -l 3 -k 3; --test large.t; -b 1; --bias; -p 0.2 -s 3"
-METHODS = "--early; --threads 3; --decision-values; --naive; --bcm; --cache"
+METHODS = "--early; --threads 3; --decision-values"
 WARM = "-g 2 -c 16; -g 2 -c 8 -e 1e-5 -l 0; -g 1 -c 8 --bias"
 FAR = """C=8 gamma=2 levels=0; C=8 gamma=2 levels=2; C=2 gamma=2 early=True;
     C=100 gamma=2 levels=1 bias=True"""

@@ -98,8 +98,8 @@ def differences(base, head, where, missing):
 
 
 def files_of(folder):
-    """What a case left behind; a cache knows when its model was written."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".cache"]
+    """What a case left behind."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path for path in paths if not path.is_symlink()}
 
 

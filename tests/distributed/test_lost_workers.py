@@ -12,18 +12,11 @@ import pytest
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
+
 import dcsvm  # noqa: E402
 from dcsvm.distributed import train  # noqa: E402
-from dcsvm.distributed.collections import chunks_of  # noqa: E402
 from dcsvm.distributed.connection import workers_of_this_machine  # noqa: E402
-from dcsvm.distributed.preparation import remote_data  # noqa: E402
 from dcsvm.distributed.remote_tree import RemoteTree  # noqa: E402
-from dcsvm.distributed.search import RemoteSearch  # noqa: E402
-from dcsvm.distributed.tasks import Tasks  # noqa: E402
-from dcsvm.problem.options import TrainOptions  # noqa: E402
-from dcsvm.selection.grid import Grid  # noqa: E402
-from dcsvm.selection.search import fold_of_rows  # noqa: E402
-from dcsvm.solving.control import Control  # noqa: E402
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 
@@ -120,29 +113,6 @@ def test_a_run_goes_on_with_other_workers(own_client, client, rows_in_spots, tmp
     model = train(client, X, y, checkpoint=checkpoint, progress=Notes(), **OPTIONS)
     assert resumed == ["conquer"] and model.report.converged
     assert model.report.levels[0].level == 2
-
-
-def test_a_worker_that_dies_while_settings_are_scored_changes_none(
-    own_client, client, rows_in_spots
-):
-    X, y = rows_in_spots
-    options = TrainOptions(early=True, cache_mb=100)
-    fold = fold_of_rows(y, options, 3)
-    grid = Grid.of(options, (1.0, 8.0), (0.1, 0.4, 1.6))
-
-    def losses(one, killer):
-        tasks = Tasks(one)
-        chunks = chunks_of(tasks, da.from_array(X, (500, -1)), da.from_array(y, 500))
-        search = RemoteSearch(remote_data(tasks, chunks, Control()), fold, options, every=True)
-        found = {}
-        for score in search.run(grid):
-            found[score.setting] = score.losses
-            killer.begin(f"setting {len(found)}", 0)
-        return found
-
-    killer = Killer(own_client, ["setting 1", "setting 3"])
-    assert losses(own_client, killer) == losses(client, Killer(client, []))
-    assert killer.killed == ["setting 1", "setting 3"]
 
 
 @pytest.mark.slow

@@ -32,6 +32,10 @@ from dcsvm.problem.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+
+from option_tables import with_tables  # noqa: E402
+
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -166,7 +170,7 @@ def test_every_page_is_in_a_table_of_contents():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
 def test_every_option_is_described(command):
-    text = (DOCS / f"{command.name}.md").read_text(encoding="utf-8")
+    text = with_tables((DOCS / f"{command.name}.md").read_text(encoding="utf-8"))
     codes = "\n".join(re.findall(r"`([^`\n]+)`", text))
     for option in options_of(command):
         for name in option.opts:
@@ -175,7 +179,7 @@ def test_every_option_is_described(command):
 
 
 def test_every_keyword_of_train_is_described():
-    text = (DOCS / "python.md").read_text(encoding="utf-8")
+    text = with_tables((DOCS / "python.md").read_text(encoding="utf-8"))
     for field in dataclasses.fields(TrainOptions):
         assert f"`{field.name}`" in text, field.name
 

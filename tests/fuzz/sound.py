@@ -12,7 +12,7 @@ from dcsvm.data.range_file import parse_scaling, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import ModelReader
-from dcsvm.problem.dual_problems import c_svc
+from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.state import Budget, RunState
@@ -62,7 +62,8 @@ def check_range(text):
 
 def small_run():
     """(problem, state) of a run over six rows that has not begun."""
-    problem = c_svc(np.array([1.0, -1, 1, -1, 1, -1]), 4.0)
+    sign = np.array([1.0, -1, 1, -1, 1, -1])
+    problem = BoxProblem(sign, np.minimum(4.0 * sign, 0.0), np.maximum(4.0 * sign, 0.0))
     iterate = Iterate.of(np.zeros(6))
     counts = np.zeros(1, np.int64)
     state = RunState(

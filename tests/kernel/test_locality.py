@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values, objective
+from reference import c_svc, certificate, kernel_values, objective
 from scipy.spatial.distance import cdist
 
 from dcsvm import _core
@@ -11,7 +11,6 @@ from dcsvm.kernel import locality
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import find_locality
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare
 from dcsvm.training.run import Run
@@ -159,3 +158,15 @@ def test_nothing_is_negligible_for_other_kernels_or_a_small_gamma():
         assert found.n_groups == 1
         assert np.array_equal(found.order, np.arange(len(X)))
         assert found.neglected(np.ones(len(X))) == 0
+
+
+def test_a_stop_ends_the_search_for_groups():
+    rows = Rows.from_array(np.random.default_rng(0).random((2100, 10)))
+    with pytest.raises(_core.Stopped):
+        find_locality(rows, Kernel("rbf", 1.0), 1e4, 1e-3, 1, _core.Stop(seconds=0))
+
+
+def test_a_stop_ends_the_preparation():
+    X, y = np.random.default_rng(0).random((300, 3)), np.where(np.arange(300) % 2, 1.0, -1.0)
+    with pytest.raises(_core.Stopped):
+        prepare(Rows.from_array(X), y, TrainOptions(), stop=_core.Stop(seconds=0))

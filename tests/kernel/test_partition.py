@@ -8,7 +8,7 @@ from dcsvm.kernel import cluster_tree, partition
 from dcsvm.kernel.cluster_tree import Tree, clustering_kernel
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Placed, flat_partition, partition_of
+from dcsvm.kernel.partition import Placed, partition_of
 
 KERNELS = [
     Kernel("linear"),
@@ -198,21 +198,6 @@ def test_blended_values_are_means_and_nan_gives_way():
 
     assert partition.blended(values_by, placed, 2.0)[:, 0].tolist() == [2.0, 2.5, 1.0, 1.0]
     assert np.isnan(partition.blended(values_by, placed, 0.0)[2, 0])
-
-
-def test_a_flat_partition_has_the_centers_of_version_3():
-    """Squared norms are those of means of all pairs, a row with itself too."""
-    X, _ = labelled_rows(300, 4, seed=7)
-    cluster = np.random.default_rng(0).integers(0, 5, 40).astype(np.int32)
-    cluster[:5] = np.arange(5)
-    kernel = Kernel("rbf", 0.7)
-    made = flat_partition(kernel, dense_rows(X[:40]), cluster, None)
-    indicator = (cluster[:, None] == np.arange(5)) / np.bincount(cluster)
-    used = ("rbf", 0.7, 0, 0)
-    norms = np.diag(indicator.T @ kernel_values(used, X[:40], X[:40]) @ indicator)
-    squared = norms - 2 * kernel_values(used, X, X[:40]) @ indicator
-    chosen = squared[np.arange(300), made.assign(dense_rows(X), 1)]
-    assert np.all(chosen <= squared.min(axis=1) + 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
      ({"loss": 0.2, "test": disc(3000, 5)[0]}, "at best .* of the labels may change"),
      ({"vectors": 9, "test": disc(2000, 0)[0]}, "test rows have most of the support vectors"),
      ({"vectors": 9, "steps": 0}, "steps must be at least 1"),
-     ({"vectors": 9, "method": "naive"}, "method must be one of exact, early"),
+     ({"vectors": 9, "method": "all"}, "method must be one of exact, early"),
      ({"vectors": 9, "method": "early"}, "no early level to compress"),
      ({"vectors": 9, "X": np.zeros((5, 9))}, "9 features"),
      ({"vectors": 9, "X": np.zeros((0, 3))}, "no rows to fit to"),

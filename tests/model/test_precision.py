@@ -14,7 +14,7 @@ from dcsvm.model import few_rows
 from dcsvm.model.file import load_model
 from dcsvm.model.precision import needs_float64
 
-METHODS = ("exact", "early", "naive")
+METHODS = ("exact", "early")
 
 
 def with_weights(model, factor):

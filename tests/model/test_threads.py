@@ -14,7 +14,7 @@ N_THREADS = 8
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_rows], ids=["dense", "sparse"])
-@pytest.mark.parametrize("method", ["exact", "early", "naive"])
+@pytest.mark.parametrize("method", ["exact", "early"])
 def test_eight_threads_get_the_answers_of_one(trained, tmp_path, method, form):
     """With a model that has predicted nothing yet: what it prepares is prepared once."""
     trained[0].save(tmp_path / "m")

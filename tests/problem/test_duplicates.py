@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values, objective
+from reference import c_svc, certificate, kernel_values, objective
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.duplicates import duplicates_by_keys, find_duplicates, row_keys
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows

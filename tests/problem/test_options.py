@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dcsvm.problem.option_rules import OptionError
-from dcsvm.problem.options import RULES, TrainOptions, UnknownOption
+from dcsvm.problem.option_table import UnknownOption, option_of
+from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
 
 
@@ -23,9 +24,12 @@ def reason(**options):
     return str(caught.value)
 
 
-def test_every_field_has_a_rule_that_its_default_keeps():
-    assert [field.name for field in fields(TrainOptions)] == list(RULES)
+def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
     assert TrainOptions.of() == TrainOptions()
+    for field in fields(TrainOptions):
+        option = option_of(field)
+        assert option.names and option.help and option.group, field.name
+        assert TrainOptions.check(field.name, field.default) == field.default
 
 
 @pytest.mark.parametrize(

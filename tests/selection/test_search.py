@@ -6,12 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reference import kernel_values, points_of, setup_of, solve_reference
+from reference import c_svc, kernel_values, points_of, setup_of, solve_reference
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection import exact_search, search
 from dcsvm.selection.grid import Grid, Setting

@@ -116,17 +116,12 @@ def test_nu_svc_heeds_class_weights():
     np.testing.assert_allclose(by_weights.decision_function(X), by_class.decision_function(X))
 
 
-def test_nu_that_is_too_large_for_some_pairs_is_told():
-    X, y = make_blobs([60, 50, 5], random_state=0)
-    with pytest.warns(UserWarning, match="nu=0.5 is infeasible for the classes 0 and 2, 1 and 2"):
-        fitted = NuSVC(decision_function_shape="ovo").fit(X, y)
-    values = fitted.decision_function(X)
-    assert np.all(values[:, 1:] == 1)
-    own = y < 2
-    alone = NuSVC(gamma=fitted._gamma).fit(X[own], y[own])
-    np.testing.assert_allclose(values[:, 0], -alone.decision_function(X), atol=1e-9)
+@pytest.mark.parametrize("class_weight", [None, {0: 100.0}])
+def test_nu_that_is_too_large_for_a_pair_of_classes_is_refused_as_scikit_learn_does(class_weight):
+    sizes = [60, 50, 5] if class_weight is None else [60, 60, 60]
+    X, y = make_blobs(sizes, random_state=0)
     with pytest.raises(ValueError, match="specified nu is infeasible"):
-        NuSVC().fit(X[y != 1], y[y != 1])
+        NuSVC(class_weight=class_weight).fit(X, y)
 
 
 @pytest.mark.parametrize("seed", range(20))

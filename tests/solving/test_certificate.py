@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values, labelled_rows, objective
+from reference import c_svc, certificate, kernel_values, labelled_rows, objective
 
 import dcsvm
 from dcsvm.kernel.kernel_rows import Reach
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving import conquer
 from dcsvm.solving.certificate import Certificate, Checked, Scope, certificate_of_known, check

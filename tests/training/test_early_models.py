@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from reference import certificate, kernel_values, labelled_rows, objective
+from reference import c_svc, certificate, kernel_values, labelled_rows, objective
 
 import dcsvm
 from dcsvm.cli.train import main as train_command
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint
 from dcsvm.solving.control import Control

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from reference import certificate, dense_rows, kernel_values
+from reference import c_svc, certificate, dense_rows, kernel_values
 
 import dcsvm
 from dcsvm.kernel.kernels import BeyondFloat32
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.folds import stratified_folds
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.options import TrainOptions

@@ -25,7 +25,7 @@ label 1 -1
 nr_sv 1 0
 SV
 1 1:0.5
-dcsvm_section 3
+dcsvm_section 4
 n_features 1
 rows dense
 row_numbers 1
@@ -38,7 +38,6 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import Iterate
 
@@ -148,19 +147,6 @@ def test_a_model_with_a_number_out_of_range_is_refused(tmp_path, old, new):
         model = load_model(path)
         if "degree" in new:
             model.predict(np.ones((1, 1)))
-
-
-def test_naive_sums_have_no_constants_of_clusters_with_one_class():
-    """Without a bias a cluster of one class added 1 to the sum everywhere: 60 % instead of 86."""
-    X, y = labelled_rows(400, 2, seed=1)
-    X[::2] += 9
-    y[::2] = 1
-    model = dcsvm.train(X, y, gamma=2, levels=1, branching=2, threads=1)
-    early = model.early
-    assert np.abs(early.rho).max() == 1
-    squared = ((X[:, None].astype(float) - early.rows.dense) ** 2).sum(axis=2)
-    expected = np.exp(-2 * squared) @ early.dual_coef[0]
-    assert model.decision_function(X, method="naive") == pytest.approx(expected, abs=1e-4)
 
 
 def test_merged_rows_at_their_bound_are_counted_as_such():

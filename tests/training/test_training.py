@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from reference import (
+    c_svc,
     certificate,
     kernel_values,
     labelled_rows,
@@ -19,7 +20,6 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
-from dcsvm.problem.dual_problems import c_svc
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import stopped
 from dcsvm.solving.control import Control
@@ -461,7 +461,7 @@ def test_each_local_model_is_the_optimum_of_its_cluster(wavy, trained):
     assert abs(total - report.levels[-1].objective) <= 1e-6 * abs(total)
 
 
-def test_early_and_naive_values_are_the_paper_s_equations(wavy_test, trained):
+def test_early_values_are_the_paper_s_equation(wavy_test, trained):
     model, _ = trained
     early, T = model.early, wavy_test[0]
     K = kernel_values(("rbf", 2.0, 0, 0), T, early.rows.dense) * early.dual_coef[0]
@@ -469,15 +469,13 @@ def test_early_and_naive_values_are_the_paper_s_equations(wavy_test, trained):
     own = np.where(cluster[:, None] == early.cluster, K, 0).sum(axis=1)
     limit = 1e-6 * np.abs(early.dual_coef[0]).sum()
     assert np.abs(model.decision_function(T, method="early") - own).max() <= limit
-    assert np.abs(model.decision_function(T, method="naive") - K.sum(axis=1)).max() <= limit
 
 
 def test_a_model_without_an_early_level_says_so(wavy):
     X, y = wavy
     model, _ = train(X, y, levels=0)
-    for method in ("early", "naive", "bcm"):
-        with pytest.raises(ValueError, match="no early level"):
-            model.predict(X, method=method)
+    with pytest.raises(ValueError, match="no early level"):
+        model.predict(X, method="early")
     with pytest.raises(ValueError, match="method must be one of"):
         model.predict(X, method="fast")
     with pytest.raises(ValueError, match="needs a level"):
@@ -487,7 +485,7 @@ def test_a_model_without_an_early_level_says_so(wavy):
 # ------------------------------------------------------------------------------------ prediction
 
 
-@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
+@pytest.mark.parametrize("method", ["exact", "early"])
 def test_threads_and_pieces_do_not_change_a_bit_of_a_prediction(
     wavy_test, trained, method, monkeypatch
 ):
@@ -503,7 +501,7 @@ def test_threads_and_pieces_do_not_change_a_bit_of_a_prediction(
     assert one.tobytes() == whole.tobytes()
 
 
-@pytest.mark.parametrize("method", ["exact", "early", "naive"])
+@pytest.mark.parametrize("method", ["exact", "early"])
 def test_rows_of_a_file_may_have_fewer_or_more_features(wavy_test, trained, method):
     model, T = trained[0], wavy_test[0]
     cut = T.copy()
@@ -538,7 +536,7 @@ def test_an_array_has_the_features_of_the_training_rows(trained, n_features, for
             predict(rows)
 
 
-@pytest.mark.parametrize("method", ["exact", "early", "naive", "bcm"])
+@pytest.mark.parametrize("method", ["exact", "early"])
 def test_no_rows_have_no_predictions(trained, method):
     assert trained[0].predict(np.empty((0, 4)), method=method).shape == (0,)
 
@@ -569,7 +567,7 @@ def test_the_api_saves_and_loads(wavy, tmp_path):
     model = dcsvm.train(X, y, gamma=2, levels=1, threads=1)
     model.save(tmp_path / "my.model")
     loaded = dcsvm.load_model(tmp_path / "my.model")
-    for method in ("exact", "early", "naive", "bcm"):
+    for method in ("exact", "early"):
         assert (loaded.decision_function(X, method=method).tobytes()
                 == model.decision_function(X, method=method).tobytes())  # fmt: skip
 

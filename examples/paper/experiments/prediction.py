@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.model import Model
 from paper.baselines.dc_svm import fit_early
 from paper.cells import Cell
+from paper.committee import bcm, naive
 from paper.experiments import problem, rbf
 from paper.measure import accuracy
 from paper.problems import DATA_SETS as KNOWN
@@ -46,9 +48,9 @@ def measure(settings: dict, folder: Path) -> dict:
     )
     model = fitted.model
     result = {"n_rows": len(data.y), "clusters": model.early.partition.n_clusters}
-    for method in ("naive", "bcm", "early"):
+    for method, predict in {"naive": naive, "bcm": bcm, "early": Model.decision_function}.items():
         start = time.perf_counter()
-        values = model.decision_function(data.X_test, method=method, threads=threads)
+        values = predict(model, data.X_test, threads=threads)
         milliseconds = 1e3 * (time.perf_counter() - start) / len(values)
         result[method] = {"accuracy": accuracy(values, data.y_test), "milliseconds": milliseconds}
     return result
