@@ -63,7 +63,8 @@ def find_remote_locality(
     group[places] = _joined(_boxes_of_sections(rows, between, stop), between)
     group, sizes = _large_enough(group)
     order = np.argsort(group, kind="stable").astype(np.int32)
-    return Locality(order, np.concatenate(([0], np.cumsum(sizes))), between, within)
+    start = np.concatenate(([0], np.cumsum(sizes)))
+    return Locality(order, start, between, within, is_ordered=True)
 
 
 def boxes_of(

@@ -21,10 +21,10 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_skipping
 from dcsvm.kernel.partition import Fork, Partition, Placed
 from dcsvm.machine import default_threads
+from dcsvm.solving.engine import LocalEngine
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.memory import plan_memory
 from dcsvm.solving.parts import Effort, Parts
-from dcsvm.solving.work import Work
 
 BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a sum
 POLL = 0.2  # seconds between two looks whether the result of a task is still wanted
@@ -120,7 +120,7 @@ def solved_parts(
     # a task that is done again begins with the same values
     iterate = Iterate(*(one.copy() for one in vars(iterate).values()))
     with stop_of_task() as stop:
-        reports = Work(data).solve(parts, iterate, effort, None, stop)
+        reports = LocalEngine(data).solve_together(parts, iterate, effort, None, stop)
     return Solved(iterate, reports)
 
 
@@ -136,7 +136,7 @@ def spans_of_parts(
     """Squared spans of support vectors, see `_core.squared_spans`."""
     rows, threads = put_together(pieces, order), means.threads
     data = KernelRows(rows, means.kernel, threads, coded=True, memory_bytes=BOUNDED_BYTES)
-    return Work(data).spans(parts, alpha, wanted, n_exact, threads)
+    return LocalEngine(data).spans(parts, alpha, wanted, n_exact, threads)
 
 
 def sums_of_chunk(

@@ -1,10 +1,7 @@
-"""Everything of a run on remote rows that no solution has touched; as solving/preparation.py, of
-rows that stay where they are.
-"""
+"""The data of a run on workers: rows that stay where they are, and what the client knows."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,18 +9,20 @@ from distributed import Future
 
 from dcsvm import _core
 from dcsvm.distributed.chunks import Facts, Form, facts_of, formed
+from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.groups import find_remote_locality
 from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
-from dcsvm.distributed.remote_work import RemoteWork
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.worker_memory import plan_worker_memory
+from dcsvm.distributed.worker_memory import WorkerMemory, plan_worker_memory
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import Locality
 from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
+from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.problem.row_map import RowMap
-from dcsvm.problem.task import task_of
 from dcsvm.solving.checkpoint import fingerprint
 from dcsvm.solving.control import Control
-from dcsvm.solving.preparation import Prepared, kernel_of, negligible, plan_of
+from dcsvm.solving.plan import Plan
+from dcsvm.solving.preparation import kernel_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,52 +74,62 @@ def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> RemoteD
     return RemoteData(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
 
 
-def prepare_remote(
-    data: RemoteData, options: TrainOptions, sample_weight: np.ndarray, stop: _core.Stop
-) -> Prepared:
-    """Prepare to train on remote data; ValueError for what does not fit. Raises Stopped."""
-    start, rows = time.perf_counter(), data.rows
-    if options.kernel == "precomputed":
-        raise OptionError("kernel", "precomputed is for one process: its matrix is in one memory")
-    task = task_of(data.labels, sample_weight, options)
-    nbytes = rows.n_samples * rows.row_bytes
-    memory = plan_worker_memory(rows.tasks.client, nbytes, options.cache_mb)
-    kernel = kernel_of(options, rows.n_features)
-    duplicates = _duplicates(rows, task.targets, sample_weight, stop)
-    rows, targets = rows.reordered(duplicates.first), task.targets[duplicates.first]
-    formulation = task.formulate(targets, duplicates.sample_weight)
-    budget = negligible(formulation, options)
-    locality = find_remote_locality(rows, kernel, formulation.weight, budget, stop)
-    rows, targets = rows.reordered(locality.order), targets[locality.order]
-    weights = duplicates.sample_weight[locality.order]
-    formulation = task.formulate(targets, weights)
-    remote = RemoteKernelRows(rows, kernel, memory.threads, memory.megabytes, stop=stop)
-    return Prepared(
-        start=start,
-        options=options,
-        task=task,
-        threads=memory.threads,
-        memory=memory,
-        owns_rows=False,
-        row_map=RowMap(duplicates, locality.order, len(data.labels)),
-        locality=locality,
-        targets=targets,
-        sample_weight=weights,
-        formulation=formulation,
-        data=remote,
-        work=RemoteWork(remote),
-        plan=plan_of(options, formulation, rows.n_samples),
-    )
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """The RowSource of rows on workers."""
 
+    rows: RemoteRows
+    owns_rows: bool = False
 
-def _duplicates(
-    rows: RemoteRows, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
-) -> Duplicates:
-    if not rows.is_dense:
-        return all_different(sample_weight)
-    futures = [
-        rows.tasks.submit(f"keys-chunk{number}", row_keys, chunk)
-        for number, chunk in enumerate(rows.chunks)
-    ]
-    keys = np.concatenate(rows.tasks.results(futures, stop))
-    return duplicates_by_keys(keys, targets, sample_weight)
+    @property
+    def n_samples(self) -> int:
+        return self.rows.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
+        if options.kernel == "precomputed":
+            one = "precomputed is for one process: its matrix is in one memory"
+            raise OptionError("kernel", one)
+        return self, kernel_of(options, self.n_features)
+
+    def duplicates(
+        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+    ) -> Duplicates:
+        tasks = self.rows.tasks
+        if not self.rows.is_dense:
+            return all_different(sample_weight)
+        futures = [
+            tasks.submit(f"keys-chunk{number}", row_keys, chunk)
+            for number, chunk in enumerate(self.rows.chunks)
+        ]
+        keys = np.concatenate(tasks.results(futures, stop))
+        return duplicates_by_keys(keys, targets, sample_weight)
+
+    def plan_memory(
+        self, options: TrainOptions, formulation: Formulation, n_rows: int
+    ) -> WorkerMemory:
+        nbytes = self.n_samples * self.rows.row_bytes
+        return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
+
+    def reordered(self, numbers: np.ndarray) -> DaskRows:
+        return replace(self, rows=self.rows.reordered(numbers))
+
+    def find_locality(
+        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
+    ) -> Locality:
+        return find_remote_locality(self.rows, kernel, weight, tolerance, stop)
+
+    def in_file_order(
+        self, kernel: Kernel, locality: Locality, options: TrainOptions, plan: Plan,
+        stop: _core.Stop,
+    ) -> tuple[Locality, None]:  # fmt: skip
+        return locality, None
+
+    def engine(
+        self, kernel: Kernel, memory: WorkerMemory, n_variables: int, stop: _core.Stop
+    ) -> DaskEngine:
+        threads, megabytes = memory.threads, memory.megabytes
+        return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))

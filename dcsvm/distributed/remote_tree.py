@@ -18,10 +18,8 @@ class RemoteTree(Tree):
     """The tree that the rows would have in one memory. `divided` is the task that has divided the
     sample of the finest level, `at` has those that tell where the rows of each chunk are in it."""
 
-    def __init__(self, *what, **how):
-        super().__init__(*what, **how)
-        self.divided: Future | None = None
-        self.at: dict[int, Future] = {}
+    divided: Future | None = None
+    at: dict[int, Future] | None = None
 
     def forked(
         self,
@@ -52,7 +50,7 @@ class RemoteTree(Tree):
     ) -> Placed:
         tasks, means = self.rows.tasks, Means(self.data.kernel, 0)
         found = Placed.at_root(self.rows.n_samples, second=second)
-        places, before = {}, self.at
+        places, before = {}, self.at or {}
         self.at = {}
         for chunk, own_places, own in self.rows.in_chunks:
             places[chunk] = own_places

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from distributed import Future
 
-from dcsvm.distributed.preparation import RemoteData, prepare_remote, remote_data
+from dcsvm.distributed.preparation import DaskRows, RemoteData, remote_data
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.control import Control
-from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
+from dcsvm.solving.report import TrainReport
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import begun, finished
 from dcsvm.training.warm_start import check_rows
@@ -40,47 +39,15 @@ def train_data(
     if init_model is not None:
         check_rows(init_model, data.rows, options)
     with control.held():
-        weights = checked_weights(sample_weight, len(data.labels))
-        if control.checkpoint is not None:
-            is_warm = init_model is not None
-            control.checkpoint.begin(data.fingerprint(weights), options, is_warm=is_warm)
-        prepared = prepare_remote(data, options, weights, control.stop)
-        progress = Named(control.progress, prepared.work)
-        control = Control(progress, control.stop, control.checkpoint)
-        run = begun(prepared, control, init_model, test)
+        run = begun(
+            DaskRows(data.rows),
+            data.labels,
+            options,
+            control,
+            data.fingerprint,
+            sample_weight=sample_weight,
+            init_model=init_model,
+            test=test,
+        )
         model = finished(run)
         return model, model.report
-
-
-class Named(Progress):
-    """Passes on what happens, and names the tasks of a phase after it."""
-
-    def __init__(self, whole: Progress, work):
-        self.whole, self.work = whole, work
-
-    def begin(self, name: str, n_rows: int) -> None:
-        self.work.phase = name.replace(" ", "")
-        self.whole.begin(name, n_rows)
-
-    def plan(self, text: str) -> None:
-        self.whole.plan(text)
-
-    def resume(self, name: str) -> None:
-        self.whole.resume(name)
-
-    def warn(self, sentence: str) -> None:
-        self.whole.warn(sentence)
-
-    def advance(
-        self, rows_done: int, violation: float | None = None, n_active: int | None = None
-    ) -> None:
-        self.whole.advance(rows_done, violation, n_active)
-
-    def end_level(self, report: LevelReport) -> None:
-        self.whole.end_level(report)
-
-    def end_choice(self, choice: EarlyChoice) -> None:
-        self.whole.end_choice(choice)
-
-    def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        self.whole.end(name, seconds, n_sv)

@@ -134,7 +134,7 @@ def divided(prepared: Prepared, level: int, stop) -> Division:
     """The clusters of a level; those of early models, but that rows far from each other count as
     well. Raises Stopped."""
     options = prepared.options
-    tree = new_tree(prepared.work, options, prepared.locality.order)
+    tree = new_tree(prepared.engine, options, prepared.locality.order)
     overlap = options.early_overlap
     for one in range(1, level + 1):
         tree.grow(options.branching**one, stop, second=overlap > 1)

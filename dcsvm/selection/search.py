@@ -24,7 +24,7 @@ from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
-from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.solving.preparation import Prepared, prepare_rows
 from dcsvm.training.far_columns import Columns
 from dcsvm.training.held_out import as_folds, fold_numbers
 
@@ -96,7 +96,8 @@ class Search:
     def _prepared(self, options: TrainOptions) -> Prepared:
         """The rows, prepared for some options."""
         columns = Columns(self.rows)
-        return prepare(columns.of(self.rows), self.labels, columns.options(options), self.weights)
+        rows, options = columns.of(self.rows), columns.options(options)
+        return prepare_rows(rows, self.labels, options, self.weights)
 
     def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
         """The scores of the settings that are not among the known ones, as they are found. Raises

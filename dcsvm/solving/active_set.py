@@ -29,10 +29,10 @@ FEWEST = 1000
 
 
 class ActiveSet:
-    """One part whose gradient is known, solved in place by a `work` that has `solve_together`."""
+    """One part whose gradient is known, solved in place by an engine."""
 
-    def __init__(self, work, parts: Parts, iterate: Iterate, effort: Effort, progress):
-        self.work, self.iterate, self.effort, self.progress = work, iterate, effort, progress
+    def __init__(self, engine, parts: Parts, iterate: Iterate, effort: Effort, progress):
+        self.engine, self.iterate, self.effort, self.progress = engine, iterate, effort, progress
         self.whole, self.problem, self.members = parts.problem, parts.problem, slice(None)
         if len(parts.members) < parts.problem.size:
             self.problem, self.members = parts.problem.part(parts.members), parts.members
@@ -55,7 +55,7 @@ class ActiveSet:
             one = Parts.of_sizes(self.whole, active, np.array([len(active)]))
             wanted = max(self.effort.tolerance, ROUND_SHARE * worst)
             effort = replace(self.effort, tolerance=wanted, neglected=self.neglected)
-            self._add(*self.work.solve_together(one, self.iterate, effort, self.progress, stop))
+            self._add(*self.engine.solve_together(one, self.iterate, effort, self.progress, stop))
             self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
             if self._has_no_iterations_left:
                 break
@@ -90,9 +90,9 @@ class ActiveSet:
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]
         how = Evaluation(self.effort.float64, self.effort.reach, stop)
-        for some in slices(len(others), self.work.targets_at_once):
+        for some in slices(len(others), self.engine.targets_at_once):
             own = others[some]
-            sums, n_values = self.work.sums(_together(rows[own]), sources, step, how)
+            sums, n_values = self.engine.sums(_together(rows[own]), sources, step, how)
             iterate.gradient[own] += sums
             iterate.base[own] = iterate.alpha[own]
             self.report["kernel_evaluations"] += n_values

@@ -9,18 +9,17 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MOST_PARTS
 from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.engine import Engine
 from dcsvm.solving.plan import Plan
-from dcsvm.solving.work import Work
 
 
 def new_tree(
-    work: Work, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
+    engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
 ) -> Tree:
-    """A tree without levels, of all rows that are worked on, which are in an `order` of their own
-    and in each `group` int (n,)."""
-    kernel = Kernel("linear") if options.clustering == "kmeans" else work.data.kernel
-    how = {"sample_size": options.sample, "seed": options.seed}
-    return work.tree(kernel, **how, order=order, group=group)
+    """A tree without levels, of all rows of an engine, which are in an `order` of their own and in
+    each `group` int (n,)."""
+    kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
+    return engine.tree(kernel, options, order, group)
 
 
 def is_alone(level: int, plan: Plan, options: TrainOptions) -> bool:

@@ -28,7 +28,7 @@ def conquer(solver: FormulationSolver) -> None:
     if not state.is_global:
         solver.iterate.forget(np.arange(solver.problem.size))
         state.is_global = True
-    solver.control.progress.begin("conquer", solver.problem.size)
+    solver.begin_phase("conquer", solver.problem.size)
     tolerance = options.tolerance
     if options.gap is not None:
         tolerance = state.gap_tolerance or FIRST_GAP_TOLERANCE

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -17,23 +18,23 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
 from dcsvm.kernel.precomputed import training_matrix
 from dcsvm.kernel.small_work import threads_to_train
-from dcsvm.problem.duplicates import find_duplicates
+from dcsvm.problem.duplicates import Duplicates, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.clusters import grow, new_tree
+from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
-from dcsvm.solving.work import MOST_COPIED, Work
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """`data` has the rows that are solved, see RowMap, and `work` is done on them; `targets` and
+    """`data` has the rows that are solved, see RowMap, and `engine` works on them; `targets` and
     `sample_weight` float64 are theirs, and `formulation` is the problem of all of them. `start` is
     the time when preparing began, in seconds of the clock perf_counter. Where it `owns_rows` nobody
     else uses them. Rows in a mapped file are in the order of the clusters of a `tree`."""
@@ -50,7 +51,7 @@ class Prepared:
     sample_weight: np.ndarray
     formulation: Formulation
     data: KernelRows
-    work: Work
+    engine: Engine
     plan: Plan
     tree: Tree | None = None
 
@@ -91,65 +92,198 @@ class Prepared:
         )
 
 
+class RowSource(Protocol):
+    """Rows to train on, wherever they are, by the numbers of an order of theirs."""
+
+    n_samples: int
+    n_features: int
+    owns_rows: bool  # nobody else uses them
+
+    def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
+        """The rows and the kernel of the options on them. Raises ValueError."""
+
+    def duplicates(
+        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+    ) -> Duplicates:
+        """Find equal rows. Raises Stopped."""
+
+    def plan_memory(
+        self, options: TrainOptions, formulation: Formulation, n_rows: int
+    ) -> MemoryPlan:
+        """Plan the memory where `n_rows` are left of the rows. Raises OptionError."""
+
+    def reordered(self, numbers: np.ndarray) -> RowSource:
+        """These rows, in this order."""
+
+    def find_locality(
+        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
+    ) -> Locality:
+        """As `find_locality` of the kernel. Raises Stopped."""
+
+    def in_file_order(
+        self, kernel: Kernel, locality: Locality, options: TrainOptions, plan: Plan,
+        stop: _core.Stop,
+    ) -> tuple[Locality, Tree | None]:  # fmt: skip
+        """A locality in which what is read together is near in a mapped file, and the clusters of
+        all levels by which that is so. Raises Stopped."""
+
+    def engine(self, kernel: Kernel, memory, n_variables: int, stop: _core.Stop) -> Engine:
+        """The engine on these rows, for problems of so many variables. Raises Stopped."""
+
+
 def prepare(
-    rows: Rows,
+    source: RowSource,
     labels: np.ndarray,
     options: TrainOptions,
     sample_weight: np.ndarray | None = None,
-    *,
-    consume: bool = False,
     stop: _core.Stop | None = None,
 ) -> Prepared:
     """Prepare to train on rows with labels (n,), float64 or strings, and weights float64 (n,), None
-    is one each; ValueError for what does not fit. `consume`: nobody else uses the rows, they are
-    put in order where they are. Raises Stopped."""
+    is one each; ValueError for what does not fit. Raises Stopped."""
     start, stop = time.perf_counter(), stop or _core.Stop()
-    if len(labels) != rows.n_samples:
-        raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
+    if len(labels) != source.n_samples:
+        raise ValueError(f"{source.n_samples} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
     task = task_of(labels, sample_weight, options)
-    threads = _core.usable_threads(
-        min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
-    )
-    rows, kernel = _with_kernel(rows, options, threads)
-    duplicates = find_duplicates(rows, task.targets, sample_weight)
+    source, kernel = source.with_kernel(options)
+    if options.gap is not None and not kernel.is_positive_semidefinite:
+        raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
+    duplicates = source.duplicates(task.targets, sample_weight, stop)
     targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
     formulation = task.formulate(targets, sample_weight)
-    memory = _memory_of(rows, options, formulation, len(targets), threads)
+    memory = source.plan_memory(options, formulation, len(targets))
     weight, budget = formulation.weight, negligible(formulation, options)
     plan = plan_of(options, formulation, len(targets))
     formulation = None  # made again for the order that rows will have
-    rows = rows if len(targets) == rows.n_samples else _ordered(rows, duplicates.first, consume)
+    if len(targets) < source.n_samples:
+        source = source.reordered(duplicates.first)
     stop.check()
-    locality = find_locality(rows, kernel, weight, budget, threads, stop)
+    locality = source.find_locality(kernel, weight, budget, stop)
     stop.check()
-    locality, tree = _in_file(rows, kernel, locality, options, plan, threads, stop)
+    locality, tree = source.in_file_order(kernel, locality, options, plan, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
-        rows = _ordered(rows, locality.order, consume)
+        source = source.reordered(locality.order)
     formulation = task.formulate(targets, sample_weight)
-    threads = min(threads, memory.threads)
-    spare = memory.spare(formulation.problem.size)
     stop.check()
-    data = KernelRows(rows, kernel, threads, coded=True, memory_bytes=spare)
-    kernel.check_values(data.largest_squared_norm)
+    engine = source.engine(kernel, memory, formulation.problem.size, stop)
     return Prepared(
         start=start,
         options=options,
         task=task,
-        threads=threads,
+        threads=engine.data.threads,
         memory=memory,
-        owns_rows=consume,
+        owns_rows=source.owns_rows,
         row_map=RowMap(duplicates, locality.order, len(labels)),
         locality=locality,
         targets=targets,
         sample_weight=sample_weight,
         formulation=formulation,
-        data=data,
-        work=Work(data),
-        plan=plan_of(options, formulation, rows.n_samples),
-        tree=tree and tree.of_rows_in(locality.order, data, {*plan.levels, *plan.choices}),
+        data=engine.data,
+        engine=engine,
+        plan=plan_of(options, formulation, len(targets)),
+        tree=tree and tree.of_rows_in(locality.order, engine.data, {*plan.levels, *plan.choices}),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRows:
+    """The RowSource of rows in this process; where it `owns_rows` they are put in order where they
+    are."""
+
+    rows: Rows
+    threads: int
+    owns_rows: bool = False
+
+    @staticmethod
+    def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
+        """Rows to train on with the threads of the options. `consume`: nobody else uses them."""
+        threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
+        return LocalRows(rows, _core.usable_threads(threads), consume)
+
+    @property
+    def n_samples(self) -> int:
+        return self.rows.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
+        kernel = kernel_of(options, self.n_features)
+        if not kernel.is_precomputed:
+            return self, kernel
+        rows, kernel = training_matrix(self.rows, kernel, self.threads)
+        return replace(self, rows=rows), kernel
+
+    def duplicates(
+        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+    ) -> Duplicates:
+        return find_duplicates(self.rows, targets, sample_weight)
+
+    def plan_memory(
+        self, options: TrainOptions, formulation: Formulation, n_rows: int
+    ) -> MemoryPlan:
+        is_in_file, n_members, n_places = self.rows.is_mapped and self.rows.is_dense, 1.0, 0
+        if options.early_overlap > 1 or options.chooses_early_level:
+            plan = plan_of(options, formulation, n_rows)
+            deepest = max((plan.early_level or 0, *plan.choices))
+            if deepest:  # two levels are compared where there is a choice
+                n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
+            n_places = deepest if options.early_overlap > 1 else 0
+        return plan_memory(
+            self.rows,
+            formulation.start,
+            n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
+            n_members=n_members,
+            n_places=n_places,
+            threads=self.threads,
+            megabytes=options.cache_mb,
+            solved_share=MOST_COPIED if is_in_file and _levels_asked(options) != 0 else 1.0,
+        )
+
+    def reordered(self, numbers: np.ndarray) -> LocalRows:
+        rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
+        return replace(self, rows=rows)
+
+    def find_locality(
+        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
+    ) -> Locality:
+        return find_locality(self.rows, kernel, weight, tolerance, self.threads, stop)
+
+    def in_file_order(
+        self, kernel: Kernel, locality: Locality, options: TrainOptions, plan: Plan,
+        stop: _core.Stop,
+    ) -> tuple[Locality, Tree | None]:  # fmt: skip
+        is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
+        if not (is_open and self.rows.is_mapped and self.rows.is_dense):
+            return locality, None
+        engine = LocalEngine(KernelRows(self.rows, kernel, self.threads))
+        tree = new_tree(engine, options, locality.order)
+        grow(tree, plan.deepest, plan, options, stop)
+        return replace(locality, order=tree.order, is_ordered=True), tree
+
+    def engine(
+        self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
+    ) -> LocalEngine:
+        threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
+        data = KernelRows(self.rows, kernel, threads, coded=True, memory_bytes=spare)
+        kernel.check_values(data.largest_squared_norm)
+        return LocalEngine(data)
+
+
+def prepare_rows(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    sample_weight: np.ndarray | None = None,
+    stop: _core.Stop | None = None,
+    *,
+    consume: bool = False,
+) -> Prepared:
+    """As `prepare`, on rows in this process. `consume`: nobody else uses them."""
+    source = LocalRows.of(rows, options, consume=consume)
+    return prepare(source, labels, options, sample_weight, stop)
 
 
 def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
@@ -163,63 +297,6 @@ def negligible(formulation: Formulation, options: TrainOptions) -> float:
     problem, tolerance = formulation.problem, options.tolerance
     least = min(tolerance, options.gap or tolerance)
     return least * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
-
-
-def _with_kernel(rows: Rows, options: TrainOptions, threads: int) -> tuple[Rows, Kernel]:
-    """The rows to train on and the kernel of the options on them."""
-    kernel = kernel_of(options, rows.n_features)
-    if kernel.is_precomputed:
-        rows, kernel = training_matrix(rows, kernel, threads)
-    if options.gap is not None and not kernel.is_positive_semidefinite:
-        raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-    return rows, kernel
-
-
-def _in_file(
-    rows: Rows,
-    kernel: Kernel,
-    locality: Locality,
-    options: TrainOptions,
-    plan: Plan,
-    threads: int,
-    stop: _core.Stop,
-) -> tuple[Locality, Tree | None]:
-    """The locality of dense rows in a mapped file, and the clusters of all levels: in their order
-    what is read together is near in the file. Others stay as they are. Raises Stopped."""
-    is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
-    if not (is_open and rows.is_mapped and rows.is_dense):
-        return locality, None
-    tree = new_tree(Work(KernelRows(rows, kernel, threads)), options, locality.order)
-    grow(tree, plan.deepest, plan, options, stop)
-    return replace(locality, order=tree.order, is_ordered=True), tree
-
-
-def _ordered(rows: Rows, order: np.ndarray, consume: bool) -> Rows:
-    return rows.reordered(order) if consume else rows.take(order)
-
-
-def _memory_of(
-    rows: Rows, options: TrainOptions, formulation: Formulation, n_rows: int, threads: int
-) -> MemoryPlan:
-    """The plan for rows as they were read, of which `n_rows` are left when equal ones are
-    merged."""
-    is_in_file, n_members, n_places = rows.is_mapped and rows.is_dense, 1.0, 0
-    if options.early_overlap > 1 or options.chooses_early_level:
-        plan = plan_of(options, formulation, n_rows)
-        deepest = max((plan.early_level or 0, *plan.choices))
-        if deepest:  # two levels are compared where there is a choice
-            n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
-        n_places = deepest if options.early_overlap > 1 else 0
-    return plan_memory(
-        rows,
-        formulation.start,
-        n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
-        n_members=n_members,
-        n_places=n_places,
-        threads=threads,
-        megabytes=options.cache_mb,
-        solved_share=MOST_COPIED if is_in_file and _levels_asked(options) != 0 else 1.0,
-    )
 
 
 def _levels_asked(options: TrainOptions) -> int | None:

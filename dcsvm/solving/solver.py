@@ -15,6 +15,7 @@ from dcsvm.model.precision import is_seen
 from dcsvm.problem.formulation import Formulation
 from dcsvm.solving.control import Control
 from dcsvm.solving.core_progress import CoreProgress
+from dcsvm.solving.engine import solve_parts
 from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
@@ -42,7 +43,7 @@ class FormulationSolver:
     ):
         self.prepared, self.control, self.save = prepared, control or Control(), save
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
-        self.work = prepared.work
+        self.engine = prepared.engine
         self.locality, self.threads = prepared.locality, prepared.threads
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
@@ -109,12 +110,17 @@ class FormulationSolver:
         size = state.certificate.unit * self.size_of_values
         return is_seen(state.rounding, size, is_regression=self.task.is_regression)
 
+    def begin_phase(self, name: str, n_rows: int) -> None:
+        """Tell that a phase of so many rows or variables begins."""
+        self.engine.begin_phase(name)
+        self.control.progress.begin(name, n_rows)
+
     def extend_gradient(self) -> None:
         """The gradient of all variables from that of those where it is known, which hold all
         support vectors or none."""
         start, state = time.perf_counter(), self.state
         others = np.flatnonzero(~self.iterate.is_known)
-        self.control.progress.begin("gradient", len(others))
+        self.begin_phase("gradient", len(others))
         for some, gradient, n_values in self.gradients_of(others, self.reach, float64=False):
             self.iterate.learn(some, gradient)
             self.costs.counts["kernel_evaluations"] += n_values
@@ -139,7 +145,7 @@ class FormulationSolver:
         """Gradient of some variables, kernel values between groups left out; and the number of
         kernel values. Raises Stopped."""
         terms, alpha = sources or self.sources()
-        sums, n_values = self.work.sums(self.units.terms(variables), terms, alpha, how)
+        sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, how)
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
@@ -147,7 +153,7 @@ class FormulationSolver:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """(some of the variables, their gradient, the number of kernel values) until all have one;
         in between checkpoints are stored, where they are kept. Raises Stopped."""
-        n_blocks, sources = 1 + len(variables) // self.work.targets_at_once, self.sources()
+        n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).unit
             n_sources = np.bincount(sources[0].unit, minlength=unit.max(initial=0) + 1)
@@ -181,9 +187,8 @@ class FormulationSolver:
             state.neglected, attainable, state.float64,
         )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
-        solved = self.work.solve(
-            parts, state.iterate, effort, CoreProgress(self.control, self.save), self.control.stop
-        )
+        progress = CoreProgress(self.control, self.save)
+        solved = solve_parts(self.engine, parts, state.iterate, effort, progress, self.control.stop)
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.costs.add(solved)
         self.count_iterations(members, sizes, solved)

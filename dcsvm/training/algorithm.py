@@ -64,7 +64,7 @@ def improve(run: Run) -> None:
         if state.next_step not in ("", name):
             continue
         run.control.stop.check()
-        if run.prepared.work.has_far_rows:
+        if run.prepared.engine.is_out_of_core:
             _core.give_back_memory()  # the system keeps more of the rows instead
         if name.startswith(LEVEL):
             divide(run, int(name.removeprefix(LEVEL)))

@@ -23,7 +23,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import CLASSIFIERS
 from dcsvm.solving.control import Control
 from dcsvm.solving.plan import Plan
-from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.solving.preparation import Prepared, prepare_rows
 from dcsvm.solving.report import PartOfProgress, Progress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.algorithm import improve
@@ -60,7 +60,8 @@ def cross_validate(
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
     columns = Columns(rows)
-    prepared = prepare(columns.of(rows), labels, columns.options(options), consume=consume)
+    options = columns.options(options)
+    prepared = prepare_rows(columns.of(rows), labels, options, consume=consume)
     tree = None
     if not options.early:  # no level has to be better than the start of the next
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))

@@ -128,7 +128,7 @@ def _spans(level: LevelSolver, own: _Own, n_exact: int) -> np.ndarray:
     room = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
     n_exact = min(max(room, FEWEST_EXACT), n_exact)
     parts = Parts.of_sizes(solver.problem, members, sizes)
-    spans = solver.work.spans(parts, solver.alpha, wanted, n_exact, solver.threads)
+    spans = solver.engine.spans(parts, solver.alpha, wanted, n_exact, solver.threads)
     return spans[own.variables]
 
 

@@ -18,7 +18,7 @@ class Levels:
 
     def __init__(self, prepared: Prepared, tree: Tree | None = None):
         self.options, self.plan = prepared.options, prepared.plan
-        self.work, self.locality = prepared.work, prepared.locality
+        self.engine, self.locality = prepared.engine, prepared.locality
         self.tree = prepared.tree if tree is None else tree
         self.seconds_alone = 0.0
 
@@ -50,7 +50,7 @@ class Levels:
 
     def _new_tree(self) -> Tree:
         group = self.locality.group if self.locality.n_groups > 1 else None
-        return new_tree(self.work, self.options, self.locality.order, group)
+        return new_tree(self.engine, self.options, self.locality.order, group)
 
     def _found_alone(self, level: int, solver: FormulationSolver, *, second: bool) -> Tree:
         """A level that is found from a sample of all rows, or of the support vectors of the level

@@ -35,7 +35,7 @@ def fitted_probability(run: Run) -> Probability:
         return _fitted(prepared, folds, values)
     formulation = formulation_of_folds(prepared, folds, some)
     n_rows = prepared.data.rows.n_samples
-    progress.begin("probabilities", n_rows)
+    run.solver.begin_phase("probabilities", n_rows)
     control = Control(PartOfProgress(progress, 1, 0, n_rows), run.control.stop)
     if run.options.early:
         of_folds = level_of_folds(run, control, formulation)
@@ -59,7 +59,7 @@ def level_of_folds(run: Run, control: Control, formulation: Formulation) -> Leve
     number = run.state.early.level
     division = run.levels.divided(number, run.solver)
     level = LevelSolver(run.prepared, control, formulation, division, number)
-    control.progress.begin("folds", level.formulation.problem.size)
+    level.solver.begin_phase("folds", level.formulation.problem.size)
     level.solve_all(max(run.options.tolerance, EARLY_TOLERANCE))
     return level
 

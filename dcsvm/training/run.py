@@ -119,7 +119,7 @@ class Run:
         """Solve what is left of the level in progress, and keep its model; `begun` is when its
         clusters were found."""
         level_solver, level = self.level_solver, self.level_solver.level
-        self.control.progress.begin(f"level {level}", level_solver.formulation.problem.size)
+        level_solver.solver.begin_phase(f"level {level}", level_solver.formulation.problem.size)
         level_solver.solve_all(tolerance)
         seconds = time.perf_counter() - begun
         told = level_solver.level_report(self.levels.seconds(level), seconds)

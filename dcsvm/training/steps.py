@@ -36,7 +36,7 @@ def find_early_level(run: Run) -> None:
     )
     clustered = time.perf_counter()
     if state.early_choice is None:
-        run.control.progress.begin("early level", run.solver.problem.size)
+        run.solver.begin_phase("early level", run.solver.problem.size)
         best = best_level if run.test is None else partial(best_on_test, test=run.test)
         state.early_choice = best(choices, begin, run.set_level, EARLY_TOLERANCE, options.seed)
     level = state.early_choice.level
@@ -87,7 +87,7 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
     members = open_[group_order(part[open_])].astype(np.int32)
     parts, sizes = group_sizes(part[open_])
     del part, open_  # 16 bytes a row while the level is solved
-    run.control.progress.begin(f"level {level}", solver.problem.size)
+    solver.begin_phase(f"level {level}", solver.problem.size)
     before = dict(state.costs.counts)
     solved = solver.solve(members, sizes, tolerance)
     objective = sum(one["objective"] for one in solved) + run.objective_of_whole(tolerance)
@@ -128,7 +128,7 @@ def refine(run: Run) -> None:
         state.begun_with = open_[solver.alpha[open_] != 0].astype(np.int32)
         state.is_global = True
     members = state.begun_with
-    run.control.progress.begin("refine", len(members))
+    solver.begin_phase("refine", len(members))
     tolerance = max(run.options.tolerance, LEVEL_TOLERANCE)
     solver.solve(members, solver.units.sizes(members), tolerance)
     state.begun_with = None

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
-from dcsvm.solving.preparation import Prepared, prepare
+from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.stopped import certificate_of_stopped
@@ -146,21 +148,37 @@ def ready(
     consume: bool = False,
 ) -> Run:
     """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
-    control = control or Control()
-    weights = checked_weights(sample_weight, len(labels))
     rows = coded(rows, threads_to_train(options.threads, rows))
-    if control.checkpoint is not None:
-        is_warm = init_model is not None
-        data = fingerprint_of(rows, labels, weights)
-        control.checkpoint.begin(data, options, is_warm=is_warm)
-    prepared = prepare(rows, labels, options, weights, consume=consume, stop=control.stop)
-    return begun(prepared, control, init_model, test)
+    return begun(
+        LocalRows.of(rows, options, consume=consume),
+        labels,
+        options,
+        control or Control(),
+        partial(fingerprint_of, rows, labels),
+        sample_weight=sample_weight,
+        init_model=init_model,
+        test=test,
+    )
 
 
 def begun(
-    prepared: Prepared, control: Control, init_model: Model | None, test: TestRows | None
+    source: RowSource,
+    labels: np.ndarray,
+    options: TrainOptions,
+    control: Control,
+    fingerprint: Callable[[np.ndarray], dict],
+    *,
+    sample_weight: np.ndarray | None = None,
+    init_model: Model | None = None,
+    test: TestRows | None = None,
 ) -> Run:
-    """The run of prepared rows, where it begins or goes on."""
+    """The run on rows wherever they are, ready to begin or to go on; `fingerprint` tells the data
+    with some weights from others. Raises Stopped, and ValueError for what does not fit."""
+    weights = checked_weights(sample_weight, len(labels))
+    if control.checkpoint is not None:
+        is_warm = init_model is not None
+        control.checkpoint.begin(fingerprint(weights), options, is_warm=is_warm)
+    prepared = prepare(source, labels, options, weights, control.stop)
     control.progress.plan(prepared.describe())
     if test is not None:
         check_test_rows(test, prepared.task)
@@ -184,7 +202,7 @@ def finished(run: Run) -> Model:
     else:
         missing, converged = [], bool(state.converged.all())
         run.set_seconds()
-        if prepared.work.has_far_rows:
+        if prepared.engine.is_out_of_core:
             _core.give_back_memory()
         if not options.early:
             found = exact_model(run.solver.solution, state.certificate, converged)
@@ -230,7 +248,7 @@ def report_of(run: Run, found: ExactResult | None) -> TrainReport:
         levels=state.levels,
         support_by_level=state.support_by_level,
         early_choice=state.early_choice,
-        traffic=prepared.work.traffic,
+        traffic=prepared.engine.traffic,
     )
     if found is None:
         return report

@@ -18,7 +18,7 @@ from pathlib import Path
 import dcsvm
 from dcsvm.distributed.byte_ranges import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
-from dcsvm.distributed.remote_work import RemoteWork
+from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
@@ -105,18 +105,18 @@ def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[
             for number, part in enumerate(chunks_of_ranges(byte_ranges(str(path)), n_workers))
         ]
         tasks.results([tasks.submit("wait", len_of, one) for one in chunks])
-        steps, sums = Steps(tasks), RemoteWork.sums
+        steps, sums = Steps(tasks), DaskEngine.sums
 
         def counted(self, *given):
             found = sums(self, *given)
             steps.summed += found[1]
             return found
 
-        RemoteWork.sums = counted  # sums and solutions of a round are counted together
+        DaskEngine.sums = counted  # sums and solutions of a round are counted together
         try:
             _, report = train_chunks(tasks, chunks, case.options, Control(steps))
         finally:
-            RemoteWork.sums = sums
+            DaskEngine.sums = sums
         steps.next("")
     return report, steps.taken
 

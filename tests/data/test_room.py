@@ -15,8 +15,8 @@ from dcsvm.data.dataset import parse_dataset
 from dcsvm.data.input_file import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import work
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving import engine
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.train import train_rows
 
 
@@ -89,14 +89,14 @@ def test_copies_of_sparse_rows_are_mapped_too(little_memory):
 
 
 def test_support_vectors_of_rows_in_a_file_are_solved_apart(tmp_path, little_memory, monkeypatch):
-    monkeypatch.setattr(work, "LARGE", 100)
+    monkeypatch.setattr(engine, "LARGE", 100)
     X = np.random.default_rng(0).integers(0, 9, (2000, 20)).astype(np.uint8)
     y = np.where(X[:, 0] > X[:, 1] + 0.5, 1.0, -1.0)
     mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, X.shape)
     mapped[:] = X
     options = TrainOptions(C=4, gamma=0.001, levels=1, threads=1)
     here, there = (train_rows(Rows.from_array(one), y, options)[0] for one in (X, mapped))
-    assert there.report.n_sv < work.MOST_COPIED * len(X)
+    assert there.report.n_sv < engine.MOST_COPIED * len(X)
     assert there.report.converged
     assert there.report.objective == pytest.approx(here.report.objective, rel=options.tolerance)
     assert isinstance(there.exact.rows, Rows) and isinstance(there.early.rows, Rows)
@@ -105,7 +105,7 @@ def test_support_vectors_of_rows_in_a_file_are_solved_apart(tmp_path, little_mem
 def test_mapped_rows_take_no_memory_in_the_plan(tmp_path):
     X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, (500, 20))
     X[:] = np.random.default_rng(0).integers(0, 9, (500, 20))
-    prepared = prepare(Rows.from_array(X), np.arange(500) % 2.0, TrainOptions(gamma=1.0))
+    prepared = prepare_rows(Rows.from_array(X), np.arange(500) % 2.0, TrainOptions(gamma=1.0))
     assert prepared.memory.data == 0
 
 
@@ -156,7 +156,9 @@ def test_rows_are_gathered_in_any_order(monkeypatch):
 
 def test_mapped_rows_are_in_the_order_of_their_clusters(little_memory):
     rows = parse_dataset(text_of(numbers("bytes"), np.ones(600)), "rows").rows
-    prepared = prepare(rows, np.arange(600) % 2.0, TrainOptions(gamma=0.1, levels=1, threads=1))
+    prepared = prepare_rows(
+        rows, np.arange(600) % 2.0, TrainOptions(gamma=0.1, levels=1, threads=1)
+    )
     cluster = prepared.tree.placed[1].nearest
     assert np.all(np.diff(cluster) >= 0) and len(np.unique(cluster)) == 4
     again = prepared.tree.partition(1).assign(prepared.data.rows, 1)

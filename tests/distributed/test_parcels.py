@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from dcsvm.distributed.remote_work import parcels_of  # noqa: E402
+from dcsvm.distributed.dask_engine import parcels_of  # noqa: E402
 from dcsvm.solving.parts import Parts  # noqa: E402
 
 

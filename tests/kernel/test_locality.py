@@ -12,7 +12,7 @@ from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import find_locality
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.run import Run
 from dcsvm.training.steps import divide
 from dcsvm.training.train import train_rows
@@ -127,7 +127,7 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
-    run = Run(prepare(Rows.from_array(X), y, options))
+    run = Run(prepare_rows(Rows.from_array(X), y, options))
     sizes = np.diff(run.prepared.locality.start)
     run.solver.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1
@@ -169,4 +169,4 @@ def test_a_stop_ends_the_search_for_groups():
 def test_a_stop_ends_the_preparation():
     X, y = np.random.default_rng(0).random((300, 3)), np.where(np.arange(300) % 2, 1.0, -1.0)
     with pytest.raises(_core.Stopped):
-        prepare(Rows.from_array(X), y, TrainOptions(), stop=_core.Stop(seconds=0))
+        prepare_rows(Rows.from_array(X), y, TrainOptions(), stop=_core.Stop(seconds=0))

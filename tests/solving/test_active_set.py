@@ -7,18 +7,16 @@ from reference import labelled_rows
 from dcsvm.data import room, rows
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import active_set, preparation, work
+from dcsvm.solving import active_set, engine, preparation
 from dcsvm.training.train import train_rows
 
 
-class FarRows(work.Work):
-    has_far_rows = True
+class FarRows(engine.LocalEngine):
+    is_out_of_core = True
     rounds: list[int] = []
 
-    def solve(self, parts, iterate, effort, progress, stop):
-        solved = super().solve(parts, iterate, effort, progress, stop)
-        FarRows.rounds.append(self.n_rounds)
-        return solved
+    def count_rounds(self, n_rounds):
+        FarRows.rounds.append(n_rounds)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +28,8 @@ def test_the_solution_is_that_of_the_whole_part(monkeypatch, options):
     X, y = labelled_rows(3000, 3, seed=5)
     own, options = Rows.from_array(X), TrainOptions(gamma=2.0, levels=1, threads=1, **options)
     wanted = train_rows(own, y, options)[1]
-    monkeypatch.setattr(preparation, "Work", FarRows)
-    monkeypatch.setattr(work, "LARGE", 1000)
+    monkeypatch.setattr(preparation, "LocalEngine", FarRows)
+    monkeypatch.setattr(engine, "LARGE", 1000)
     monkeypatch.setattr(FarRows, "rounds", [])
     found = train_rows(own, y, options)[1]
     assert max(FarRows.rounds) > 1
@@ -54,7 +52,7 @@ def test_rows_of_a_file(monkeypatch, tmp_path, levels, dtype):
     monkeypatch.setattr(
         active_set.ActiveSet, "solve", lambda self, stop: (rounds.append(1), solve(self, stop))[1]
     )
-    monkeypatch.setattr(work, "LARGE", 1000)
+    monkeypatch.setattr(engine, "LARGE", 1000)
     for module in (rows, room):
         monkeypatch.setattr(module, "fits_memory", lambda n_bytes: n_bytes < X.nbytes)
     options = TrainOptions(

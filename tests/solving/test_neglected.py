@@ -10,9 +10,9 @@ from reference import kernel_values
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import work
+from dcsvm.solving import engine
 from dcsvm.solving.conquer import conquer, verify
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.stopped import certificate_of_stopped
 
@@ -26,7 +26,7 @@ def solver():
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(-1, 1, (3000, 1)), axis=0).astype(np.float32)
     y = np.where(np.sin(9 * X[:, 0]) > rng.normal(0, 0.5, 3000), 1.0, -1.0)
-    prepared = prepare(Rows.from_array(X), y, TrainOptions(C=1.0, gamma=GAMMA, threads=1))
+    prepared = prepare_rows(Rows.from_array(X), y, TrainOptions(C=1.0, gamma=GAMMA, threads=1))
     reach = Reach.of(prepared.data.kernel, 1e-3)
     return FormulationSolver(replace(prepared, locality=replace(prepared.locality, within=reach)))
 
@@ -58,19 +58,19 @@ def test_a_gradient_that_is_extended_is_bounded(solver):
 
 @pytest.mark.parametrize("first", [0.0, 5.0])
 def test_every_round_of_an_active_set_adds_to_the_bound(solver, monkeypatch, first):
-    monkeypatch.setattr(work, "LARGE", 1000)
-    monkeypatch.setattr(work.Work, "has_far_rows", True)
-    together, told = work.Work.solve_together, []
+    monkeypatch.setattr(engine, "LARGE", 1000)
+    monkeypatch.setattr(engine.LocalEngine, "is_out_of_core", True)
+    together, told = engine.LocalEngine.solve_together, []
 
     def noted(self, parts, iterate, effort, *rest):
         told.append(effort.neglected)
         return together(self, parts, iterate, effort, *rest)
 
-    monkeypatch.setattr(work.Work, "solve_together", noted)
+    monkeypatch.setattr(engine.LocalEngine, "solve_together", noted)
     solver.extend_gradient()
     solver.state.neglected = first
     solve(solver)
-    assert solver.work.n_rounds > 1 and error(solver) > 1e-4
+    assert solver.engine.n_rounds > 1 and error(solver) > 1e-4
     assert told[0] == first and told == sorted(set(told))
     steps = np.abs(solver.alpha).sum()  # at least, all rounds together
     assert first + max(error(solver), solver.reach.value * steps) <= solver.state.neglected

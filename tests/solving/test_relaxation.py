@@ -14,7 +14,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, relaxation
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training import train as train_module
 from dcsvm.training.run import Run
@@ -175,7 +175,7 @@ def test_every_checkpoint_of_a_relaxed_run_is_one_to_go_on_from(data, tmp_path, 
 
 def test_a_multiplier_without_a_sum_is_refused(data):
     X, y = data
-    run = Run(prepare(Rows.from_array(X), y, options(bias=False)))
+    run = Run(prepare_rows(Rows.from_array(X), y, options(bias=False)))
     state, arrays = run.state, run.state.to_arrays()
     size = run.solver.problem, N_ROWS, 1
     state.set_arrays(arrays, *size)

@@ -14,7 +14,7 @@ from dcsvm.kernel import locality
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training import cross_validation, held_out
 from dcsvm.training.cross_validation import HeldOut, cross_validate
@@ -284,7 +284,7 @@ def test_progress_is_that_of_one_phase(monkeypatch):
 def test_support_vectors_are_counted_as_those_of_the_models():
     X, y = spots(300, 3, seed=9, repeats=100)
     rows = Rows.from_array(X)
-    prepared = prepare(rows, y, PRECISE)
+    prepared = prepare_rows(rows, y, PRECISE)
     held = HeldOut(prepared, folds_of(prepared, 3), Progress())
     for some in held.batches(held.open):
         held.solve(some)

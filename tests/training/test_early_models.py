@@ -18,7 +18,7 @@ from dcsvm.solving import checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.level_solver import LevelSolver
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training import early_level
 from dcsvm.training.early_level import Compared, is_worth
 from dcsvm.training.left_out import _add_other_pairs, left_out_losses, left_out_values, n_spans
@@ -45,7 +45,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
     """A solved level of the rows of a problem."""
     given = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True} | options
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
-    run = Run(prepare(Rows.from_array(X), y, chosen, sample_weight))
+    run = Run(prepare_rows(Rows.from_array(X), y, chosen, sample_weight))
     division = run.levels.divided(level, run.solver)
     solving = LevelSolver(run.prepared, Control(), run.solver.formulation, division, level)
     solving.solve_all(1e-5)
@@ -56,7 +56,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
 
 
 def test_the_rows_nearest_to_borders_are_in_two_clusters(wavy):
-    run = Run(prepare(Rows.from_array(wavy[0]), wavy[1], TrainOptions(**SEARCH)))
+    run = Run(prepare_rows(Rows.from_array(wavy[0]), wavy[1], TrainOptions(**SEARCH)))
     run.levels.divided(2, run.solver)
     partition, placed = run.levels.tree.partition(2), run.levels.tree.placed[2]
     for overlap in (1.0, 1.2, 1.5, 2.0):

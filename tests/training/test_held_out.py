@@ -9,7 +9,7 @@ from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import in_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.conquer import conquer
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
 from dcsvm.training.algorithm import improve
@@ -39,7 +39,7 @@ def rows_and_labels(n=240, n_classes=3, repeats=60, seed=0):
 
 def prepared_for(name, **how):
     X, y = rows_and_labels(**how)
-    return X, y, prepare(Rows.from_array(X), y, TrainOptions(**OPTIONS | TYPES[name]))
+    return X, y, prepare_rows(Rows.from_array(X), y, TrainOptions(**OPTIONS | TYPES[name]))
 
 
 @pytest.mark.parametrize("name", TYPES)

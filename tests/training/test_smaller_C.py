@@ -8,7 +8,7 @@ from reference import certificate, kernel_values
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare
+from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.algorithm import improve
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
@@ -34,7 +34,7 @@ def noisy(n=400, repeats=50, seed=0):
 
 
 def run_of(X, y, C, some, **how):
-    prepared = prepare(Rows.from_array(X), y, TrainOptions(C=C, **OPTIONS | how))
+    prepared = prepare_rows(Rows.from_array(X), y, TrainOptions(C=C, **OPTIONS | how))
     folds = folds_of(prepared, 4)
     return Run(prepared, formulation=formulation_of_folds(prepared, folds, some)), folds
 

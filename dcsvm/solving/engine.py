@@ -8,6 +8,7 @@ again and again.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -18,52 +19,96 @@ from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.active_set import ActiveSet
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.report import Traffic
 
 MOST_COPIED = 0.5  # of the rows of a file: more are solved where they are
 LARGE = 4000  # variables of a part that may be solved by its active set
 FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped file it reads
 
 
-class Work:
-    """The work on the rows of `data`, in this process. Sums of more than `targets_at_once` had
-    better be taken a part after the other."""
+class Engine(Protocol):
+    """What a run asks of the rows it solves, wherever they are. Sums of more than `targets_at_once`
+    had better be taken a part after the other; it `is_out_of_core` where going through all rows
+    takes long; `n_rounds` of active sets there were, and `traffic` between workers."""
 
-    targets_at_once = 2**19
-    traffic = None  # nothing moves
-
-    def __init__(self, data: KernelRows):
-        self.data = data
-        self.n_rounds = 0  # of active sets
+    data: KernelRows
+    targets_at_once: int
+    is_out_of_core: bool
+    n_rounds: int
+    traffic: Traffic | None
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
     ) -> tuple[np.ndarray, int]:
         """As `sums_of_units`. Raises Stopped."""
-        return sums_of_units(self.data, targets, sources, alpha, how)
-
-    @property
-    def has_far_rows(self) -> bool:
-        """Whether going through all rows takes long."""
-        return self.data.is_in_file
-
-    def solve(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
-        """Solve parts in place; a report for each, see `_core.solve_clusters`. Raises Stopped."""
-        if self.has_far_rows and _is_nearly_solved(parts, iterate):
-            active = ActiveSet(self, parts, iterate, effort, progress)
-            report = active.solve(stop)
-            self.n_rounds += active.n_rounds
-            return [report]
-        return self.solve_together(parts, iterate, effort, progress, stop)
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
     ) -> list[dict]:
-        """The same, each part where all of its rows are at hand."""
+        """Solve parts in place, each where all of its rows are at hand; a report for each, see
+        `_core.solve_clusters`. Raises Stopped."""
+
+    def spans(
+        self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+    ) -> np.ndarray:
+        """As `_core.squared_spans`."""
+
+    def tree(
+        self, kernel: Kernel, options: TrainOptions, order: np.ndarray, group: np.ndarray | None
+    ) -> Tree:
+        """A tree of clusters of the rows without levels, see Tree."""
+
+    def begin_phase(self, name: str) -> None:
+        """What is asked from now on is for this phase of a run."""
+
+    def count_rounds(self, n_rounds: int) -> None:
+        """Count rounds of active sets."""
+
+
+def solve_parts(
+    engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
+) -> list[dict]:
+    """Solve parts in place as `Engine.solve_together`, a large one that is nearly solved by its
+    active set where rows are out of core. Raises Stopped."""
+    if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
+        active = ActiveSet(engine, parts, iterate, effort, progress)
+        report = active.solve(stop)
+        engine.count_rounds(active.n_rounds)
+        return [report]
+    return engine.solve_together(parts, iterate, effort, progress, stop)
+
+
+class LocalEngine:
+    """The Engine of rows in this process."""
+
+    targets_at_once = 2**19
+    traffic = None
+
+    def __init__(self, data: KernelRows):
+        self.data, self.n_rounds = data, 0
+
+    def sums(
+        self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+    ) -> tuple[np.ndarray, int]:
+        return sums_of_units(self.data, targets, sources, alpha, how)
+
+    @property
+    def is_out_of_core(self) -> bool:
+        return self.data.is_in_file
+
+    def begin_phase(self, name: str) -> None:
+        pass
+
+    def count_rounds(self, n_rounds: int) -> None:
+        self.n_rounds += n_rounds
+
+    def solve_together(
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
+    ) -> list[dict]:
         rows = self.data.rows
         if self.data.is_in_file and len(parts.members) <= MOST_COPIED * rows.n_samples:
             return self._solve_apart(parts, iterate, effort, progress, stop)
@@ -75,7 +120,7 @@ class Work:
         """Solve parts with a copy of their rows."""
         members = parts.members
         problem, rows = numbered(parts.problem, members)
-        apart = Work(self.data.part(rows))
+        apart = LocalEngine(self.data.part(rows))
         own = Parts(problem, parts.start, np.arange(len(members), dtype=np.int32))
         left = max(effort.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
         effort = replace(effort, memory_bytes=left)
@@ -108,15 +153,16 @@ class Work:
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
-        """As `_core.squared_spans`."""
         return _core.squared_spans(
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
             wanted, n_exact, threads,
         )  # fmt: skip
 
-    def tree(self, kernel: Kernel, **how) -> Tree:
-        """A tree of clusters of the rows, `how` as Tree takes it."""
-        return Tree(self.data, kernel, **how)
+    def tree(
+        self, kernel: Kernel, options: TrainOptions, order: np.ndarray, group: np.ndarray | None
+    ) -> Tree:
+        how = {"sample_size": options.sample, "seed": options.seed}
+        return Tree(self.data, kernel, **how, order=order, group=group)
 
 
 def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:

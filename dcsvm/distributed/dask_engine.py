@@ -23,10 +23,11 @@ from dcsvm.distributed.tasks import Tasks
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.engine import numbered
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.parts import Effort, Parts
 from dcsvm.solving.report import Traffic
-from dcsvm.solving.work import Work, numbered
 
 # of parts that are solved in one task: about the most that they cost, in kernel values, unless that
 # makes more tasks than so many, and than there are sections of rows, as each gets some from all
@@ -34,13 +35,14 @@ PARCEL_COST, MOST_PARCELS = 5e7, 32
 PART_COST = 3e4  # of the least part, beside the square of its variables
 
 
-class RemoteWork(Work):
-    """The work on remote rows; `phase` names the tasks."""
+class DaskEngine:
+    """The Engine of remote rows; `phase` names the tasks."""
 
     targets_at_once = 2**62  # every part would have a task for each chunk
+    is_out_of_core = True
 
     def __init__(self, data: RemoteKernelRows):
-        super().__init__(data)
+        self.data, self.n_rounds = data, 0
         self.tasks: Tasks = data.rows.tasks
         self.means = data.means
         self.phase = "dcsvm"
@@ -49,6 +51,7 @@ class RemoteWork(Work):
     def traffic(self) -> Traffic:
         """What has moved so far, and what each worker has done."""
         self.tasks.note_workers()
+        self.tasks.traffic.rounds = self.n_rounds
         return self.tasks.traffic
 
     @property
@@ -79,17 +82,11 @@ class RemoteWork(Work):
             n_values += n
         return sums, n_values
 
-    @property
-    def has_far_rows(self) -> bool:
-        return True
+    def begin_phase(self, name: str) -> None:
+        self.phase = name.replace(" ", "")
 
-    def solve(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
-        before = self.n_rounds
-        solved = super().solve(parts, iterate, effort, progress, stop)
-        self.tasks.traffic.rounds += self.n_rounds - before
-        return solved
+    def count_rounds(self, n_rounds: int) -> None:
+        self.n_rounds += n_rounds
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
@@ -143,8 +140,11 @@ class RemoteWork(Work):
             spans[members[number]] = found
         return spans
 
-    def tree(self, kernel: Kernel, **how) -> RemoteTree:
-        return RemoteTree(self.data, kernel, **how)
+    def tree(
+        self, kernel: Kernel, options: TrainOptions, order: np.ndarray, group: np.ndarray | None
+    ) -> RemoteTree:
+        how = {"sample_size": options.sample, "seed": options.seed}
+        return RemoteTree(self.data, kernel, **how, order=order, group=group)
 
 
 def parcels_of(parts: Parts, most: int) -> Iterator[slice]:
