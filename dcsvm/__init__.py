@@ -107,7 +107,6 @@ def train(
       models alone, and is their default; else it is 3, or the finest.
     - overlap (float, None): clusters of the early level that a row is in on average, from 1 to 2;
       None is 1.5 for early models, else 1.
-    - measure_levels (bool, False): report what Theorem 1 of the paper bounds, level by level.
     - seed (int, 0): of the samples and of all folds.
 
     Time and memory

@@ -89,13 +89,6 @@ FILES = (
     details="For --early with --early-level auto: the level that predicts them best, of the finest "
     "and the coarser ones as long as these are better.",
 )
-@levels(
-    "--measure-levels",
-    is_flag=True,
-    help="report of each level what it left out",
-    details="With --report: what the clusters leave out of the problem, and the bound of it; it "
-    "takes time.",
-)
 @with_options(seed_option, cache_mb_option, working_threads_option)
 @with_options(max_iterations_option, time_limit_option)
 @long_runs(
@@ -113,7 +106,7 @@ FILES = (
     type=FOLDER,
     metavar="DIR",
     help="go on from a checkpoint, data and options the same",
-    details="--threads, -m, --certify and --measure-levels may differ.",
+    details="--threads, -m and --certify may differ.",
 )
 @long_runs(
     "--init-model",

@@ -64,7 +64,6 @@ RULES = {
     ),
     "max_iterations": integer(1, MOST_ITERATIONS, no_limit=-1),
     "certify": FLAG,
-    "measure_levels": FLAG,
 }
 
 
@@ -123,7 +122,6 @@ class TrainOptions:
     cache_mb: int | None = None
     max_iterations: int = -1
     certify: bool = False
-    measure_levels: bool = False
 
     @classmethod
     def of(cls, **options) -> TrainOptions:
@@ -193,8 +191,6 @@ class TrainOptions:
             raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
         if self.levels == 0:
             raise OptionError(option, "needs levels, and there are none")
-        if self.measure_levels and self.early_overlap > 1:
-            raise OptionError("measure_levels", "is of levels without overlap: it needs overlap 1")
         if self.early_level == AUTO and not self.early:
             raise OptionError("early_level", "auto is for early models alone: it needs early")
         if (

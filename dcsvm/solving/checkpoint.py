@@ -35,7 +35,7 @@ SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
 DTYPES = {"float64", "int32", "int64", "uint8"}
 # What may differ on resume: it changes neither the problem nor its solution.
-FREE = {"threads", "cache_mb", "certify", "measure_levels"}
+FREE = {"threads", "cache_mb", "certify"}
 
 
 class CheckpointError(ValueError):
