@@ -70,8 +70,6 @@ class TrainJob:
             raise click.UsageError("the training set and --test cannot both be standard input")
         if self.test_file is not None and not options.chooses_early_level:
             raise click.UsageError("--test is for --early with --early-level auto")
-        if options.measure_levels and self.report_file is None:
-            raise click.UsageError("--measure-levels is for the report (--report)")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
         if self.scale_file is not None and options.kernel == "precomputed":

@@ -26,12 +26,10 @@ class Relaxation(Solving):
 
     @property
     def can_relax(self) -> bool:
-        """Whether one sum of one problem is all that couples groups. Levels that are measured are
-        those of the problem that keeps its sum."""
+        """Whether one sum of one problem is all that couples groups."""
         formulation = self.formulation
         is_one = formulation is self.prepared.formulation and formulation.n_problems == 1
-        has_groups = self.problem.n_sums == 1 and self.locality.n_groups > 1
-        return is_one and has_groups and not self.options.measure_levels
+        return is_one and self.problem.n_sums == 1 and self.locality.n_groups > 1
 
     def relax(self, multiplier: float) -> None:
         """Go on without the sum, after a level."""

@@ -18,11 +18,7 @@ PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 @dataclass
 class LevelReport:
     """What one level did; `objective` is the sum over its clusters, `overlap` in how many clusters
-    a row is on average.
-
-    Where levels are measured: D(pi), the bound of Theorem 1 and f(alpha_bar) - f(alpha*), which it
-    bounds (None without an exact solution); estimates where rows are many (level_measure.py).
-    """
+    a row is on average."""
 
     level: int
     n_clusters: int
@@ -34,9 +30,6 @@ class LevelReport:
     kernel_evaluations: int
     pairs_skipped: int
     overlap: float = 1.0
-    off_diagonal_mass: float | None = None
-    bound: float | None = None
-    distance: float | None = None
 
 
 @dataclass

@@ -5,7 +5,7 @@ A run moves through the steps of its plan; `steps_done` of them are done.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from math import isfinite
 
 import numpy as np
@@ -14,12 +14,10 @@ from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.certificate import Checked
 from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.report import EarlyChoice, LevelReport, TrainReport
 
 REPORTED = ("refine_seconds", "conquer_seconds", "seconds_train", "seconds_verify", "counts",
             "values", "phases")  # fmt: skip
-MEASURED = ("cluster", "support", "alpha", "linear")
 
 
 @dataclass(eq=False)
@@ -53,7 +51,6 @@ class RunState:
     checked: Checked | None = None
     checks: int = 0
     multiplier: float | None = None
-    levels: list[LevelState | None] = field(default_factory=list)
 
     def to_plain(self) -> tuple[dict, dict[str, np.ndarray]]:
         """(values for JSON, arrays by name), without the early model."""
@@ -69,7 +66,6 @@ class RunState:
             "early_choice": report.early_choice and asdict(report.early_choice),
             "report": {name: getattr(report, name) for name in REPORTED},
             "levels": [asdict(level) for level in report.levels],
-            "objectives": [level and level.objective for level in self.levels],
         }
         arrays = {
             "alpha": self.iterate.alpha,
@@ -90,9 +86,6 @@ class RunState:
             arrays["difference"] = self.checked.difference
         for number, support in enumerate(report.support_by_level):
             arrays[f"support_{number}"] = support
-        for number, level in enumerate(self.levels):
-            for name in MEASURED if level else ():
-                arrays[f"level_{number}_{name}"] = getattr(level, name)
         return values, arrays
 
     def take_plain(
@@ -147,14 +140,6 @@ class RunState:
         ]
         n_levels = range(len(self.report.levels))
         self.report.support_by_level = [arrays[f"support_{number}"] for number in n_levels]
-        self.levels = []
-        for number, objective in enumerate(values["objectives"]):
-            level = None
-            if objective is not None:
-                measured = (arrays[f"level_{number}_{name}"] for name in MEASURED)
-                level = LevelState(*measured, _number(objective))
-                _check_level(level, n_rows)
-            self.levels.append(level)
 
 
 def _number(value, *, unknown: bool = False):
@@ -198,15 +183,6 @@ def _check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> N
 def _check_counts(counts: np.ndarray, size: int) -> None:
     if counts.shape != (size,) or counts.dtype != np.int64 or np.any(counts < 0):
         raise ValueError("counts")
-
-
-def _check_level(level: LevelState, n_rows: int) -> None:
-    if level.cluster.shape != (n_rows,) or level.cluster.dtype.kind != "i":
-        raise ValueError("clusters")
-    if level.support.dtype.kind != "i" or np.any((level.support < 0) | (level.support >= n_rows)):
-        raise ValueError("support vectors")
-    for values in (level.alpha, level.linear):
-        _check_floats(values, len(level.support))
 
 
 def _check_numbers(numbers: np.ndarray, end: int) -> None:

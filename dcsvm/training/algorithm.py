@@ -23,7 +23,6 @@ from dcsvm.solving.checkpoint import CheckpointError
 from dcsvm.solving.clusters import grow, is_alone, new_tree
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import Coefficients, early_model
-from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.level_solving import LevelSolving
 from dcsvm.solving.relaxation import Relaxation
 from dcsvm.solving.report import LevelReport, TrainReport
@@ -234,7 +233,7 @@ class Run(Relaxation):
         solving.solve_clusters(everything, max(self.options.tolerance, EARLY_TOLERANCE))
         told = solving.level_report(self.seconds_of_clusters(level), time.perf_counter() - begun)
         self.take_level()
-        self.note_level(told, solving.division.cluster)
+        self.note_level(told)
         self.state.level_alpha = self.division = self.level_solving = self.state.sample = None
 
     def take_level(self) -> None:
@@ -291,8 +290,7 @@ class Run(Relaxation):
                 objective=objective,
                 kernel_evaluations=done["kernel_evaluations"] - counts["kernel_evaluations"],
                 pairs_skipped=done["pairs_skipped"] - counts["pairs_skipped"],
-            ),
-            division.cluster,
+            )
         )
         missed = parts[[not one["converged"] for one in solved]]
         self.converged[:] = True
@@ -328,17 +326,12 @@ class Run(Relaxation):
             n_places *= self.locality.n_groups
         return self.units.of.astype(np.int64) * n_places + place[self.problem.rows], n_places
 
-    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
-        """Report a level, and keep what measuring it will need."""
+    def note_level(self, report: LevelReport) -> None:
+        """Report a level."""
         rows = Coefficients(self.solution).row_numbers
         report.n_sv = len(rows) if report.overlap == 1 else self.report.n_sv
         self.report.levels.append(report)
         self.report.support_by_level.append(np.sort(rows))
-        # what rows in two clusters would add to the sum of their objectives has no theorem
-        is_measured = self.options.measure_levels and self.formulation.n_problems == 1
-        is_measured &= report.overlap == 1
-        measured = LevelState.of(self.problem, self.alpha, cluster, report.objective)
-        self.state.levels.append(measured if is_measured else None)
         self.control.progress.end_level(report)
 
     def refine(self) -> None:

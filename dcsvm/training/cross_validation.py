@@ -178,7 +178,7 @@ class _FoldRun(Run):
     def keep_early(self, level: int, division: Division) -> None:
         pass
 
-    def note_level(self, report: LevelReport, cluster: np.ndarray) -> None:
+    def note_level(self, report: LevelReport) -> None:
         pass
 
     @property

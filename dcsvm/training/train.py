@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,6 @@ from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import NoMargin, exact_model
-from dcsvm.solving.level_measure import LevelMeasure, rows_to_measure
 from dcsvm.solving.preparation import prepare
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.stopped import certificate_of_stopped
@@ -175,8 +173,6 @@ def finished(run: Run) -> Model:
         if run.report.early_choice is not None:
             _or_missing(run, "worth of the early level", Run.tell_early_level)
             run.set_seconds()
-        if run.options.measure_levels:
-            _or_missing(run, "level measurements", measure_levels)
         if run.options.probability:
             probability = _or_missing(run, "probabilities", fitted_probability)
     exact, early = (_with_own_rows(run, part) for part in (exact, run.state.early))
@@ -220,11 +216,7 @@ def _exact_of_stopped(run: Run) -> ExactModel | None:
     run.save()
     report, state = run.report, run.state
     report.stopped, report.converged = True, False
-    wanted = {
-        "level measurements": run.options.measure_levels,
-        "probabilities": run.options.probability,
-    }
-    report.missing = [name for name, is_wanted in wanted.items() if is_wanted]
+    report.missing = ["probabilities"] if run.options.probability else []
     run.set_seconds()
     run.keep_unfinished()
     report.converged = False
@@ -255,33 +247,3 @@ def _or_missing(run: Run, name: str, work):
         run.report.stopped = True
         run.report.missing.append(name)
         return None
-
-
-def measure_levels(run: Run) -> None:
-    """Theorem 1 per level, with a row counted as often as its bound has C. Raises Stopped."""
-    start, progress, C = time.perf_counter(), run.control.progress, run.options.C
-    levels = [
-        (report, level)
-        for report, level in zip(run.report.levels, run.state.levels, strict=True)
-        if level is not None
-    ]
-    n_rows, n_done = sum(rows_to_measure(level) for _, level in levels), 0
-
-    def advance(n: int) -> None:
-        nonlocal n_done
-        n_done += n
-        progress.advance(n_done)
-
-    progress.begin("measuring levels", n_rows)
-    weight = run.prepared.sample_weight * run.task.bound_of(run.prepared.targets) / C
-    measure = LevelMeasure(run.data, run.control.stop, advance)
-    for report, level in levels:
-        rng = np.random.default_rng(run.options.seed)
-        mass = measure.off_diagonal_mass(level.cluster, weight, rng)
-        distance = None
-        if run.report.objective is not None:
-            glued = measure.glued_objective(level, run.locality.between, rng)
-            distance = glued - run.report.objective
-        report.off_diagonal_mass, report.bound = mass, 0.5 * C**2 * mass
-        report.distance = distance
-    progress.end("measuring levels", time.perf_counter() - start)

@@ -25,7 +25,6 @@ from dcsvm.solving import checkpoint, solving
 from dcsvm.solving.certificate import Checked
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
 from dcsvm.solving.control import Control
-from dcsvm.solving.level_measure import LevelState
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
 from dcsvm.solving.run_state import REPORTED
 from dcsvm.solving.solving import Solving
@@ -38,7 +37,6 @@ CASES = {
     "direct": {"levels": 0},
     "regression": {"svm_type": "epsilon_svr", "levels": 1, "branching": 4},
     "nu-SVC": {"svm_type": "nu_svc", "nu": 0.3},
-    "measured": {**LEVELS, "measure_levels": True},
 }
 
 
@@ -98,8 +96,6 @@ def test_a_run_stopped_again_and_again_ends_at_the_same_objective(data, name, tm
     assert report.converged
     assert report.objective == pytest.approx(whole.objective, rel=1e-6)
     assert len(report.levels) == len(whole.levels)
-    if CASES[name].get("measure_levels"):
-        assert all(level.distance is not None for level in report.levels)
     if "early_level" in CASES[name]:
         assert model.early.level == 2
 
@@ -196,7 +192,6 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.sample, state.n_iterations = some, state.n_iterations + 7
     state.checked = Checked.nothing(run.problem.size)
     state.checked.replace(state.iterate.gradient, some, np.tan(some))
-    state.levels = [None, LevelState(np.zeros(3000, np.int32), some, *np.ones((2, 35)), -2.5)]
     state.report.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.report.support_by_level = [some]
     state.report.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, True)
