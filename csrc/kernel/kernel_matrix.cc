@@ -32,12 +32,11 @@ struct Tile {
   std::size_t stride;
 };
 
-// Gives the tiles of K(rows, lanes) to take(tile), until it is stopped. The first n_shared of the
-// lanes are the first of the rows, too: of two such pairs (i, j) and (j, i) one at least is in a
-// tile.
+// Gives the tiles of K(rows, lanes) to take(tile). The first n_shared of the lanes are the first of
+// the rows, too: of two such pairs (i, j) and (j, i) one at least is in a tile.
 template <class Real, class Take>
 void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lanes,
-               std::size_t n_shared, int n_threads, const Stop* stop, Take take) {
+               std::size_t n_shared, int n_threads, Take take) {
   const int threads = threads_pay(n_threads, rows.size * lanes.size) ? n_threads : 1;
   const std::size_t block = lanes_of_block(setup, lanes, threads);
   const std::size_t n_blocks_shared = (n_shared + block - 1) / block;
@@ -56,7 +55,6 @@ void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lan
         const std::size_t stride = panels.n_panels() * panel_rows;
         own.scratch.select(setup, panels, 0, panels.n_panels());
         for (std::size_t first = shared ? begin : 0; first < rows.size; first += tile_rows) {
-          if (stop && stop->is_requested()) return;
           const std::size_t n = std::min(tile_rows, rows.size - first);
           own.scratch.rows(*rows.points, rows.index + first, n, own.tile.data(), stride);
           take(Tile<Real>{first, n, begin, panels.size(), own.tile.data(), stride});
@@ -74,7 +72,7 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
   std::vector<std::int32_t> few_numbers, many_numbers;
   const RowList few = indexed(swapped ? targets : sources, few_numbers),
                 many = indexed(swapped ? sources : targets, many_numbers);
-  for_tiles<float>(setup, many, few, 0, n_threads, nullptr, [&](const Tile<float>& tile) {
+  for_tiles<float>(setup, many, few, 0, n_threads, [&](const Tile<float>& tile) {
     for (std::size_t j = 0; swapped && j < tile.n_lanes; ++j) {
       float* to = out + (tile.first_lane + j) * sources.size + tile.first_row;
       for (std::size_t i = 0; i < tile.n_rows; ++i) to[i] = tile.values[i * tile.stride + j];
@@ -87,13 +85,12 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
 
 template <class Real>
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
-                      const std::int32_t* places, int n_threads, Real* out, std::size_t stride,
-                      const Stop* stop) {
+                      const std::int32_t* places, int n_threads, Real* out, std::size_t stride) {
   if (n_new == 0) return;
   std::vector<std::int32_t> numbers;
   const RowList all = indexed(rows, numbers), some = all.slice(0, n_new);
   const bool swapped = has_expensive_rows(setup, *rows.points);
-  for_tiles<Real>(setup, swapped ? all : some, swapped ? some : all, n_new, n_threads, stop,
+  for_tiles<Real>(setup, swapped ? all : some, swapped ? some : all, n_new, n_threads,
                   [&](const Tile<Real>& tile) {
                     const std::int32_t* row = places + tile.first_row;
                     const std::int32_t* lane = places + tile.first_lane;
@@ -111,9 +108,9 @@ void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t
 }
 
 template void symmetric_matrix<float>(const KernelSetup&, const RowList&, std::size_t,
-                                      const std::int32_t*, int, float*, std::size_t, const Stop*);
+                                      const std::int32_t*, int, float*, std::size_t);
 template void symmetric_matrix<double>(const KernelSetup&, const RowList&, std::size_t,
-                                       const std::int32_t*, int, double*, std::size_t, const Stop*);
+                                       const std::int32_t*, int, double*, std::size_t);
 
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threads, float* out) {
   std::vector<std::int32_t> places(rows.size);

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "kernel/kernel_setup.h"
-#include "kernel/stop.h"
 #include "rows/points.h"
 
 namespace dcsvm {
@@ -16,11 +15,10 @@ void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowLi
 
 // K(rows, rows), of which the values of the first n_new rows with all are wanted: each is computed
 // once, in float32 or float64, and written to both its places. That of rows i and j goes to
-// out[places[i] * stride + places[j]]. When stopped, some values are not written.
+// out[places[i] * stride + places[j]].
 template <class Real>
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
-                      const std::int32_t* places, int n_threads, Real* out, std::size_t stride,
-                      const Stop* stop = nullptr);
+                      const std::int32_t* places, int n_threads, Real* out, std::size_t stride);
 
 // All of K(rows, rows), row-major.
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threads, float* out);

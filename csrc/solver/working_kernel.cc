@@ -18,8 +18,7 @@ std::size_t padded(std::size_t n) { return (n + panel_rows - 1) / panel_rows * p
 template <class Real>
 std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& points,
                                        const Members& members,
-                                       const std::vector<std::int32_t>& from, int n_threads,
-                                       const Stop* stop) {
+                                       const std::vector<std::int32_t>& from, int n_threads) {
   const std::size_t n = members.rows.size();
   new_.clear();
   old_.clear();
@@ -41,7 +40,7 @@ std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& p
       row[place] = old_row[from[static_cast<std::size_t>(place)]];
   });
   read_cached(members, from, n_threads);
-  return compute(setup, points, members, n_threads, stop);
+  return compute(setup, points, members, n_threads);
 }
 
 // Values are the same bits either way round: one cached row of the two members is enough.
@@ -68,7 +67,7 @@ void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<
 // Values of new members that no cached row has: between those and members without one.
 template <class Real>
 std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points& points,
-                                          const Members& members, int n_threads, const Stop* stop) {
+                                          const Members& members, int n_threads) {
   uncached_.clear();
   const auto take = [&](std::int32_t w) {
     if (!members.cached[static_cast<std::size_t>(w)]) uncached_.push_back(w);
@@ -79,7 +78,7 @@ std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points
   std::vector<std::int32_t> rows;
   for (const std::int32_t w : uncached_) rows.push_back(members.rows[static_cast<std::size_t>(w)]);
   symmetric_matrix(setup, {&points, rows.data(), rows.size()}, n_new, uncached_.data(), n_threads,
-                   kernel_.data(), stride_, stop);
+                   kernel_.data(), stride_);
   const auto n = static_cast<std::int64_t>(n_new);
   return n * (n + 1) / 2 + n * static_cast<std::int64_t>(uncached_.size() - n_new);
 }

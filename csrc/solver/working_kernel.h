@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernel/kernel_setup.h"
-#include "kernel/stop.h"
 #include "simd/aligned_vector.h"
 
 namespace dcsvm {
@@ -28,17 +27,16 @@ class WorkingKernel {
   const Real* data() const { return kernel_.data(); }
 
   // Makes this the matrix of the members; from[w] is the place of member w in the matrix so far, -1
-  // for a new one. Returns the number of kernel values computed. When stopped, the matrix is left
-  // useless.
+  // for a new one. Returns the number of kernel values computed.
   std::int64_t fill(const KernelSetup& setup, const Points& points, const Members& members,
-                    const std::vector<std::int32_t>& from, int n_threads, const Stop* stop);
+                    const std::vector<std::int32_t>& from, int n_threads);
 
   // Keeps the members at these places, ascending.
   void keep(const std::vector<std::int32_t>& places);
 
  private:
   std::int64_t compute(const KernelSetup& setup, const Points& points, const Members& members,
-                       int n_threads, const Stop* stop);
+                       int n_threads);
   void read_cached(const Members& members, const std::vector<std::int32_t>& from, int n_threads);
 
   AlignedVector<Real> kernel_, previous_;

@@ -86,7 +86,7 @@ void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kerne
     if (k < previous.size() && previous[k] == members_[w]) from[w] = static_cast<std::int32_t>(k);
   }
   report_.kernel_evaluations +=
-      working_kernel_.fill(setup_, points_, members, from, options_.n_threads, options_.stop);
+      working_kernel_.fill(setup_, points_, members, from, options_.n_threads);
 }
 
 // Each step that changed nothing asks ten times more of the next.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 
 from dcsvm.cli.files import check_writable, is_stream, read_data, scaling_of
 from dcsvm.cli.jobs import CompressJob
+from dcsvm.cli.report import TerminalProgress
 from dcsvm.cli.streams import show_beside
 from dcsvm.compression.sizes import CONFIDENCE
 from dcsvm.data.range_file import range_file_of
@@ -31,8 +33,8 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
         for path in (job.rows_file, job.test_file)
     )
     try:
-        with Bar(job.quiet) as bar:
-            parts, report = compress(model, rows, test, options, bar.tell)
+        with closing(TerminalProgress(job.quiet)) as progress:
+            parts, report = compress(model, rows, test, options, bar_of(progress))
     except ValueError as error:
         raise named(error, job.model_file) from None
     small = replace(model, exact=parts.exact, early=parts.early)
@@ -63,29 +65,16 @@ def named(error: ValueError, model_file: str) -> ValueError:
     return error if hasattr(error, "option") else ValueError(f"{model_file}: {error}")
 
 
-class Bar:
-    """A progress bar on a terminal."""
+def bar_of(progress: TerminalProgress) -> Callable[[int, int], None]:
+    """What shows (steps done, steps in all), size after size."""
 
-    def __init__(self, quiet: bool):
-        self.is_shown, self.bar = not quiet and sys.stderr.isatty(), None
+    def tell(done: int, total: int) -> None:
+        if progress.bar is None or done <= progress.bar.n:  # of the next size
+            progress.close()
+            progress.begin("landmarks", total, unit="step")
+        progress.advance(done)
 
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_error) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
-    def tell(self, done: int, total: int) -> None:
-        if not self.is_shown:
-            return
-        if self.bar is None:
-            from tqdm import tqdm
-
-            self.bar = tqdm(total=total, desc="landmarks", leave=False, file=sys.stderr)
-        if done <= self.bar.n:  # of the next size
-            self.bar.reset(total)
-        self.bar.update(done - self.bar.n)
+    return tell
 
 
 def lines_of(report: CompressionReport) -> list[str]:

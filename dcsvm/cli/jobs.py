@@ -9,23 +9,16 @@ import click
 
 from dcsvm.cli.files import AUTO, is_stream
 from dcsvm.cli.streams import STANDARD_INPUT
-from dcsvm.problem.option_rules import FACTORS, POSITIVE, integer, optional
+from dcsvm.problem.option_rules import FACTORS, POSITIVE, OptionError, integer, optional
 from dcsvm.problem.option_table import OptionTable
 from dcsvm.problem.options import TrainOptions
 
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
 PROCESSES = optional(integer(1, 1024))
-NOT_WITH_FOLDS = {
-    "time_limit": "--time-limit",
-    "checkpoint_folder": "--checkpoint",
-    "resume_folder": "--resume",
-    "init_model_file": "--init-model",
-    "report_file": "--report",
-    "test_file": "--test",
-    "scheduler": "--scheduler",
-    "scheduler_file": "--scheduler-file",
-    "n_workers": "--workers",
-}
+NOT_WITH_FOLDS = (
+    *("time_limit", "checkpoint_folder", "resume_folder", "init_model_file", "report_file"),
+    *("test_file", "scheduler", "scheduler_file", "n_workers"),
+)
 
 
 @dataclass(frozen=True)
@@ -63,15 +56,13 @@ class TrainJob:
         """Raise UsageError, or OptionError, for what does not go together."""
         FOLDS.check("n_folds", self.n_folds)
         SECONDS.check("time_limit", self.time_limit)
-        for name, option in NOT_WITH_FOLDS.items():
+        for name in NOT_WITH_FOLDS:
             if self.n_folds is not None and getattr(self, name) is not None:
-                raise click.UsageError(f"{option} is not for cross validation (-v)")
+                raise OptionError(name, "is not for cross validation (-v)")
         if self.test_file == self.training_set_file == "-":
             raise click.UsageError("the training set and --test cannot both be standard input")
         if self.test_file is not None and not options.chooses_early_level:
             raise click.UsageError("--test is for --early with --early-level auto")
-        if options.measure_levels and self.report_file is None:
-            raise click.UsageError("--measure-levels is for the report (--report)")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
         if self.scale_file is not None and options.kernel == "precomputed":

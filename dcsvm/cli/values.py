@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 
-class NumberType(click.ParamType):
-    name = "number"
+class Plain(click.ParamType):
+    """What `plain` makes of a text, or raises ValueError; `reason` is what is said then."""
 
-    def convert(self, value, param, ctx) -> float:
+    def __init__(self, name: str, plain: Callable[[str], object], reason: str):
+        self.name, self.plain, self.reason = name, plain, reason
+
+    def convert(self, value, param, ctx):
         try:
-            return float(value)
+            return self.plain(value)
         except ValueError:
-            self.fail(f"{value!r} is not a number", param, ctx)
-
-
-class WholeNumber(click.ParamType):
-    name = "whole number"
-
-    def convert(self, value, param, ctx) -> int:
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a whole number", param, ctx)
-
-
-class Level(click.ParamType):
-    name = "level"
-
-    def convert(self, value, param, ctx) -> int | str:
-        if value == "auto":
-            return value
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a whole number nor auto", param, ctx)
+            self.fail(f"{value!r} {self.reason}", param, ctx)
 
 
 class Numbered(click.ParamType):
@@ -105,6 +88,13 @@ class FileName(click.ParamType):
         return [CompletionItem(incomplete, type=self.kind)]
 
 
-NUMBER, WHOLE, LEVEL, POWERS = NumberType(), WholeNumber(), Level(), PowersOfTwo()
+NUMBER = Plain("number", float, "is not a number")
+WHOLE = Plain("whole number", int, "is not a whole number")
+LEVEL = Plain(
+    "level",
+    lambda value: value if value == "auto" else int(value),
+    "is neither a whole number nor auto",
+)
+POWERS = PowersOfTwo()
 NO_OR_YES = Numbered(False, True)
 FILE, FOLDER = FileName(), FileName("dir")

@@ -12,7 +12,7 @@ import numpy as np
 from distributed import Future
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, stacked
+from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import Form, Kept, put_together, taken
 from dcsvm.distributed.on_worker import Means, product_of_chunk
 from dcsvm.distributed.tasks import Tasks
@@ -187,10 +187,3 @@ class RemoteKernelRows:
             places, local = wanted[chunk]
             result[places] = found[local]
         return result
-
-    def matrix(self, rows: np.ndarray, *, target_rows: np.ndarray) -> np.ndarray:
-        """As `KernelRows.matrix`, at the client: for a few rows."""
-        both = stacked(self.rows.take(target_rows), self.rows.take(rows))
-        every = np.arange(both.n_samples, dtype=np.int32)
-        targets, sources = every[: len(target_rows)], every[len(target_rows) :]
-        return KernelRows(both, self.kernel, 1, coded=True).matrix(sources, target_rows=targets)

@@ -144,17 +144,13 @@ class KernelRows:
         )  # fmt: skip
 
     def matrix(
-        self,
-        rows: np.ndarray | None = None,
-        *,
-        targets: KernelRows | None = None,
-        target_rows: np.ndarray | None = None,
+        self, *, targets: KernelRows | None = None, target_rows: np.ndarray | None = None
     ) -> np.ndarray:
-        """K(targets, these rows), float32 (n_targets, n_rows); the rows are chosen as in
+        """K(targets, these rows), float32 (n_targets, n_rows); targets are chosen as in
         `product`."""
         targets = targets or self
         return _core.kernel_matrix(
-            self.setup, targets.points, target_rows, self.points, rows, self.threads
+            self.setup, targets.points, target_rows, self.points, None, self.threads
         )
 
     def encode(self, points: _core.Points, rows: Rows, threads: int) -> np.ndarray | None:

@@ -164,11 +164,6 @@ class TrainOptions(OptionTable):
         keyword="clusters of the early level that a row is in on average, from 1 to 2; None is 1.5 "
         "for early models, else 1",
         default_text="1.5, else 1")
-    measure_levels: bool = of_levels(False, FLAG, "--measure-levels",
-        "report of each level what it left out",
-        "With --report: what the clusters leave out of the problem, and the bound of it; it takes "
-        "time.",
-        is_free=True, in_grid=False)
     seed: int = of_levels(0, integer(0), "--seed N",
         "seed of the samples and of the folds of -v and -b",
         keyword="of the samples and of all folds")
@@ -247,8 +242,6 @@ class TrainOptions(OptionTable):
             raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
         if self.levels == 0:
             raise OptionError(option, "needs levels, and there are none")
-        if self.measure_levels and self.early_overlap > 1:
-            raise OptionError("measure_levels", "is of levels without overlap: it needs overlap 1")
         if self.early_level == AUTO and not self.early:
             raise OptionError("early_level", "auto is for early models alone: it needs early")
         if (

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from reference import labelled_rows
 
 import dcsvm
 from dcsvm.cli import compress, predict
+from dcsvm.cli.compress_file import bar_of
+from dcsvm.cli.report import TerminalProgress
 
 
 @pytest.fixture
@@ -117,3 +120,15 @@ def test_test_rows_that_were_trained_on_are_refused(invoke, training, model_file
     done = invoke(compress.main, "--vectors", 5, "--test", training, "m")
     assert done.exit_code == 1
     assert "m: the test rows have most of the support vectors among them" in done.stderr
+
+
+def test_the_bar_begins_anew_with_the_next_size(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    progress = TerminalProgress(quiet=False)
+    tell = bar_of(progress)
+    shown = []
+    for done, total in [(1, 10), (10, 10), (2, 20), (20, 20)]:
+        tell(done, total)
+        shown.append((progress.bar.n, progress.bar.total))
+    progress.close()
+    assert shown == [(1, 10), (10, 10), (2, 20), (20, 20)]

@@ -261,8 +261,8 @@ def trained_like(monkeypatch):
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [(["probabilities"], "the model is converged; missing: probabilities"),
-     (["probabilities", "level measurements"],
-      "the model is converged; missing: probabilities, level measurements")],
+     (["worth of the early level", "probabilities"],
+      "the model is converged; missing: worth of the early level, probabilities")],
     ids=str,
 )  # fmt: skip
 def test_a_stop_after_convergence_says_what_is_missing(
@@ -285,15 +285,6 @@ def test_a_signal_after_convergence_is_in_the_exit_status(run, training, trained
     assert result.stderr == (
         "warning: interrupted, the model is converged; missing: probabilities\n"
     )
-
-
-def test_levels_are_measured_only_on_request(run, training):
-    for option, is_measured in ((["--report", "r"], False),
-                                (["--measure-levels", "--report", "r"], True)):  # fmt: skip
-        assert run(*FAST, "-l", 1, *option, training, "a.model").exit_code == 0
-        with open("r", encoding="utf-8") as file:
-            (level,) = json.load(file)["levels"]
-        assert (level["bound"] is not None) == is_measured
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 6])

@@ -23,7 +23,7 @@ def completed(line, command="train"):
 @pytest.mark.parametrize(
     ("line", "values"),
     [("--ea", ["--early", "--early-level"]),
-     ("-c 4 --measure", ["--measure-levels"]),
+     ("-c 4 --report", ["--report"]),
      ("-r -1 -q --certi", ["--certify"]),
      ("--clustering k", ["kmeans"]),
      ("-c 4 --model-format ", ["dcsvm", "libsvm"]),

@@ -58,7 +58,6 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
      (["-c", "1e300"], "error: -c must be at most 1e+100, not 1e+300;"),
      (["-c", "1e90", "-w1", "1e300"],
       "error: -w times C must be above 0 and at most 1e+100, not inf for class 1;"),
-     (["--measure-levels"], "error: --measure-levels is for the report (--report);"),
      (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, not inf for class"),
      (["-c", "-1", "-w1", "2"], "error: -c must be positive and finite, not -1;"),
      (["-l", "1", "--early-level", "2"],

@@ -18,7 +18,7 @@ ON_CLUSTERS = """-l 1; -l 3 -k 2; -l 2 -k 3 --sample 50 --seed 7; -l 2 --bias;
     -l 2 -k 2 --early-level 2 --overlap 1.3; -l 2 -k 2 --early --early-level 2"""
 OPTIONS = """-e 1e-6 -c 300; --gap 1e-4; --max-iter 200; --threads 1; --threads 3; -w1 3 -w-1 0.5;
     --bias; -m 25; -c 1e5 -g 1e-3 -e 1e-2; -l 3 -m 25; --time-limit 3600; --time-limit 1e-9;
-    --model-format libsvm; -l 2 --measure-levels; -h 0 -c 1e4 -g 0.1; --lenient -d 5"""
+    --model-format libsvm; -l 2; -h 0 -c 1e4 -g 0.1; --lenient -d 5"""
 EARLY = "--early -g 2 -c 8"
 EARLY_OPTIONS = "; --overlap 1; -l 3 -k 3; --test large.t; -b 1; --bias; -p 0.2 -s 3"
 METHODS = "--early; --threads 3; --decision-values"

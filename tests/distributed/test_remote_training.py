@@ -92,15 +92,13 @@ def test_test_rows_choose_the_early_level(client, rows_in_spots):
     assert model.report.early_choice.level == here.report.early_choice.level
 
 
-def test_probabilities_and_measured_levels(client, rows_in_spots):
+def test_probabilities_are_those_of_one_machine(client, rows_in_spots):
     X, y = (one[:3000] for one in rows_in_spots)
-    options = {"C": 4, "gamma": 0.5, "levels": 1, "probability": True, "measure_levels": True}
+    options = {"C": 4, "gamma": 0.5, "levels": 1, "probability": True}
     here = dcsvm.train(X, y, threads=1, **options)
     model = train(client, *cut(X, y), **options)
     gap = model.predict_probability(X) - here.predict_probability(X)
     assert np.abs(gap).max() < 0.05
-    level, wanted = model.report.levels[0], here.report.levels[0]
-    assert level.off_diagonal_mass == pytest.approx(wanted.off_diagonal_mass, rel=1e-3)
 
 
 def test_a_stopped_run_says_so(client, rows_in_spots):

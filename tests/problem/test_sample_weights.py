@@ -136,23 +136,6 @@ def test_any_number_of_threads_gives_the_same_bits():
     assert one.exact.dual_coef.tobytes() == three.exact.dual_coef.tobytes()
 
 
-def test_the_measures_of_theorem_1_count_weights():
-    X, y, rng = problem_for("c_svc", n=900)
-    y = np.where(y == 1, 1.0, -1.0)
-    weights = rng.integers(1, 4, len(y))
-    again = np.repeat(np.arange(len(y)), weights)
-    options = {"levels": 2, "measure_levels": True, "branching": 3}
-    _, report = solved(dense_rows(X), y, weights.astype(float), **options)
-    _, expected = solved(dense_rows(X[again]), y[again], **options)
-    assert [level.off_diagonal_mass for level in report.levels] == pytest.approx(
-        [level.off_diagonal_mass for level in expected.levels], rel=1e-6
-    )
-    _, report = solved(dense_rows(X), y, weights.astype(float), class_weight={1.0: 9.0}, **options)
-    for level, plain in zip(report.levels, expected.levels, strict=True):
-        assert plain.off_diagonal_mass < level.off_diagonal_mass
-        assert level.distance <= level.bound
-
-
 def test_a_precomputed_kernel_keeps_its_serial_numbers():
     X, y, rng = problem_for("c_svc")
     weights = rng.integers(0, 3, len(y)).astype(float)

@@ -68,35 +68,10 @@ def test_the_report_of_a_resumed_run_counts_all_steps(wavy, tmp_path):
     assert steps == report.kernel_evaluations
 
 
-def test_a_stop_while_levels_are_measured_leaves_the_solution_as_it_is(wavy):
-    rows, y = Rows.from_array(wavy[0]), wavy[1]
-    options = TrainOptions(**OPTIONS, measure_levels=True, levels=2, branching=3)
-    progress = StopWhen("measuring levels")
-    model, report = train_rows(rows, y, options, Control(progress, progress.stop))
-    assert report.converged and report.stopped and report.missing == ["level measurements"]
-    assert [level.bound for level in report.levels] == [None, None]
-    assert model.exact.worth.converged
-
-
 def test_python_is_warned_of_what_a_stop_left_out(wavy):
     progress = StopWhen("probabilities")
     with pytest.warns(UserWarning, match="stopped before the probabilities"):
         dcsvm.train(*wavy, **OPTIONS, probability=True, progress=progress, stop=progress.stop)
-
-
-def test_measuring_levels_tells_its_progress(wavy):
-    told = []
-
-    class Measured(Progress):
-        def begin(self, name, n_rows):
-            told.append((name, n_rows))
-
-        def advance(self, rows_done, violation=None, n_active=None):
-            if told[-1][0] == "measuring levels":
-                assert violation is None and 0 < rows_done <= told[-1][1]
-
-    dcsvm.train(*wavy, **OPTIONS, levels=1, measure_levels=True, progress=Measured())
-    assert told[-1][0] == "measuring levels" and told[-1][1] > 0
 
 
 # ---------------------------------------------------------------------------------------- labels

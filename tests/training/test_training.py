@@ -667,16 +667,3 @@ def test_the_support_vectors_of_the_levels_foretell_the_final_ones():
     assert min(recalls) > 0.85  # few are missed
     assert precisions[-1] > 0.6
     assert precisions[-1] > precisions[0]  # coarser levels are nearer to the whole problem
-
-
-def test_levels_are_measured_where_asked(wavy):
-    """Theorem 1 by its definition: every pair, f over all rows."""
-    X, y = wavy
-    copies = np.repeat(np.arange(len(X)), np.where(np.arange(len(X)) < 60, 2, 1))
-    for rows in (np.arange(len(X)), copies):
-        model, report = train(X[rows], y[rows], levels=1, measure_levels=True)
-        level = report.levels[0]
-        assert level.off_diagonal_mass > 0
-        assert level.bound == pytest.approx(0.5 * 4.0**2 * level.off_diagonal_mass)
-        assert -1e-6 * abs(report.objective) <= level.distance <= level.bound
-    assert train(X, y, levels=1)[1].levels[0].bound is None
