@@ -4,7 +4,6 @@
 #include <atomic>
 #include <vector>
 
-#include "kernel/few_sources.h"
 #include "kernel/kernel_cost.h"
 #include "kernel/lane_product.h"
 #include "kernel/linear_product.h"
@@ -81,8 +80,6 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
   const bool is_single = precision == Precision::single_tiles;
   if (is_single && is_symmetric_product(setup, targets, sources, weights))
     return symmetric_product(setup, sources, weights, reach, n_threads, out, stop);
-  if (is_single && are_few_sources(setup, sources, weights, reach))
-    return few_sources_product(setup, targets, sources, weights, n_threads, out, stop);
   return is_single ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
                    : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
 }
