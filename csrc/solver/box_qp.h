@@ -25,7 +25,7 @@ struct BoxQp {
   const double* linear = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
-  const std::int8_t* sum_of = nullptr;  // -1: in no sum; null: there are no sums
+  const std::int8_t* sum_of = nullptr;  // of every variable; null: there are no sums
   int n_sums = 0;
   double unit = 1;                 // of violations as they are told and asked for
   bool divides_by_margin = false;  // the solution of two sums is divided by its margin: nu-SVC

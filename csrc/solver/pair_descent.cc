@@ -10,8 +10,6 @@ namespace dcsvm {
 
 namespace {
 
-constexpr double smallest_curvature = 1e-12;
-
 template <class Real>
 double pair_curvature(const WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   return std::max(double{set.diagonal[i]} + set.diagonal[j] - 2.0 * set.kernel_row(i)[j],
@@ -42,13 +40,6 @@ PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
 
 bool is_nothing(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
 
-// gradient += change times the kernel row of a member.
-template <class Real>
-void add_row(WorkingSet<Real>& set, std::size_t i, double change) {
-  const Real* row = set.kernel_row(i);
-  for (std::size_t k = 0; k < set.size; ++k) set.gradient[k] += change * row[k];
-}
-
 // One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
 // others cannot move.
 template <class Real>
@@ -69,10 +60,11 @@ struct OwnSum {
   double violation() const { return up - down; }
 };
 
-// The usual case, every variable in a sum, with the fused passes of isa.h. The gradient is updated
-// by the pass of the first sum.
+}  // namespace
+
+// With the fused passes of isa.h. The gradient is updated by the pass of the first sum.
 template <class Real>
-DescentRound descend_in_sums(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
+DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
   std::vector<OwnSum<Real>> sums;
   for (int sum = 0; sum < set.n_sums; ++sum) sums.emplace_back(set, sum);
   const auto update = [&](const Real* row_up, double up, const Real* row_down, double down) {
@@ -103,100 +95,6 @@ DescentRound descend_in_sums(WorkingSet<Real>& set, double tolerance, std::int64
     update(set.kernel_row(i), step.up, set.kernel_row(j), step.down);
   }
   return round;
-}
-
-// A variable that violates by more than the tolerance, and the sum it is to be moved in (-1:
-// alone); `place` is the size of the set where there is none.
-struct First {
-  std::size_t place;
-  int sum = -1;
-};
-
-template <class Real>
-First most_violating(const WorkingSet<Real>& set, double tolerance) {
-  First first{set.size};
-  std::vector<SumRange> ranges(static_cast<std::size_t>(set.n_sums));
-  std::vector<std::size_t> top(ranges.size(), 0);
-  double largest = tolerance;
-  const auto consider = [&](double violation, std::size_t place, int sum) {
-    if (!(violation > largest)) return;
-    largest = violation;
-    first = {place, sum};
-  };
-  for (std::size_t k = 0; k < set.size; ++k) {
-    const double alpha = set.alpha[k], g = set.gradient[k];
-    if (set.sum_of[k] < 0) {
-      consider(violation_of(alpha, set.lower[k], set.upper[k], g), k, -1);
-      continue;
-    }
-    const auto sum = static_cast<std::size_t>(set.sum_of[k]);
-    if (set.side[k] >= 0 && -g > ranges[sum].up) top[sum] = k;
-    ranges[sum].include(alpha, set.lower[k], set.upper[k], g);
-  }
-  for (std::size_t sum = 0; sum < ranges.size(); ++sum)
-    consider(ranges[sum].violation(), top[sum], static_cast<int>(sum));
-  return first;
-}
-
-// The variable of the same sum that lowers the objective most with i; the size of the set where
-// there is none.
-template <class Real>
-std::size_t best_partner(const WorkingSet<Real>& set, const First& first) {
-  std::size_t partner = set.size;
-  double best = 0;
-  for (std::size_t k = 0; k < set.size; ++k) {
-    if (set.sum_of[k] != first.sum || !(set.side[k] <= 0)) continue;
-    const double difference = set.gradient[k] - set.gradient[first.place];
-    if (difference <= 0) continue;
-    const double gain = difference * difference / pair_curvature(set, first.place, k);
-    if (gain > best) {
-      best = gain;
-      partner = k;
-    }
-  }
-  return partner;
-}
-
-template <class Real>
-void move_alone(WorkingSet<Real>& set, std::size_t i) {
-  const double curvature = std::max(double{set.diagonal[i]}, smallest_curvature),
-               old = set.alpha[i];
-  set.set_alpha(i, std::clamp(old - set.gradient[i] / curvature, set.lower[i], set.upper[i]));
-  add_row(set, i, set.alpha[i] - old);
-}
-
-// Where some variables are in no sum.
-template <class Real>
-DescentRound descend_mixed(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
-  DescentRound round;
-  while (round.updates < max_updates) {
-    const First first = most_violating(set, tolerance);
-    if (first.place == set.size) break;
-    ++round.updates;
-    if (first.sum < 0) {
-      move_alone(set, first.place);
-      continue;
-    }
-    const std::size_t partner = best_partner(set, first);
-    if (partner == set.size) break;
-    const PairStep step = move_pair(set, first.place, partner);
-    if (is_nothing(step)) break;
-    round.decrease += step.decrease;
-    add_row(set, first.place, step.up);
-    add_row(set, partner, step.down);
-  }
-  return round;
-}
-
-}  // namespace
-
-template <class Real>
-DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
-  const bool all_in_sums =
-      std::all_of(set.sum_of.begin(), set.sum_of.begin() + static_cast<std::ptrdiff_t>(set.size),
-                  [](std::int8_t sum) { return sum >= 0; });
-  return all_in_sums ? descend_in_sums(set, tolerance, max_updates)
-                     : descend_mixed(set, tolerance, max_updates);
 }
 
 template DescentRound descend_pairs<float>(WorkingSet<float>&, double, std::int64_t);

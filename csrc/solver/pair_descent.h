@@ -1,8 +1,7 @@
 // SMO on a working set whose variables have sums: one goes up and one of the same sum goes down.
 //
 // The first is the most violating variable of those that may go up, the second the one that lowers
-// the objective most with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005). Variables
-// outside every sum are updated alone.
+// the objective most with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
 #pragma once
 
 #include <cstdint>

@@ -28,20 +28,16 @@ Violation measure_violation(const BoxState& s, double* each) {
   }
   std::vector<SumRange> ranges(static_cast<std::size_t>(s.n_sums));
   for (std::size_t i = 0; i < s.size; ++i) {
-    if (s.sum_of[i] >= 0)
-      ranges[static_cast<std::size_t>(s.sum_of[i])].include(s.alpha[i], s.lower[i], s.upper[i],
-                                                            s.gradient[i]);
+    ranges[static_cast<std::size_t>(s.sum_of[i])].include(s.alpha[i], s.lower[i], s.upper[i],
+                                                          s.gradient[i]);
   }
   for (const SumRange& range : ranges) {
     result.multipliers.push_back(range.multiplier());
     result.largest = std::max(result.largest, range.violation());
   }
-  for (std::size_t i = 0; i < s.size; ++i) {
-    if (!each && s.sum_of[i] >= 0) continue;
+  for (std::size_t i = 0; each && i < s.size; ++i) {
     const double g = result.reduced(s.gradient[i], s.sum_of[i]);
-    const double violation = violation_of(s.alpha[i], s.lower[i], s.upper[i], g);
-    if (each) each[i] = violation;
-    if (s.sum_of[i] < 0) result.largest = std::max(result.largest, violation);
+    each[i] = violation_of(s.alpha[i], s.lower[i], s.upper[i], g);
   }
   return result;
 }

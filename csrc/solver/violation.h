@@ -1,7 +1,7 @@
 // How far an alpha is from optimal: the violation of the KKT conditions, said once for all solvers.
 //
-// A variable outside every sum violates them by its gradient projected onto the box. Variables of a
-// sum need only agree with each other: -gradient of those that may go up must not exceed that of
+// Where there are no sums a variable violates them by its gradient projected onto the box. Variables
+// of a sum need only agree with each other: -gradient of those that may go up must not exceed that of
 // those that may go down (m and M of LIBSVM; Keerthi et al., Neural Computation 13, 2001).
 #pragma once
 
@@ -48,7 +48,7 @@ struct BoxState {
   const double* gradient = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
-  const std::int8_t* sum_of = nullptr;  // -1: in no sum; null: there are no sums
+  const std::int8_t* sum_of = nullptr;  // of every variable; null: there are no sums
   int n_sums = 0;
 };
 
@@ -56,7 +56,7 @@ struct Violation {
   double largest = 0;
   std::vector<double> multipliers;  // of the sums
 
-  // The gradient of a variable with the multiplier of the sum it belongs to, if any.
+  // The gradient of a variable with the multiplier of its sum; -1: there are no sums.
   double reduced(double gradient, int sum) const {
     return sum < 0 ? gradient : gradient + multipliers[static_cast<std::size_t>(sum)];
   }
