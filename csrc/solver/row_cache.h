@@ -36,8 +36,6 @@ class RowCache {
     return row(static_cast<std::size_t>(slot));
   }
 
-  std::size_t capacity() const { return capacity_; }
-
   // Between begin_batch() and insert(), rows that find() returns are not evicted.
   void begin_batch() { batch_start_ = clock_; }
   // Makes room for rows that are about to be computed: rows[i] is where that of keys[i] is to be

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -123,10 +123,6 @@ class Partition:
     @property
     def n_clusters(self) -> int:
         return self.forks[-1].n_clusters
-
-    def with_sample(self, sample: Rows) -> Partition:
-        """The same clusters with the sample in another form."""
-        return replace(self, sample=sample)
 
     def place(
         self,
