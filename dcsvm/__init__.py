@@ -44,7 +44,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dcsvm.selection.grid_search import grid_search
-    from dcsvm.training.train import train
+    from dcsvm.training.arguments import train
 
 _ATTRIBUTES = {
     "Checkpoint": "dcsvm.solving.checkpoint",
@@ -55,7 +55,7 @@ _ATTRIBUTES = {
     "TrainOptions": "dcsvm.problem.options",
     "grid_search": "dcsvm.selection.grid_search",
     "load_model": "dcsvm.model.file",
-    "train": "dcsvm.training.train",
+    "train": "dcsvm.training.arguments",
 }
 
 

@@ -49,14 +49,6 @@ cdef int call_progress(void* callable, size_t clusters, size_t variables, double
         return 0
 
 
-cdef extern from "threads/simulated_cores.h" namespace "dcsvm" nogil:
-    cdef cppclass SimulatedCores:
-        void turn(cbool)
-        double seconds_saved() const
-
-    SimulatedCores& simulated_cores()
-
-
 cdef extern from "rows/unused_memory.h" namespace "dcsvm" nogil:
     void c_give_back_memory "dcsvm::give_back_memory"()
 
@@ -142,17 +134,6 @@ def array_bytes(size_t n_variables):
 def has_expensive_rows(Setup setup, Points points):
     """Whether computing a kernel row costs many times reading it, by a fixed cost model."""
     return c_has_expensive_rows(setup.setup, points.points)
-
-
-def simulate_cores(cbool on):
-    """From now on, or no longer, run loops as if there were as many cores as they may have threads:
-    one thread does them, and what the others would save is counted. For one thread at a time."""
-    simulated_cores().turn(on)
-
-
-def seconds_saved():
-    """What simulated cores have saved so far; the wall's seconds less these are theirs."""
-    return simulated_cores().seconds_saved()
 
 
 def usable_threads(int threads):

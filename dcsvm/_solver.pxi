@@ -22,8 +22,8 @@ cdef BoxQp box_qp(problem) except *:
     if sum_of is not None:
         if sum_of.shape[0] != linear.shape[0]:
             raise ValueError("sums do not have one entry per variable")
-        if qp.size and not -1 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
-            raise ValueError(f"sums are not all between -1 and {n_sums - 1}")
+        if qp.size and not 0 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
+            raise ValueError(f"sums are not all between 0 and {n_sums - 1}")
         qp.sum_of = &sum_of[0] if qp.size else NULL
     if row is not None:
         if row.shape[0] != linear.shape[0]:

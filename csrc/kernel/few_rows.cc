@@ -130,7 +130,7 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   }
   std::vector<float> values(n * panel_rows);
   tile.rows(row.points(), &query, 1, values.data(), values.size());
-  isa().add_in_order({values.data() + skipped, values.size(), 1}, own, end - begin, sums);
+  isa().add_in_order(values.data() + skipped, own, end - begin, sums);
 }
 
 MeanWeights::MeanWeights(const std::vector<Fork>& forks) : indptr{0} {

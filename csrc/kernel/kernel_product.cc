@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel/few_sources.h"
 #include "kernel/kernel_cost.h"
 #include "kernel/lane_product.h"
-#include "kernel/linear_product.h"
+#include "kernel/linear_rows.h"
 #include "kernel/symmetric_product.h"
 #include "threads/parallel.h"
 
@@ -67,6 +66,47 @@ ProductCount add_to_lanes(const Sources& sources, const RowPanels& lanes, const 
   return count;
 }
 
+// Entries of X' W at a time: 16 MB.
+constexpr std::size_t most_entries = 2000000;
+
+// Whether a product of the linear kernel is X (X' W), in float64: fewer operations, and no error of
+// a kernel value, where there are more sources than columns of W. It does not depend on how many
+// targets there are, so that the sums of a row are the same bits with whatever other rows they are
+// asked for.
+bool is_linear_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
+                       const SourceWeights& weights) {
+  return setup.kernel.type == KernelType::linear && sources.size > weights.n_columns &&
+         (targets.points == sources.points || sources.points->n_codes == 0);
+}
+
+// No kernel value is computed.
+ProductCount linear_product(const RowList& targets, const RowList& sources,
+                            const SourceWeights& weights, int n_threads, double* out,
+                            const Stop* stop) {
+  const LinearRows from(*sources.points), to(*targets.points);
+  const RowWeights by_row{weights.n_columns, weights.indptr, weights.columns, weights.values};
+  const std::size_t dimension = from.dimension();
+  const std::size_t at_once = std::clamp<std::size_t>(
+      most_entries / std::max<std::size_t>(dimension, 1), 1, weights.n_columns);
+  ProductCount count;
+  std::vector<double> w(at_once * dimension);
+  for (std::size_t begin = 0; begin < weights.n_columns; begin += at_once) {
+    if (stop && stop->is_requested()) {
+      count.complete = false;
+      return count;
+    }
+    const std::size_t end = std::min(begin + at_once, weights.n_columns);
+    std::fill(w.begin(), w.end(), 0.0);
+    add_rows(from, sources, by_row, begin, end, n_threads, w.data());
+    const bool is_shared = threads_pay(n_threads, targets.size * (end - begin));
+    parallel_for({is_shared ? n_threads : 1, targets.size, rows_at_once}, [&](std::size_t k) {
+      for (std::size_t c = begin; c < end; ++c)
+        out[k * weights.n_columns + c] = to.dot(targets[k], w.data() + (c - begin) * dimension);
+    });
+  }
+  return count;
+}
+
 }  // namespace
 
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
@@ -78,8 +118,6 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
   const bool is_single = precision == Precision::single_tiles;
   if (is_single && is_symmetric_product(setup, targets, sources, weights))
     return symmetric_product(setup, sources, weights, reach, n_threads, out, stop);
-  if (is_single && are_few_sources(setup, sources, weights, reach))
-    return few_sources_product(setup, targets, sources, weights, n_threads, out, stop);
   return is_single ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
                    : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
 }

@@ -157,16 +157,14 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   const auto squared_norm = [is_rbf](double half_norm) {
     return is_rbf ? static_cast<std::int32_t>(2 * half_norm) : 0;
   };
-  const std::size_t size = (d + byte_row_unit - 1) / byte_row_unit * byte_row_unit;
-  gathered_bytes_.resize((q.size + byte_query_group) * size);
+  gathered_bytes_.resize((q.size + byte_query_group) * d);
   query_terms_.resize(q.size);
   const auto row = [&](std::size_t j) {
     return q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d;
   };
   for (std::size_t j = 0; j < q.size; ++j) {
     if (j + rows_ahead < q.size) touch(row(j + rows_ahead), d);
-    std::uint8_t* to = gathered_bytes_.data() + j * size;
-    std::fill(std::copy_n(row(j), d, to), to + size, std::uint8_t{0});
+    std::copy_n(row(j), d, gathered_bytes_.data() + j * d);
     query_terms_[j] = squared_norm(q.points.half_norms[q.rows[j]]) + fixed +
                       per_query * q.points.byte_sums[q.rows[j]];
   }
@@ -177,14 +175,13 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
     if (a != 0) lane_terms_[lane] += per_lane * lanes.byte_sums[lane_rows[lane]];
   }
   dots_.resize(byte_queries * panel_rows);
-  const ByteDots& dots = *byte_dots();
-  dots.begin();
+  const ByteDots multiply = byte_dots();
   for (std::size_t first = 0; first < q.size; first += byte_queries) {
     const std::size_t n = std::min(byte_queries, q.size - first);
     for (std::size_t p = 0; p < n_panels_; ++p) {
-      dots.multiply(gathered_bytes_.data() + first * size, size, n,
-                    packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
-                    dots_.data());
+      multiply(gathered_bytes_.data() + first * d, d, n,
+               packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
+               dots_.data());
       const ByteTile tile{&setup_.kernel,
                           dots_.data(),
                           factor,
@@ -195,7 +192,6 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
       evaluate(tile, out + first * stride + p * panel_rows);
     }
   }
-  dots.end();
 }
 
 // A value is in the query's row at the lane's column, or the other way round where only the lanes'

@@ -21,8 +21,7 @@ std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_source
   return sorted;
 }
 
-}  // namespace
-
+// Of each column: what is taken off where all kernel values have 1 taken off.
 std::vector<double> sums_of_weights(const SourceWeights& w, std::size_t n_sources) {
   std::vector<double> sums(w.n_columns, 0.0);
   const std::size_t begin = w.indptr ? static_cast<std::size_t>(w.indptr[0]) : 0,
@@ -31,6 +30,8 @@ std::vector<double> sums_of_weights(const SourceWeights& w, std::size_t n_source
     sums[w.indptr ? static_cast<std::size_t>(w.columns[k]) : 0] += w.values[k];
   return sums;
 }
+
+}  // namespace
 
 Sources::Sources(const KernelSetup& s, const RowList& list, const SourceWeights& w, const Reach& r)
     : setup(s.is_flat && !can_skip(s, r) ? s.less_one() : s),

@@ -33,9 +33,6 @@ struct PlacedWeight {
   double value;
 };
 
-// Of each column: what is taken off where all kernel values have 1 taken off.
-std::vector<double> sums_of_weights(const SourceWeights& weights, std::size_t n_sources);
-
 // The sources of a product with their weights, and boxes around blocks of them.
 struct Sources {
   Sources(const KernelSetup& setup, const RowList& rows, const SourceWeights& weights,

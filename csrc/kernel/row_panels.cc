@@ -110,7 +110,7 @@ void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std
                     n_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
   features.resize(n * d);
   codes.resize(n * n_codes);
-  bytes.resize(n_bytes > 0 ? n * n_bytes + byte_row_unit * panel_rows : 0);
+  bytes.resize(n * n_bytes);
   parallel_for({n_threads, n_panels, panels_at_once}, [&](std::size_t p) {
     const std::size_t first = p * panel_rows;
     if (is_dense)

@@ -1,11 +1,9 @@
-// Compiles byte_dots_impl.h for AVX-VNNI and AVX-512 VNNI and picks one of these or the one of
-// AMX at run time: see byte_dots.h. The instruction set that isa() runs bounds the choice, so
-// DCSVM_ISA holds here too.
+// Compiles byte_dots_impl.h for AVX-VNNI and AVX-512 VNNI and picks one of these at run time: see
+// byte_dots.h. The instruction set that isa() runs bounds the choice, so DCSVM_ISA holds here too.
 #include "simd/byte_dots.h"
 
 #include <cstring>
 
-#include "simd/amx_byte_dots.h"
 #include "simd/isa.h"
 
 #if defined(__x86_64__)
@@ -55,21 +53,16 @@
 
 namespace dcsvm {
 
-static void nothing() {}
-
 static bool has_avx_vnni() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 4));
 }
 
-static const ByteDots* choose() {
-  static const ByteDots wide_dots{nothing, wide::byte_dots, nothing};
-  static const ByteDots narrow_dots{nothing, narrow::byte_dots, nothing};
+static ByteDots choose() {
   const bool is_wide = std::strcmp(isa().name, "avx512") == 0;
-  if (const ByteDots* amx = is_wide ? amx_byte_dots() : nullptr) return amx;
-  if (is_wide && __builtin_cpu_supports("avx512vnni")) return &wide_dots;
+  if (is_wide && __builtin_cpu_supports("avx512vnni")) return wide::byte_dots;
   const bool is_narrow = std::strcmp(isa().name, "avx2") == 0;
-  if ((is_wide || is_narrow) && has_avx_vnni()) return &narrow_dots;
+  if ((is_wide || is_narrow) && has_avx_vnni()) return narrow::byte_dots;
   return nullptr;
 }
 
@@ -79,7 +72,7 @@ static const ByteDots* choose() {
 
 namespace dcsvm {
 
-static const ByteDots* choose() { return nullptr; }
+static ByteDots choose() { return nullptr; }
 
 }  // namespace dcsvm
 
@@ -87,8 +80,8 @@ static const ByteDots* choose() { return nullptr; }
 
 namespace dcsvm {
 
-const ByteDots* byte_dots() {
-  static const ByteDots* const chosen = choose();
+ByteDots byte_dots() {
+  static const ByteDots chosen = choose();
   return chosen;
 }
 

@@ -73,12 +73,6 @@ struct SourceWeights {
   const double* values = nullptr;
 };
 
-// Rows of kernel values, which begin `stride` apart.
-struct ValueRows {
-  const float* values;
-  std::size_t stride, size;
-};
-
 // Curvatures below these count as these, so that equal or nearly equal rows give finite steps: of a
 // pair, K_ii + K_jj - 2 K_ij (LIBSVM's tau); and of K_ii, the part that a second variable leaves.
 constexpr double smallest_pair_curvature = 1e-12;
@@ -125,9 +119,9 @@ struct Isa {
                            std::size_t lanes, double* sum);
   void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
                            std::size_t lanes, double* sum);
-  // the same where the values of n sources follow each other in a row: sums, n_columns of each row,
-  // += the rows times W, the same bits as weighted_sum_f32
-  void (*add_in_order)(const ValueRows& rows, const SourceWeights& weights, std::size_t n,
+  // the same for one target, with a value of each of n sources: n_columns sums += values times W,
+  // the same bits as weighted_sum_f32
+  void (*add_in_order)(const float* values, const SourceWeights& weights, std::size_t n,
                        double* sums);
   DescentPasses<float> descent_f32;
   DescentPasses<double> descent_f64;

@@ -11,9 +11,7 @@ namespace DCSVM_ISA {
 // clang-format off
 #include "simd/vectors_impl.h"
 #include "simd/kernel_value_impl.h"
-#include "simd/dense_tiles_impl.h"
-#include "simd/byte_tiles_impl.h"
-#include "simd/sparse_tiles_impl.h"
+#include "simd/tiles_impl.h"
 #include "simd/sums_impl.h"
 #include "simd/descent_impl.h"
 // clang-format on

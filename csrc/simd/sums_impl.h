@@ -37,50 +37,20 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
-// Rows that are summed side by side, so that their additions do not wait for each other.
-constexpr std::size_t rows_in_order = 8;
-
-template <std::size_t n_rows>
-DCSVM_INLINE void add_rows_in_order(const float* values, std::size_t stride, const double* weight,
-                                    std::size_t n, double* sums) {
-  double total[n_rows];
-  for (std::size_t i = 0; i < n_rows; ++i) total[i] = sums[i];
-  for (std::size_t j = 0; j < n; ++j) {
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < n_rows; ++i)
-      total[i] += weight[j] * static_cast<double>(values[i * stride + j]);
-  }
-  for (std::size_t i = 0; i < n_rows; ++i) sums[i] = total[i];
-}
-
-// One row of values times weights in CSR form. Not inline: each addition waits for the address of
-// its sum, which takes longer where the row is part of it (a tenth of the time of letter's rows).
-[[gnu::noinline]] static void add_row_in_order(const float* values, const SourceWeights& w,
-                                               std::size_t n, double* sum) {
-  const std::int64_t* const indptr = w.indptr;
-  const std::int32_t* const columns = w.columns;
+// Values times weights in CSR form, or one for each value where there is no indptr.
+static void add_in_order(const float* values, const SourceWeights& w, std::size_t n, double* sums) {
   const double* const weight = w.values;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double value = static_cast<double>(values[j]);
-    for (std::int64_t at = indptr[j]; at < indptr[j + 1]; ++at)
-      sum[columns[at]] += weight[at] * value;
-  }
-}
-
-// Rows of values times weights in CSR form, or one for each value where there is no indptr.
-static void add_in_order(const ValueRows& rows, const SourceWeights& w, std::size_t n,
-                         double* sums) {
-  std::size_t i = 0;
   if (!w.indptr) {
-    for (; i + rows_in_order <= rows.size; i += rows_in_order)
-      add_rows_in_order<rows_in_order>(rows.values + i * rows.stride, rows.stride, w.values, n,
-                                       sums + i);
-    for (; i < rows.size; ++i)
-      add_rows_in_order<1>(rows.values + i * rows.stride, rows.stride, w.values, n, sums + i);
+    double total = *sums;
+    for (std::size_t j = 0; j < n; ++j) total += weight[j] * static_cast<double>(values[j]);
+    *sums = total;
     return;
   }
-  for (; i < rows.size; ++i)
-    add_row_in_order(rows.values + i * rows.stride, w, n, sums + i * w.n_columns);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double value = static_cast<double>(values[j]);
+    for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
+      sums[w.columns[at]] += weight[at] * value;
+  }
 }
 
 // <x, w>; four sums hide the latency of additions.

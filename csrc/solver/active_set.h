@@ -26,9 +26,8 @@ struct ActiveSet {
 
   std::size_t size() const { return index.size(); }
   double reduced_gradient(std::size_t p) const {
-    return sum_of.empty() || sum_of[p] < 0
-               ? gradient[p]
-               : gradient[p] + multipliers[static_cast<std::size_t>(sum_of[p])];
+    return sum_of.empty() ? gradient[p]
+                          : gradient[p] + multipliers[static_cast<std::size_t>(sum_of[p])];
   }
   SelectionView view() const {
     return {violators,    size(),       violation.data(), goes_up.data(),

@@ -2,6 +2,46 @@
 
 namespace dcsvm {
 
+namespace {
+
+// Two loops, where each violation is asked for: the first becomes vectors.
+double largest_in_box(const BoxState& s, double* each) {
+  double largest = 0;
+  if (!each) {
+    for (std::size_t i = 0; i < s.size; ++i)
+      largest = std::max(largest, violation_of(s.alpha[i], s.lower[i], s.upper[i], s.gradient[i]));
+    return largest;
+  }
+  for (std::size_t i = 0; i < s.size; ++i)
+    each[i] = violation_of(s.alpha[i], s.lower[i], s.upper[i], s.gradient[i]);
+  for (std::size_t i = 0; i < s.size; ++i) largest = each[i] > largest ? each[i] : largest;
+  return largest;
+}
+
+}  // namespace
+
+Violation measure_violation(const BoxState& s, double* each) {
+  Violation result;
+  if (!s.sum_of) {
+    result.largest = largest_in_box(s, each);
+    return result;
+  }
+  std::vector<SumRange> ranges(static_cast<std::size_t>(s.n_sums));
+  for (std::size_t i = 0; i < s.size; ++i) {
+    ranges[static_cast<std::size_t>(s.sum_of[i])].include(s.alpha[i], s.lower[i], s.upper[i],
+                                                          s.gradient[i]);
+  }
+  for (const SumRange& range : ranges) {
+    result.multipliers.push_back(range.multiplier());
+    result.largest = std::max(result.largest, range.violation());
+  }
+  for (std::size_t i = 0; each && i < s.size; ++i) {
+    const double g = result.reduced(s.gradient[i], s.sum_of[i]);
+    each[i] = violation_of(s.alpha[i], s.lower[i], s.upper[i], g);
+  }
+  return result;
+}
+
 Optimality optimality(const BoxQp& qp, const double* alpha, const double* gradient) {
   const Violation measured = measure_violation(qp.state(alpha, gradient));
   Optimality result;

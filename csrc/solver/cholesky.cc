@@ -13,6 +13,12 @@ constexpr std::size_t block = 32;
 // Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
 // that threads wait for each other in every column of blocks.
 constexpr std::size_t worth_threads = 24;
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 }  // namespace
 
 void Cholesky::reset(std::size_t n) {
@@ -141,6 +147,38 @@ void Cholesky::divide(Columns& columns, std::size_t first) const {
       }
       for (std::size_t c = 0; c < width; ++c) own[r * width + c] /= row[r];
     }
+  }
+}
+
+void HeldConstraints::clear() {
+  constraints_.clear();
+  solved_.clear();
+}
+
+void HeldConstraints::add(const Cholesky& factored, std::vector<double> constraint) {
+  solved_.push_back(constraint);
+  factored.solve(solved_.back().data());
+  constraints_.push_back(std::move(constraint));
+}
+
+void HeldConstraints::project(std::vector<double>& direction) const {
+  const std::size_t k = constraints_.size();
+  if (k == 0) return;
+  Cholesky small;
+  small.reset(k);
+  std::vector<double> multipliers(k);
+  for (std::size_t i = 0; i < k; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) small.at(i, j) = dot(constraints_[i], solved_[j]);
+    multipliers[i] = dot(constraints_[i], direction);
+  }
+  if (!small.factor(1)) {
+    std::fill(direction.begin(), direction.end(), 0.0);
+    return;
+  }
+  small.solve(multipliers.data());
+  for (std::size_t j = 0; j < k; ++j) {
+    for (std::size_t i = 0; i < direction.size(); ++i)
+      direction[i] -= multipliers[j] * solved_[j][i];
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include "kernel/kernel_cost.h"
 #include "kernel/row_panels.h"
-#include "kernel/varying_rows.h"
 #include "rows/prefetch.h"
 #include "solver/linear_solver.h"
 #include "solver/sub_problem.h"
@@ -75,8 +74,7 @@ class LevelSolver {
   }
   std::size_t copy_bytes(std::size_t c) const {
     const std::size_t row_bytes = packed_row_bytes(setup_, points_) + sizeof(double);
-    const std::size_t copies = setup_.form == Form::difference ? 2 : 1;
-    return std::min(spare_ / 2, size(c) * row_bytes * copies);
+    return std::min(spare_ / 2, size(c) * row_bytes);
   }
   std::size_t cache_bytes(std::size_t c) const {
     if (!caching_pays(setup_, points_)) return 0;
@@ -104,12 +102,10 @@ class LevelSolver {
     try {
       SubProblem problem(qp_, clusters_.members + clusters_.start[c], size(c));
       prefetch(problem.rows(points_));
-      const VaryingRows rows(setup_.form, problem.rows(points_), copy_bytes(c) / 2);
-      if (rows.is_copy()) problem.renumber_rows();
       problem.read(iterate_);
       SolveOptions options = options_.solve;
       options.cache_bytes = cache_bytes(c);
-      options.lane_bytes = copy_bytes(c) - rows.bytes();
+      options.lane_bytes = copy_bytes(c);
       int published = n_wanted_;
       options.progress = [&](const SolveProgress& now) {
         tell(now, 0);
@@ -119,7 +115,7 @@ class LevelSolver {
         published = n_wanted_;
         write(problem);
       };
-      reports_[c] = solve_part(rows.points(), problem, options);
+      reports_[c] = solve_part(problem, options);
       write(problem);
       tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
     } catch (...) {
@@ -129,11 +125,11 @@ class LevelSolver {
     }
   }
 
-  SolveReport solve_part(const Points& points, SubProblem& problem, const SolveOptions& options) {
+  SolveReport solve_part(SubProblem& problem, const SolveOptions& options) {
     const BoxQp qp = problem.qp();
-    const auto in_all = [&] { return solve(setup_, points, qp, problem.iterate(), options); };
+    const auto in_all = [&] { return solve(setup_, points_, qp, problem.iterate(), options); };
     if (setup_.kernel.type != KernelType::linear) return in_all();
-    const auto in_w = [&] { return solve_linear(points, qp, problem.iterate(), options); };
+    const auto in_w = [&] { return solve_linear(points_, qp, problem.iterate(), options); };
     SolveReport before;
     if (qp.size > few_variables) {
       before = in_w();

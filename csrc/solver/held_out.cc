@@ -6,7 +6,6 @@
 
 #include "kernel/kernel_matrix.h"
 #include "kernel/kernel_product.h"
-#include "kernel/varying_rows.h"
 #include "solver/fold_path.h"
 #include "threads/parallel.h"
 
@@ -78,10 +77,8 @@ class Cluster {
   void compute_kernel() {
     const std::size_t n = in_order_.size();
     const RowList all{&points_, in_order_.data(), n};
-    const VaryingRows varying(setup_.form, all, std::numeric_limits<std::size_t>::max());
-    const RowList rows = varying.is_copy() ? RowList{&varying.points(), nullptr, n} : all;
     kernel_.resize(n * n);
-    symmetric_matrix(setup_, rows, options_.n_threads, kernel_.data());
+    symmetric_matrix(setup_, all, options_.n_threads, kernel_.data());
   }
 
   // The problem of a column without what a fold holds out, by places.

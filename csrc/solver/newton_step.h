@@ -2,7 +2,7 @@
 //
 // The step is damped as Levenberg and Marquardt's: more while it would leave the box in many
 // places, less when it hardly does. Bounds that are hit are held by constraints on the same factor
-// (held_constraints.h) and the step goes on from there. A step is taken only where it lowers the
+// (HeldConstraints) and the step goes on from there. A step is taken only where it lowers the
 // objective; whether one pays is decided from counts and fixed costs.
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "solver/cholesky.h"
-#include "solver/held_constraints.h"
 #include "solver/working_set.h"
 
 namespace dcsvm {

@@ -1,7 +1,5 @@
 #include "solver/sub_problem.h"
 
-#include <numeric>
-
 namespace dcsvm {
 
 namespace {
@@ -43,12 +41,6 @@ bool SubProblem::is_contiguous() const {
     if (members_[k] != members_[k - 1] + 1) return false;
   }
   return true;
-}
-
-void SubProblem::renumber_rows() {
-  row_.resize(qp_.size);
-  std::iota(row_.begin(), row_.end(), 0);
-  qp_.row = row_.data();
 }
 
 void SubProblem::read(const Iterate& whole) {

@@ -26,8 +26,6 @@ class SubProblem {
 
   const BoxQp& qp() const { return qp_; }
   RowList rows(const Points& points) const { return {&points, qp_.row, qp_.size}; }
-  // From here on variable k uses row k, of a copy of the rows.
-  void renumber_rows();
 
   Iterate iterate() { return {alpha_.data(), gradient_.data(), base_.data(), known_.data()}; }
   void read(const Iterate& whole);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "solver/active_set.h"
-#include "solver/violation.h"
+#include "solver/box_qp.h"
 #include "solver/working_kernel.h"
 
 namespace dcsvm {

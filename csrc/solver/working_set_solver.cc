@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "solver/coordinate_descent.h"
-#include "solver/pair_descent.h"
+#include "solver/descent.h"
 
 namespace dcsvm {
 

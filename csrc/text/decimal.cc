@@ -1,48 +1,42 @@
 #include "text/decimal.h"
 
+#include <locale.h>
+#include <stdlib.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <string>
 
 namespace dcsvm {
 
-// As an integer and an exponent for strtod. Digits after the 800th can only break a tie, and a
-// single 1 in their place does so too.
-double exact_magnitude(const Decimal& number) {
-  constexpr std::size_t kept_digits = 800;
-  char text[kept_digits + 32];
-  std::size_t n = 0;
-  bool after_point = false, rest = false;
-  std::int64_t exponent = number.written_exponent;
-  for (const char* p = number.begin; p != number.end && *p != 'e' && *p != 'E'; ++p) {
-    if (*p == '.') after_point = true;
-    if (!is_digit(*p)) continue;
-    const bool kept = n < kept_digits;
-    if (kept && (n > 0 || *p != '0')) text[n++] = *p;
-    if (!kept) rest = rest || *p != '0';
-    exponent += (kept ? 0 : 1) - (after_point ? 1 : 0);
-  }
-  if (n == 0) return 0;
-  if (rest) {
-    text[n++] = '1';
-    --exponent;
-  }
-  text[n++] = 'e';
-  exponent = std::clamp<std::int64_t>(exponent, -100000, 100000);
-  *std::to_chars(text + n, text + sizeof text - 1, exponent).ptr = '\0';
-  return std::strtod(text, nullptr);
+namespace {
+
+// strtod with a decimal point, whatever the locale.
+double in_c_locale(const char* text, char** stop) {
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(text, stop, c_locale);
 }
 
-// scaled() is off by less than two of a double's last places. Where the doubles of that
-// neighbourhood all round to one float, that float is the answer.
-float long_magnitude(const Decimal& number) {
-  if (has_small_parts(number)) {
-    const double close = scaled(number);
-    const float low = round_to_float(close * (1 - 0x1p-50));
-    if (low == round_to_float(close * (1 + 0x1p-50))) return low;
-  }
-  return round_to_float(exact_magnitude(number));
+}  // namespace
+
+bool scan_decimal(const char* begin, const char* end, double& value) {
+  const bool negative = *begin == '-';
+  const char* const digits = begin + (negative || *begin == '+');
+  if (!is_digit(*digits) && *digits != '.') return false;  // infinity, or a second sign
+#if defined(__cpp_lib_to_chars)
+  const auto [stop, error] = std::from_chars(digits, end, value);
+  if (stop != end || error == std::errc::invalid_argument) return false;
+  const bool is_done = error != std::errc::result_out_of_range;
+#else
+  if (digits[1] == 'x' || digits[1] == 'X') return false;
+  const bool is_done = false;
+#endif
+  char* last = nullptr;
+  if (!is_done) value = in_c_locale(digits, &last);  // from_chars leaves 0 and infinity to it
+  if (negative) value = -value;
+  return is_done || last == end;
 }
 
 bool scan_hexadecimal(const char* begin, const char* end, double& value) {
@@ -53,7 +47,7 @@ bool scan_hexadecimal(const char* begin, const char* end, double& value) {
     return false;
   }
   char* stop;
-  value = std::strtod(text.c_str(), &stop);
+  value = in_c_locale(text.c_str(), &stop);
   return stop == text.c_str() + text.size();
 }
 

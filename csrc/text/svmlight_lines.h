@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "text/decimal.h"
 #include "text/svmlight_errors.h"
@@ -20,16 +21,17 @@ namespace dcsvm {
 // Scans the number that is the token at p, and moves p to its end.
 template <class Number>
 inline bool scan_number(const char*& p, bool lenient, Number& value) {
-  Decimal number;
-  if (scan_decimal(p, number) && ends_token(number.end)) {
-    convert(number, value);
-    p = number.end;
-    return true;
+  double found;
+  const char* end = scan_short_decimal(p, found);
+  if (end == p || !ends_token(end)) {
+    end = token_end(p);
+    if (!scan_decimal(p, end, found) && !(lenient && scan_hexadecimal(p, end, found))) return false;
   }
-  const char* end = token_end(p);
-  double hexadecimal;
-  if (!lenient || !scan_hexadecimal(p, end, hexadecimal)) return false;
-  value = static_cast<Number>(hexadecimal);
+  if constexpr (std::is_same_v<Number, float>) {
+    value = round_to_float(found);
+  } else {
+    value = found;
+  }
   p = end;
   return true;
 }

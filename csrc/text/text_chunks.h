@@ -25,7 +25,8 @@ struct TextChunk {
   std::int32_t n_features = 0;
 };
 
-// A text whose extent is known. The bytes must stay where they are; the last lines are copied.
+// A text whose extent is known. The bytes must stay where they are; a last line without an end is
+// copied.
 struct Text {
   std::vector<TextChunk> chunks;
   std::unique_ptr<char[]> last_lines;

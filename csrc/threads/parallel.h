@@ -15,8 +15,6 @@
 #include <omp.h>
 #endif
 
-#include "threads/simulated_cores.h"
-
 namespace dcsvm {
 
 // Rows of a chunk where little is done with each.
@@ -87,17 +85,15 @@ void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish fini
   std::atomic<std::size_t> next{0}, first_bad{n_chunks};
   std::exception_ptr error;
   std::mutex one_at_a_time;
-  const auto work = [&](SimulatedLoop* simulated = nullptr) {
+  const auto work = [&] {
     std::size_t chunk = next.fetch_add(1);
     if (chunk >= first_bad.load()) return;
     try {
       auto state = make_state();
       for (; chunk < first_bad.load(); chunk = next.fetch_add(1)) {
-        if (simulated) simulated->begin_chunk();
         const std::size_t begin = chunk * loop.at_once;
         const std::size_t end = std::min(begin + loop.at_once, loop.n_steps);
         for (std::size_t i = begin; i < end; ++i) step(state, i);
-        if (simulated) simulated->end_chunk();
       }
       const std::lock_guard<std::mutex> lock(one_at_a_time);
       finish(state);
@@ -109,9 +105,6 @@ void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish fini
   };
   if (loop.n_threads <= 1 || n_chunks <= 1) {
     work();
-  } else if (simulated_cores().are_on()) {
-    SimulatedLoop simulated(loop.n_threads, loop.n_takers);
-    work(&simulated);
   } else if (is_inside_loop()) {
     with_help(std::min(n_chunks, static_cast<std::size_t>(loop.n_threads)), work);
   } else {

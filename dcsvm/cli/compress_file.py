@@ -66,7 +66,7 @@ def named(error: ValueError, model_file: str) -> ValueError:
 
 
 def bar_of(progress: TerminalProgress) -> Callable[[int, int], None]:
-    """What shows (steps done, steps in all), size after size."""
+    """Return a listener of (steps done, all steps) that shows a bar for each size."""
 
     def tell(done: int, total: int) -> None:
         if progress.bar is None or done <= progress.bar.n:  # of the next size

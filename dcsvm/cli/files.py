@@ -40,7 +40,7 @@ def read_data(
 
 
 def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
-    """The training set of a TrainJob or GridJob, and warnings of what looks wrong with it."""
+    """Read the training set of a TrainJob or GridJob, and warn of what looks wrong with it."""
     from dcsvm.data.advice import advice
 
     scaled = {"scale_file": job.scale_file, "to_train": to_train}
@@ -52,7 +52,7 @@ def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
 
 
 def read_test_set(job, options: TrainOptions, training_set) -> Dataset:
-    """The rows of --test, scaled as the training set and with its first index."""
+    """Read the file of --test, scaled as the training set and with its first index."""
     how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
     return _read_rows(job, options, job.test_file, "test", **how)
 
@@ -89,7 +89,7 @@ def is_stream(path: str) -> bool:
 
 
 def check_outputs(inputs: list[str | None], outputs: list[str | None]) -> None:
-    """Complain about each output, of those that there are, as `check_writable`."""
+    """Check every output that is not None with `check_writable`."""
     for place, path in enumerate(outputs):
         if path is not None:
             check_writable(path, *inputs, *outputs[:place])

@@ -14,6 +14,7 @@ from dcsvm._core import Stop, Stopped
 from dcsvm.cli.files import check_outputs
 from dcsvm.cli.grid_job import GridJob
 from dcsvm.cli.grid_lines import GridLines
+from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.grid_rows import GridRows
 from dcsvm.cli.guard import NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
@@ -23,7 +24,6 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.contours import check_can_draw, save_contours
 from dcsvm.selection.grid import Grid
 from dcsvm.selection.score import Score, best_of
 from dcsvm.selection.search import Search
@@ -49,10 +49,9 @@ def search_file(job: GridJob, options: TrainOptions) -> int:
         say("error: stopped before any setting was scored")
         return status_of(interrupts.received, NOT_CONVERGED)
     if job.png_file is not None:
-        title, is_regression = job.training_set_file, lines.is_regression
-        save_contours(
-            job.png_file, outputs.scores, title=title, is_classification=not is_regression
-        )
+        is_classification = not lines.is_regression
+        title = job.training_set_file
+        save_picture(job.png_file, outputs.scores, title=title, is_classification=is_classification)
     say_worth(outputs.scores, best, grid, is_stopped=is_stopped)
     show(lines.last(best))
     report = {"read": read - start, "search": searched - read}

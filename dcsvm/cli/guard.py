@@ -46,8 +46,7 @@ def guarded(command: Callable[[], int]) -> None:
 
 
 def status_of(received: int | None, otherwise: int) -> int:
-    """The exit status of a run that was stopped, by the signal with the number `received` if by
-    one."""
+    """Return 128 + the number of the signal that stopped a run, else `otherwise`."""
     return 128 + received if received else otherwise
 
 

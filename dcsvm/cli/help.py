@@ -8,7 +8,7 @@ WIDEST = 100  # columns
 
 
 def exit_statuses(*, done: str, missed: str = "", stopped: str) -> tuple[tuple[str, str], ...]:
-    """(exit status, what it means) of a command; only those that train may miss convergence."""
+    """List (exit status, meaning) of a command; only commands that train have a `missed`."""
     return (
         ("0", done),
         ("1", "failed; one sentence says why"),

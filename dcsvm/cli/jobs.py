@@ -110,12 +110,12 @@ def model_file_of(training_set_file: str, model_file: str | None, n_folds: int |
 
 
 def given_options(table: type[OptionTable], given: dict) -> dict:
-    """Those of a table that were given; the others have its defaults."""
+    """Select the values of a table's options; those that were not given have its defaults."""
     return {name: given[name] for name in table.names() if given.get(name) is not None}
 
 
 def training_options(given: dict) -> TrainOptions:
-    """The options of training that were given. Raises OptionError."""
+    """Make the training options of the values given. Raises OptionError."""
     chosen = given_options(TrainOptions, given)
     chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
     chosen["class_weight"] = factors_of_classes(given["class_weight"])

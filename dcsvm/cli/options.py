@@ -62,8 +62,8 @@ def with_options(*options: Callable) -> Callable:
 
 
 def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False) -> Callable:
-    """The decorator that adds the options of a table under these titles; `of_grid` leaves out those
-    that dcsvm-grid lacks."""
+    """Return the decorator that adds the options of a table under these titles; `of_grid` leaves
+    out those that dcsvm-grid lacks."""
     found = [
         table_option(table, one.name)
         for title in titles
@@ -74,7 +74,7 @@ def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False)
 
 
 def table_option(table: type[OptionTable], name: str, title: str = "") -> Callable:
-    """The decorator that adds one option of a table, under its title if no other is given."""
+    """Return the decorator that adds one option of a table, under its own title by default."""
     field = table.__dataclass_fields__[name]
     own = option_of(field)
     how, default = {"is_flag": True}, ""
@@ -96,7 +96,7 @@ def table_option(table: type[OptionTable], name: str, title: str = "") -> Callab
 
 
 def type_of(own: Option):
-    """What the values of an option are converted to. LIBSVM's letters take the number of a name."""
+    """Return the Click type of an option's values. LIBSVM's letters take the number of a name."""
     if own.value == "0|1":
         return NO_OR_YES
     if own.rule.names:
@@ -106,7 +106,7 @@ def type_of(own: Option):
 
 
 def text_of(default, kind) -> str:
-    """A default as it is typed."""
+    """Write a default as it is typed."""
     if default is None:
         return ""
     if isinstance(kind, Numbered):

@@ -25,10 +25,12 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
 from dcsvm.sklearn.estimator import Lines
 from dcsvm.sklearn.kernels import SCALED_KERNELS
-from dcsvm.sklearn.parameters import train_options
+from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import Progress
+
+CLIENT = Parameter(None, [Client, None], "Client or None: None is the client that is current.")
 
 
 class FittedElsewhere:
@@ -131,55 +133,20 @@ def _called(estimator, name: str, X, **how):
     return getattr(estimator, name)(X, **how)
 
 
+@with_parameters(*SVC._parameter_constraints, client=CLIENT)
 class DaskSVC(OnWorkers, SVC):
-    """dcsvm.sklearn.SVC fitted on the workers of a Dask cluster, with its parameters and
-    attributes, and `client`: None is the client that is current. `memory` is that of a task.
+    """dcsvm.sklearn.SVC fitted on the workers of a Dask cluster, with its attributes.
 
-    fit takes dask arrays, dataframes or lists of delayed chunks; predict, decision_function and
-    predict_proba of a dask array or dataframe are lazy. Pickles have no client.
+    `memory` is that of a task. fit takes dask arrays, dataframes or lists of delayed chunks;
+    predict, decision_function and predict_proba of a dask array or dataframe are lazy. Pickles have
+    no client.
+
+    Parameters
+    ----------
+    {parameters}
     """
 
     _local = SVC
-
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        levels=None,
-        early=False,
-        early_level=None,
-        overlap=None,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-        client=None,
-    ):
-        super().__init__(
-            C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, shrinking=shrinking,
-            probability=probability, tol=tol, cache_size=cache_size, class_weight=class_weight,
-            verbose=verbose, max_iter=max_iter, decision_function_shape=decision_function_shape,
-            break_ties=break_ties, random_state=random_state, levels=levels, early=early,
-            early_level=early_level, overlap=overlap, gap=gap, time_limit=time_limit,
-            checkpoint=checkpoint, warm_start=warm_start, threads=threads, memory=memory,
-        )  # fmt: skip
-        self.client = client
 
     def predict(self, X, *, method=None):
         if is_collection(X):
@@ -201,45 +168,16 @@ class DaskSVC(OnWorkers, SVC):
         return super().predict_proba(X, method=method)
 
 
+@with_parameters(*SVR._parameter_constraints, client=CLIENT)
 class DaskSVR(OnWorkers, SVR):
-    """dcsvm.sklearn.SVR fitted on the workers of a Dask cluster; see DaskSVC."""
+    """dcsvm.sklearn.SVR fitted on the workers of a Dask cluster; see DaskSVC.
+
+    Parameters
+    ----------
+    {parameters}
+    """
 
     _local = SVR
-
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        levels=None,
-        early=False,
-        early_level=None,
-        overlap=None,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-        client=None,
-    ):
-        super().__init__(
-            kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, tol=tol, C=C, epsilon=epsilon,
-            shrinking=shrinking, cache_size=cache_size, verbose=verbose, max_iter=max_iter,
-            levels=levels, early=early, early_level=early_level, overlap=overlap, gap=gap,
-            time_limit=time_limit, checkpoint=checkpoint, warm_start=warm_start, threads=threads,
-            memory=memory,
-        )  # fmt: skip
-        self.client = client
 
     def predict(self, X, *, method=None):
         if is_collection(X):

@@ -13,6 +13,9 @@ import numpy as np
 from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
 
+# Of small units: kernel values of all their rows, and terms of all sums, 40 bytes each for a while.
+FEWEST_UNITS, MOST_VALUES, MOST_TERMS = 64, 2**20, 2**21
+
 
 @dataclass(frozen=True, eq=False)
 class Terms:
@@ -43,6 +46,9 @@ def sums_of_units(
 ) -> tuple[np.ndarray, int]:
     """Of every target the sum of alpha K over the sources of its unit, float64; and how many
     kernel values that took. Raises Stopped."""
+    small = _sums_of_small_units(data, targets, sources, alpha, how)
+    if small is not None:
+        return small
     sums, n_values = np.zeros(len(targets.row)), 0
     by_target, by_source = _Places(targets.family), _Places(sources.family)
     for family in by_target.keys:
@@ -56,6 +62,35 @@ def sums_of_units(
             sums[t[own]] = product[place, wanted]
             n_values += n
     return sums, n_values
+
+
+def _sums_of_small_units(
+    data: KernelRows, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+) -> tuple[np.ndarray, int] | None:
+    """The same where units are many and all kernel values of their rows few: these once, and then
+    each unit takes its own. None for others. Raises Stopped."""
+    if len(targets.row) == 0 or len(sources.row) == 0:
+        return None
+    counts = np.bincount(sources.unit, minlength=int(targets.unit.max()) + 1)
+    n_sources = counts[targets.unit]
+    if np.count_nonzero(counts) < FEWEST_UNITS or n_sources.sum() > MOST_TERMS:
+        return None
+    rows, place = np.unique(targets.row, return_inverse=True)
+    others, other = np.unique(sources.row, return_inverse=True)
+    n = len(others)
+    if len(rows) * n > MOST_VALUES:
+        return None
+    each = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), np.ones(n), n
+    values = data.product(
+        each, others.astype(np.int32), target_rows=rows.astype(np.int32), how=how
+    ).reshape(-1)
+    order = group_order(sources.unit)
+    first = (np.cumsum(counts) - counts)[targets.unit]
+    of_target = np.repeat(np.arange(len(place)), n_sources)
+    begin = np.repeat(np.cumsum(n_sources) - n_sources - first, n_sources)
+    own = order[np.arange(len(of_target)) - begin]
+    terms = alpha[own] * values[place[of_target] * n + other[own]]
+    return np.bincount(of_target, terms, len(place)), len(rows) * n
 
 
 def weighted_sums(

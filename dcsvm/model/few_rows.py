@@ -30,10 +30,14 @@ _kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def few_values(model: ModelParts, part: ExactModel | EarlyModel, X) -> np.ndarray | None:
-    """Decision values float64 (n, n_pairs) of X (n, d), a NumPy array of real numbers; None for
-    what module predict has to look at: other rows, other models, wrong ones."""
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
+def few_values(model: ModelParts, X, method: str | None) -> np.ndarray | None:
+    """Decision values float64 (n, n_pairs) of X (n, d), a NumPy array of real numbers, by the part
+    of the model that a method takes, None is the best there is. None for what module predict has to
+    look at: other rows, other models, wrong ones."""
+    if method not in (None, "exact", "early"):
+        return None
+    part = model.exact or model.early if method is None else getattr(model, method)
+    if part is None or type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
         return None
     if not 0 < len(X) <= FEW[type(part)] or X.shape[1] != part.rows.n_features:
         return None
@@ -44,14 +48,6 @@ def few_values(model: ModelParts, part: ExactModel | EarlyModel, X) -> np.ndarra
             if prepared is None or prepared.kernel != model.kernel:
                 prepared = _kept[part] = _Prepared(model, part)
     return None if prepared.core is None else prepared.core.values(as_float32(X))
-
-
-def values_of_few(model: ModelParts, X, method: str | None) -> np.ndarray | None:
-    """The same of the part of a model that a method takes, None is the best there is."""
-    if method not in (None, "exact", "early"):
-        return None
-    part = model.exact or model.early if method is None else getattr(model, method)
-    return None if part is None else few_values(model, part, X)
 
 
 class _Prepared:

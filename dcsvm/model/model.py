@@ -15,7 +15,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.small_work import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
-from dcsvm.model.few_rows import values_of_few
+from dcsvm.model.few_rows import few_values
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import (
     class_probabilities,
@@ -108,7 +108,7 @@ class Model(ModelParts):
     def _few_values(self, X, method, threads) -> np.ndarray | None:
         """Decision values (n, n_pairs) of a few rows; None for what takes `_arguments`."""
         TrainOptions.check("threads", threads)
-        return values_of_few(self, X, method) if self.scaling is None else None
+        return few_values(self, X, method) if self.scaling is None else None
 
     def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
         method = method or ("exact" if self.exact else "early")

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from dcsvm.data.sorting import group_order
 from dcsvm.problem.filling import counted, fill
 from dcsvm.problem.formulation import BoxProblem, Formulation, slices_between
 
@@ -132,12 +133,18 @@ def _one(size: int) -> np.ndarray:
 def _pairs(classes: np.ndarray, n_classes: int):
     """Rows int32 and signs of the variables of all pairs, and where each pair begins; a pair has
     none where one of its classes has no rows."""
-    rows, signs = [], []
+    rows, sizes = [], []
     present = np.bincount(classes, minlength=n_classes) > 0
-    for first, second in pairs_of(n_classes):
-        own = (classes == first) | (classes == second)
-        own = np.flatnonzero(own & present[first] & present[second]).astype(np.int32)
-        rows.append(own)
-        signs.append(np.where(classes[own] == first, 1.0, -1.0))
-    start = np.concatenate(([0], np.cumsum([len(own) for own in rows]))).astype(np.int64)
-    return np.concatenate(rows), np.concatenate(signs), start
+    for first in range(n_classes - 1):  # all pairs of a class with later ones at once
+        others = first + 1 + np.flatnonzero(present[first + 1 :])
+        kept = np.flatnonzero(classes >= first) if present[first] else np.zeros(0, np.int64)
+        is_own = classes[kept] == first
+        counts = np.where(is_own, len(others), 1)
+        second = np.repeat(classes[kept], counts)
+        second[np.repeat(is_own, counts)] = np.tile(others, np.count_nonzero(is_own))
+        rows.append(np.repeat(kept.astype(np.int32), counts)[group_order(second)])
+        sizes.append(np.bincount(second, minlength=n_classes)[first + 1 :])
+    sizes, rows = np.concatenate(sizes), np.concatenate(rows)
+    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    firsts = np.repeat(np.triu_indices(n_classes, 1)[0].astype(np.int32), sizes)
+    return rows, np.where(classes[rows] == firsts, 1.0, -1.0), start

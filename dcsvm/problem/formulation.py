@@ -142,6 +142,7 @@ class Formulation:
 
 
 def slices_between(start: np.ndarray) -> list[slice]:
+    """Return the slice of each part, given where each begins and the last one ends."""
     return [slice(a, b) for a, b in pairwise(start)]
 
 

@@ -44,7 +44,7 @@ class Option:
 def option(
     default: Any, rule: Rule, spelling: str = "", help: str = "", details: str = "", **rest
 ) -> Any:
-    """A field of a table; for the `rest` see Option."""
+    """Make a field of a table; for the `rest` see Option."""
     own = Option(rule=rule, spelling=spelling, help=help, details=details, **rest)
     return field(default=default, metadata={"option": own})
 
@@ -79,7 +79,8 @@ class OptionTable:
 
     @classmethod
     def of(cls, **options):
-        """Raises UnknownOption for a name that is not a field, and OptionError."""
+        """Make a table of keywords. Raises UnknownOption for a name that is no field, and
+        OptionError."""
         known = cls.names()
         for name in options:
             if name not in known:
@@ -88,7 +89,7 @@ class OptionTable:
 
     @classmethod
     def check(cls, name: str, value: object) -> Any:
-        """The plain value of one option. Raises OptionError."""
+        """Return the plain value of one option. Raises OptionError."""
         return option_of(cls.__dataclass_fields__[name]).rule.check(name, value)
 
     @classmethod
@@ -101,7 +102,7 @@ class OptionTable:
 
 
 def described(docstring: str | None, table: type[OptionTable]) -> str | None:
-    """The docstring of a function with a list of its options by group in place of `{options}`."""
+    """Put a list of the options, by group, in the place of `{options}` in a docstring."""
     if docstring is None:  # python -OO
         return None
     import textwrap

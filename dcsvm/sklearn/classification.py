@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.conversion import Convertible
-from dcsvm.sklearn.parameters import documented
+from dcsvm.sklearn.parameters import (
+    CLASSES,
+    CLUSTERS,
+    KERNEL,
+    LIMITS,
+    MACHINE,
+    SOLVING,
+    with_parameters,
+)
 
 
-@documented
+@with_parameters("C", *KERNEL, "shrinking", *SOLVING, *CLASSES, *CLUSTERS, *LIMITS, *MACHINE)
 class SVC(Convertible, Classifier):
     """C-support vector classification, one against one, with a bias.
 
@@ -35,67 +43,12 @@ class SVC(Convertible, Classifier):
 
     _svm_type = "c_svc"
 
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        levels=None,
-        early=False,
-        early_level=None,
-        overlap=None,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.levels = levels
-        self.early = early
-        self.early_level = early_level
-        self.overlap = overlap
-        self.gap = gap
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.threads = threads
-        self.memory = memory
-
     def _options(self, seed):
         weights = dict(enumerate(self.class_weight_.tolist()))
         return {**super()._options(seed), "bias": True, "class_weight": weights}
 
 
-@documented
+@with_parameters("nu", *KERNEL, "shrinking", *SOLVING, *CLASSES, *LIMITS, *MACHINE)
 class NuSVC(Convertible, Classifier):
     """Nu-support vector classification, one against one.
 
@@ -116,53 +69,6 @@ class NuSVC(Convertible, Classifier):
     _one_class_left = (
         "specified nu is infeasible: all samples with positive weights belong to the same class."
     )
-
-    def __init__(
-        self,
-        *,
-        nu=0.5,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-    ):
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.gap = gap
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.threads = threads
-        self.memory = memory
 
     def _targets(self, y, weights):
         labels, weights = super()._targets(y, weights)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import validate_data
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import BeyondFloat32
-from dcsvm.model.few_rows import values_of_few
+from dcsvm.model.few_rows import few_values
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
@@ -271,7 +271,7 @@ class Estimator(Fitted, BaseEstimator):
             return None
         self._check_unaltered()
         is_scaled = self.model_.scaling is not None
-        return None if is_scaled else values_of_few(self.model_, X, method)
+        return None if is_scaled else few_values(self.model_, X, method)
 
     def _checked_for_predict(self, X):
         n_fitted = self.shape_fit_[0]

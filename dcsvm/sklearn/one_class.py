@@ -8,10 +8,16 @@ from sklearn.utils.validation import _num_samples
 
 from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.parameters import documented
+from dcsvm.sklearn.parameters import (
+    KERNEL,
+    LIMITS,
+    MACHINE,
+    SOLVING,
+    with_parameters,
+)
 
 
-@documented
+@with_parameters("nu", *KERNEL, "shrinking", *SOLVING, *LIMITS, *MACHINE)
 class OneClassSVM(Convertible, OutlierMixin, Estimator):
     """Novelty detection: the support of a distribution.
 
@@ -27,43 +33,6 @@ class OneClassSVM(Convertible, OutlierMixin, Estimator):
     """
 
     _svm_type = "one_class"
-
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        gap=None,
-        time_limit=None,
-        checkpoint=None,
-        warm_start=False,
-        threads=None,
-        memory=None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.gap = gap
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.threads = threads
-        self.memory = memory
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model; y is ignored. X and sample_weight are as of SVC."""

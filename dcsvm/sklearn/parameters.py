@@ -1,12 +1,14 @@
-"""The parameters of the estimators: what each may be, what it means, and the options of training
-that they stand for."""
+"""The parameters of the estimators, each written once: its default, what it may be, what it means;
+and the options of training that they stand for."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, make_dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
@@ -20,105 +22,195 @@ KERNELS = {
 }
 LARGEST_C = 1e30  # what C=inf is: a solution that needs more is lost in rounding
 
-CONSTRAINTS: dict[str, list] = {
-    "C": [Interval(Real, 0.0, None, closed="right")],
-    "Cs": [Interval(Integral, 2, None, closed="left"), "array-like"],
-    "gammas": [Interval(Integral, 2, None, closed="left"), "array-like"],
-    "epsilons": ["array-like"],
-    "cv": ["cv_object"],
-    "refine": ["boolean"],
-    "every": ["boolean"],
-    "refit": ["boolean"],
-    "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    "epsilon": [Interval(Real, 0.0, None, closed="left")],
-    "kernel": [StrOptions(set(KERNELS)), callable],
-    "degree": [Interval(Integral, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "shrinking": ["boolean"],
-    "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
-    "cache_size": [Interval(Real, 0, None, closed="neither")],
-    "class_weight": [StrOptions({"balanced"}), dict, None],
-    "verbose": ["verbose"],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
-    "decision_function_shape": [StrOptions({"ovr", "ovo"})],
-    "break_ties": ["boolean"],
-    "random_state": ["random_state"],
-    "levels": [Interval(Integral, 0, None, closed="left"), None],
-    "early": ["boolean"],
-    "early_level": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
-    "overlap": [Interval(Real, 1, 2, closed="both"), None],
-    "gap": [Interval(Real, 0.0, None, closed="neither"), None],
-    "time_limit": [Interval(Real, 0.0, None, closed="left"), None],
-    "checkpoint": [str, os.PathLike, None],
-    "warm_start": ["boolean"],
-    "threads": [Interval(Integral, 1, None, closed="left"), None],
-    "memory": [Interval(Real, 0.0, None, closed="neither"), None],
+
+@dataclass(frozen=True)
+class Parameter:
+    """Of an estimator: its default, what scikit-learn's validation lets it be, what it means."""
+
+    default: Any
+    constraints: list
+    meaning: str
+
+
+ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
+FROM_0 = Interval(Real, 0.0, None, closed="left")
+
+
+def at_least(n: int) -> Interval:
+    return Interval(Integral, n, None, closed="left")
+
+
+PARAMETERS = {
+    "C": Parameter(
+        1.0,
+        [Interval(Real, 0.0, None, closed="right")],
+        "float: cost of an error; inf is a hard margin.",
+    ),
+    "Cs": Parameter(
+        11,
+        [at_least(2), "array-like"],
+        "int or array: the C to try; a number is of values from 2^-5 to 2^15, evenly in the "
+        "exponent.",
+    ),
+    "gammas": Parameter(
+        10,
+        [at_least(2), "array-like"],
+        "int or array: the gamma to try; a number is of values from 2^-15 to 2^3, evenly in "
+        "the exponent. Kernels that have no gamma make nothing of it.",
+    ),
+    "epsilons": Parameter((0.1,), ["array-like"], "array: the epsilon to try."),
+    "cv": Parameter(
+        None,
+        ["cv_object"],
+        "int, splitter, iterable of pairs of rows (train, test) or None: a number of folds, "
+        "of classifiers stratified; None is 5. Test sets have no row in common, and all "
+        "others train.",
+    ),
+    "refine": Parameter(False, ["boolean"], "bool: then try a fine grid around the best setting."),
+    "every": Parameter(
+        False,
+        ["boolean"],
+        "bool: score every setting on all rows, those too that cannot win any more.",
+    ),
+    "refit": Parameter(True, ["boolean"], "bool: train a model of all rows with the best setting."),
+    "nu": Parameter(
+        0.5,
+        [Interval(Real, 0.0, 1.0, closed="right")],
+        "float: above 0, at most 1: bounds the part of rows that are errors from above, "
+        "that of support vectors from below.",
+    ),
+    "epsilon": Parameter(0.1, [FROM_0], "float: errors up to it cost nothing."),
+    "kernel": Parameter(
+        "rbf",
+        [StrOptions(set(KERNELS)), callable],
+        "{'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable: of a callable the "
+        "matrix of all training rows is computed.",
+    ),
+    "degree": Parameter(3, [at_least(0)], "int: of the polynomial kernel."),
+    "gamma": Parameter(
+        "scale",
+        [StrOptions({"scale", "auto"}), FROM_0],
+        "{'scale', 'auto'} or float: of rbf, poly and sigmoid; 'scale' is 1 / (n_features * "
+        "X.var()), 'auto' 1 / n_features.",
+    ),
+    "coef0": Parameter(
+        0.0,
+        [Interval(Real, None, None, closed="neither")],
+        "float: of the polynomial and the sigmoid kernel.",
+    ),
+    "shrinking": Parameter(True, ["boolean"], "bool: taken, and changes nothing."),
+    "probability": Parameter(
+        False,
+        ["boolean", Hidden(StrOptions({"deprecated"}))],
+        "bool: fit what predict_proba needs, from five folds.",
+    ),
+    "tol": Parameter(1e-3, [ABOVE_0], "float: largest violation of the optimality conditions."),
+    "cache_size": Parameter(200, [ABOVE_0], "float: taken, and changes nothing; see memory."),
+    "class_weight": Parameter(
+        None,
+        [StrOptions({"balanced"}), dict, None],
+        "dict, 'balanced' or None: factors of C of the classes; of NuSVC of the weights of "
+        "their rows.",
+    ),
+    "verbose": Parameter(False, ["verbose"], "bool: print what is done."),
+    "max_iter": Parameter(
+        -1, [at_least(-1)], "int: stop after about so many coordinate updates; -1 is no limit."
+    ),
+    "decision_function_shape": Parameter(
+        "ovr",
+        [StrOptions({"ovr", "ovo"})],
+        "{'ovr', 'ovo'}: a column for each class, or for each pair.",
+    ),
+    "break_ties": Parameter(
+        False, ["boolean"], "bool: break ties of votes by the 'ovr' decision function."
+    ),
+    "random_state": Parameter(
+        None,
+        ["random_state"],
+        "int, RandomState or None: of the folds of probabilities, and of those of a search "
+        "where cv is a number.",
+    ),
+    "levels": Parameter(
+        None,
+        [at_least(0), None],
+        "int or None: levels of clusters; None lets the number of rows decide.",
+    ),
+    "early": Parameter(
+        False, ["boolean"], "bool: train and predict with the clusters of one level only."
+    ),
+    "early_level": Parameter(
+        None,
+        [at_least(1), StrOptions({"auto"}), None],
+        "int, 'auto' or None: that level; it is kept beside the exact model where early is False.",
+    ),
+    "overlap": Parameter(
+        None,
+        [Interval(Real, 1, 2, closed="both"), None],
+        "float or None: clusters of the early level that a row is in on average, 1 to 2.",
+    ),
+    "gap": Parameter(
+        None,
+        [ABOVE_0, None],
+        "float or None: stop at this duality gap relative to the objective, instead of tol.",
+    ),
+    "time_limit": Parameter(
+        None,
+        [FROM_0, None],
+        "float or None: seconds after which the model is what there is by then.",
+    ),
+    "checkpoint": Parameter(
+        None,
+        [str, os.PathLike, None],
+        "str or None: folder that the state of a long fit is kept in; fit goes on from "
+        "there where it exists, and removes it when it is done.",
+    ),
+    "warm_start": Parameter(
+        False, ["boolean"], "bool: begin with the last fit, where its rows are among those given."
+    ),
+    "threads": Parameter(
+        None,
+        [at_least(1), None],
+        "int or None: None is the cores this process may use, or what OMP_NUM_THREADS, "
+        "threadpoolctl or joblib leave it, and one for small work.",
+    ),
+    "memory": Parameter(
+        None,
+        [ABOVE_0, None],
+        "float or None: megabytes for caches and copies; None is half of the machine's, at "
+        "most 8000.",
+    ),
 }
 
-MEANINGS = {
-    "C": "float: cost of an error; inf is a hard margin.",
-    "Cs": "int or array: the C to try; a number is of values from 2^-5 to 2^15, evenly in the\n"
-    "exponent.",
-    "gammas": "int or array: the gamma to try; a number is of values from 2^-15 to 2^3, evenly in\n"
-    "the exponent. Kernels that have no gamma make nothing of it.",
-    "epsilons": "array: the epsilon to try.",
-    "cv": "int, splitter, iterable of pairs of rows (train, test) or None: a number of folds, of\n"
-    "classifiers stratified; None is 5. Test sets have no row in common, and all others train.",
-    "refine": "bool: then try a fine grid around the best setting.",
-    "every": "bool: score every setting on all rows, those too that cannot win any more.",
-    "refit": "bool: train a model of all rows with the best setting.",
-    "nu": "float: above 0, at most 1: bounds the part of rows that are errors from above, that of\n"
-    "support vectors from below.",
-    "epsilon": "float: errors up to it cost nothing.",
-    "kernel": "{'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable: of a callable the\n"
-    "matrix of all training rows is computed.",
-    "degree": "int: of the polynomial kernel.",
-    "gamma": "{'scale', 'auto'} or float: of rbf, poly and sigmoid; 'scale' is\n"
-    "1 / (n_features * X.var()), 'auto' 1 / n_features.",
-    "coef0": "float: of the polynomial and the sigmoid kernel.",
-    "shrinking": "bool: taken, and changes nothing.",
-    "probability": "bool: fit what predict_proba needs, from five folds.",
-    "tol": "float: largest violation of the optimality conditions.",
-    "cache_size": "float: taken, and changes nothing; see memory.",
-    "class_weight": "dict, 'balanced' or None: factors of C of the classes; of NuSVC of the\n"
-    "weights of their rows.",
-    "verbose": "bool: print what is done.",
-    "max_iter": "int: stop after about so many coordinate updates; -1 is no limit.",
-    "decision_function_shape": "{'ovr', 'ovo'}: a column for each class, or for each pair.",
-    "break_ties": "bool: break ties of votes by the 'ovr' decision function.",
-    "random_state": "int, RandomState or None: of the folds of probabilities, and of those of a\n"
-    "search where cv is a number.",
-    "levels": "int or None: levels of clusters; None lets the number of rows decide.",
-    "early": "bool: train and predict with the clusters of one level only.",
-    "early_level": "int, 'auto' or None: that level; it is kept beside the exact model\n"
-    "where early is False.",
-    "overlap": "float or None: clusters of the early level that a row is in on average, 1 to 2.",
-    "gap": "float or None: stop at this duality gap relative to the objective, instead of tol.",
-    "time_limit": "float or None: seconds after which the model is what there is by then.",
-    "checkpoint": "str or None: folder that the state of a long fit is kept in; fit goes on from\n"
-    "there where it exists, and removes it when it is done.",
-    "warm_start": "bool: begin with the last fit, where its rows are among those given.",
-    "threads": "int or None: None is the cores this process may use, or what OMP_NUM_THREADS,\n"
-    "threadpoolctl or joblib leave it, and one for small work.",
-    "memory": "float or None: megabytes for caches and copies; None is half of the machine's, at\n"
-    "most 8000.",
-}  # fmt: skip
+KERNEL = ("kernel", "degree", "gamma", "coef0")
+SOLVING = ("tol", "cache_size", "verbose", "max_iter")
+CLASSES = ("probability", "class_weight", "decision_function_shape", "break_ties", "random_state")
+CLUSTERS = ("levels", "early", "early_level", "overlap")
+LIMITS = ("gap", "time_limit", "checkpoint", "warm_start")
+MACHINE = ("threads", "memory")
+SEARCH = ("Cs", "gammas", "cv", "refine", "every", "refit")
+SEARCHED_KERNEL = ("kernel", "degree", "coef0")  # whose gamma is sought
 
 
-def documented(cls: type) -> type:
-    """Add the parameters of its constructor to the docstring of an estimator, and their
-    constraints."""
-    lines = []
-    for name, parameter in list(inspect.signature(cls.__init__).parameters.items())[1:]:
-        meaning = textwrap.indent(MEANINGS[name], "    ")
-        lines.append(f"{name} : default={parameter.default!r}\n{meaning}")
-    listed = textwrap.indent("\n".join(lines), "    ")
-    cls.__doc__ = cls.__doc__.replace("    {parameters}", listed)
-    names = inspect.signature(cls.__init__).parameters
-    cls._parameter_constraints = {name: CONSTRAINTS[name] for name in names if name != "self"}
-    return cls
+def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
+    """Give an estimator a constructor with the parameters of these names, and with `others`, by
+    keyword; scikit-learn's constraints on them; and their meanings in its docstring."""
+    own = {name: PARAMETERS[name] for name in names} | others
+
+    def given(cls: type) -> type:
+        fields = [(name, Any, one.default) for name, one in own.items()]
+        cls.__init__ = make_dataclass(cls.__name__, fields, kw_only=True).__init__
+        cls.__init__.__annotations__ = {}
+        cls._parameter_constraints = {name: one.constraints for name, one in own.items()}
+        listed = "\n".join(_listed(name, one) for name, one in own.items())
+        cls.__doc__ = cls.__doc__.replace("    {parameters}", textwrap.indent(listed, "    "))
+        return cls
+
+    return given
+
+
+def _listed(name: str, parameter: Parameter) -> str:
+    meaning = "\n    ".join(textwrap.wrap(parameter.meaning, 88))
+    return f"{name} : default={parameter.default!r}\n    {meaning}"
 
 
 def train_options(params: dict, svm_type: str, gamma: float, **others) -> dict:

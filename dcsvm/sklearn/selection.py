@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm.sklearn.classification import SVC
-from dcsvm.sklearn.parameters import documented
+from dcsvm.sklearn.parameters import (
+    CLASSES,
+    CLUSTERS,
+    MACHINE,
+    SEARCH,
+    SEARCHED_KERNEL,
+    SOLVING,
+    with_parameters,
+)
 from dcsvm.sklearn.regression import SVR
 from dcsvm.sklearn.search import Searching
 
 
-@documented
+@with_parameters(*SEARCH, *SEARCHED_KERNEL, *SOLVING, *CLASSES, *CLUSTERS, *MACHINE)
 class SVCCV(Searching, SVC):
     """C-support vector classification that chooses C and gamma by cross validation.
 
@@ -44,64 +52,13 @@ class SVCCV(Searching, SVC):
 
     _sought = ("gamma", "C")
 
-    def __init__(
-        self,
-        *,
-        Cs=11,
-        gammas=10,
-        cv=None,
-        refine=False,
-        every=False,
-        refit=True,
-        kernel="rbf",
-        degree=3,
-        coef0=0.0,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        levels=None,
-        early=False,
-        early_level=None,
-        overlap=None,
-        threads=None,
-        memory=None,
-    ):
-        self.Cs = Cs
-        self.gammas = gammas
-        self.cv = cv
-        self.refine = refine
-        self.every = every
-        self.refit = refit
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.levels = levels
-        self.early = early
-        self.early_level = early_level
-        self.overlap = overlap
-        self.threads = threads
-        self.memory = memory
-
     def _score_of(self, losses):
         return 1.0 - losses
 
 
-@documented
+@with_parameters(
+    *SEARCH, "epsilons", *SEARCHED_KERNEL, *SOLVING, "random_state", *CLUSTERS, *MACHINE
+)
 class SVRCV(Searching, SVR):
     """Epsilon-support vector regression that chooses C, gamma and epsilon by cross validation.
 
@@ -120,53 +77,6 @@ class SVRCV(Searching, SVR):
     """
 
     _sought = ("gamma", "C", "epsilon")
-
-    def __init__(
-        self,
-        *,
-        Cs=11,
-        gammas=10,
-        epsilons=(0.1,),
-        cv=None,
-        refine=False,
-        every=False,
-        refit=True,
-        kernel="rbf",
-        degree=3,
-        coef0=0.0,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        levels=None,
-        early=False,
-        early_level=None,
-        overlap=None,
-        threads=None,
-        memory=None,
-    ):
-        self.Cs = Cs
-        self.gammas = gammas
-        self.epsilons = epsilons
-        self.cv = cv
-        self.refine = refine
-        self.every = every
-        self.refit = refit
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.levels = levels
-        self.early = early
-        self.early_level = early_level
-        self.overlap = overlap
-        self.threads = threads
-        self.memory = memory
 
     def _axes(self, options):
         epsilons = np.asarray(self.epsilons, dtype=np.float64)

@@ -132,6 +132,8 @@ def check(
     values, nor does the objective or the gap where they would show in it, as far as the error seen
     on the random rows holds for the others.
     """
+    if scope.every_row or all(own.stop - own.start <= FEWEST_ROWS for own in parts):
+        return _check_all(problem, parts, iterate, checked, exact_gradients, scope)
     # rows that come first are drawn in all problems, so that they are computed once for all
     draw = np.random.default_rng(scope.seed).permutation(scope.n_rows).astype(np.int32)
     alpha, gradient = iterate.alpha, iterate.gradient
@@ -139,7 +141,7 @@ def check(
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
         for own in parts
     ]
-    wanted = [np.arange(one.size) if scope.every_row else one.first_variables() for one in checks]
+    wanted = [one.first_variables() for one in checks]
     while any(len(some) for some in wanted):
         variables = np.concatenate(
             [own.start + some for own, some in zip(parts, wanted, strict=True)]
@@ -151,6 +153,32 @@ def check(
             for one, some in zip(checks, wanted, strict=True)
         ]
     return [one.certificate(scope) for one in checks]
+
+
+def _check_all(
+    problem: BoxProblem,
+    parts: list[slice],
+    iterate: Iterate,
+    checked: Checked,
+    exact_gradients: Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
+    scope: Scope,
+) -> list[Certificate]:
+    """As `check`, of every variable: nothing has to be estimated."""
+    alpha, gradient, found = iterate.alpha, iterate.gradient, []
+    variables = np.concatenate([np.arange(own.start, own.stop) for own in parts])
+    for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
+        checked.replace(gradient, some, exact)
+    for own in parts:
+        part, alphas, gradients = problem.part(own), alpha[own], gradient[own]
+        one = _certificate(
+            part, alphas, gradients, scope.between.value * float(np.abs(alphas).sum()),
+            has_gap=scope.is_convex,
+            kernel_error=0.0 if scope.every_row else float(np.abs(checked.difference[own]).max()),
+            n_checked=len(alphas),
+        )  # fmt: skip
+        objective = float(0.5 * np.dot(alphas, gradients - part.linear))
+        found.append(replace(one, objective=objective, objective_error=0.0))
+    return found
 
 
 def certificate_of_known(
@@ -192,7 +220,7 @@ class _Check:
         )
         self.draw = draw[problem.rows]
         self.drawn = np.ones(self.size, bool)
-        if not scope.every_row and self.size > n_random:
+        if self.size > n_random:
             self.drawn[np.argpartition(self.draw, n_random)[n_random:]] = False
 
     @property
@@ -279,8 +307,7 @@ class _Check:
         neglected = scope.between.value * float(np.abs(self.alpha).sum())
         found = _certificate(
             self.problem, self.alpha, self.gradient, neglected, has_gap=scope.is_convex,
-            kernel_error=0.0 if scope.every_row else self.error,
-            n_checked=int(np.count_nonzero(self.checked.is_exact)),
+            kernel_error=self.error, n_checked=int(np.count_nonzero(self.checked.is_exact)),
         )  # fmt: skip
         free = self.is_free & self.remaining
         violation, gap = found.violation, found.gap

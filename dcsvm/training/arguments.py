@@ -1,4 +1,5 @@
-"""What is given to `dcsvm.train`, here or on workers, beside rows and options; and its warnings."""
+"""`dcsvm.train`; and what it is given beside rows and options, here or on workers, and its
+warnings."""
 
 from __future__ import annotations
 
@@ -9,12 +10,72 @@ import numpy as np
 from dcsvm._core import Stop
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
+from dcsvm.problem.option_table import described
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.early_level import TestRows
+from dcsvm.training.train import train_rows
+
+
+def train(
+    X,
+    y=None,
+    *,
+    sample_weight=None,
+    progress=None,
+    stop=None,
+    checkpoint=None,
+    init_model=None,
+    test=None,
+    **options,
+) -> Model:
+    """Train a support vector machine by divide and conquer; returns a Model.
+
+    X (n, d) is a NumPy array or a scipy sparse matrix; features are used as float32. With
+    kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
+    kernel values with the training rows. y (n,) are labels, numbers or strings, or the targets of
+    a regression; one-class needs none. The options are (type, default):
+
+    {options}
+
+    Beside the options
+
+    - sample_weight (n,), at least 0: counts each row as that many copies of it; rows of weight 0
+      are left out.
+    - progress: a dcsvm.Progress that is told what happens.
+    - stop: a dcsvm.Stop, which ends training early, after some seconds or when it is requested;
+      the model is what there is by then, and Stopped is raised where that is nothing.
+    - checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
+    - init_model: a Model of the same rows, or of the first of them, to begin with.
+    - test: (X, y) to choose the early level by, where training finds it.
+
+    The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
+    fit and TypeError for an unknown option; warns when the solution did not converge.
+    """
+    options = TrainOptions.of(**options)
+    control = checked_control(progress, stop, checkpoint, init_model)
+    rows = Rows.from_array(X)
+    labels = labels_of(y, rows.n_samples, options)
+    warn_of_labels(options, labels)
+    test = test_rows_of(test, X, options)
+    options = options if test is None else options.choosing_by_test()
+    model, report = train_rows(
+        rows,
+        labels,
+        options,
+        control,
+        sample_weight=sample_weight,
+        init_model=init_model,
+        test=test,
+    )
+    warn_of_report(report)
+    return model
+
+
+train.__doc__ = described(train.__doc__, TrainOptions)
 
 
 def checked_control(progress, stop, checkpoint, init_model) -> Control:

@@ -1,5 +1,4 @@
-"""Training: from rows and labels to a model and a report, whatever ends the run. `train` is
-`dcsvm.train`."""
+"""Training: from rows and labels to a model and a report, whatever ends the run."""
 
 from __future__ import annotations
 
@@ -15,7 +14,6 @@ from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.problem.option_table import described
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
@@ -25,7 +23,6 @@ from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.stopped import certificate_of_stopped
-from dcsvm.training import arguments
 from dcsvm.training.algorithm import improve, resume
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.far_columns import Columns
@@ -33,64 +30,6 @@ from dcsvm.training.probability import fitted_probability
 from dcsvm.training.run import Run
 from dcsvm.training.steps import estimate_early_loss
 from dcsvm.training.warm_start import check_rows, first_alpha
-
-
-def train(
-    X,
-    y=None,
-    *,
-    sample_weight=None,
-    progress=None,
-    stop=None,
-    checkpoint=None,
-    init_model=None,
-    test=None,
-    **options,
-) -> Model:
-    """Train a support vector machine by divide and conquer; returns a Model.
-
-    X (n, d) is a NumPy array or a scipy sparse matrix; features are used as float32. With
-    kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
-    kernel values with the training rows. y (n,) are labels, numbers or strings, or the targets of
-    a regression; one-class needs none. The options are (type, default):
-
-    {options}
-
-    Beside the options
-
-    - sample_weight (n,), at least 0: counts each row as that many copies of it; rows of weight 0
-      are left out.
-    - progress: a dcsvm.Progress that is told what happens.
-    - stop: a dcsvm.Stop, which ends training early, after some seconds or when it is requested;
-      the model is what there is by then, and Stopped is raised where that is nothing.
-    - checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
-    - init_model: a Model of the same rows, or of the first of them, to begin with.
-    - test: (X, y) to choose the early level by, where training finds it.
-
-    The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
-    fit and TypeError for an unknown option; warns when the solution did not converge.
-    """
-    options = TrainOptions.of(**options)
-    control = arguments.checked_control(progress, stop, checkpoint, init_model)
-    rows = Rows.from_array(X)
-    labels = arguments.labels_of(y, rows.n_samples, options)
-    arguments.warn_of_labels(options, labels)
-    test = arguments.test_rows_of(test, X, options)
-    options = options if test is None else options.choosing_by_test()
-    model, report = train_rows(
-        rows,
-        labels,
-        options,
-        control,
-        sample_weight=sample_weight,
-        init_model=init_model,
-        test=test,
-    )
-    arguments.warn_of_report(report)
-    return model
-
-
-train.__doc__ = described(train.__doc__, TrainOptions)
 
 
 def train_rows(

@@ -19,7 +19,6 @@ import certificate
 import machine
 import numpy as np
 import predict
-import span
 import tables
 from cases import SUITES, UNIT, Case, random_cases
 from results import Result
@@ -30,8 +29,6 @@ from verification import verification_seconds
 
 def main() -> int:
     options = parse_arguments()
-    if options.span:
-        return bench_span(options)
     if options.predict:
         return bench_predicting(options)
     solvers = [Dcsvm(bias=options.bias)]
@@ -53,23 +50,6 @@ def main() -> int:
     show(results, about, options)
     if unit:
         print("\n" + tables.multiples(results, unit.standing("svm-train")))
-    return 0
-
-
-def bench_span(options: argparse.Namespace) -> int:
-    """Work and span of every case, instead of the comparison."""
-    print("\n".join(f"{key}: {v}" for key, v in machine.describe(options.dcsvm_train).items()))
-    spans, cores = [], list(options.cores)
-    for case in cases_of(options):
-        with tempfile.TemporaryDirectory(prefix="dcsvm-bench-") as work:
-            job = prepare(case, options.data, Path(work))
-            if job is None:
-                talk(f"{case.name}: no file {options.data / case.train}, skipped")
-                continue
-            talk(case.name)
-            spans.append(span.measure(case, job.train, cores, options.cache, options.timeout))
-    for table in (span.lines(spans, cores), *(span.phase_lines(spans, n) for n in (1, *cores))):
-        print("\n" + tables.aligned(table))
     return 0
 
 
@@ -240,8 +220,6 @@ def parse_arguments() -> argparse.Namespace:
     add("--bias", action="store_true", help="train ours with --bias, as its peers are")
     add("--predict", action="store_true", help="time predicting the test files, not training")
     add("--accuracy", action="store_true", help="predict the test files too")
-    add("--span", action="store_true", help="what more cores would allow, instead of a comparison")
-    add("--cores", type=numbers, default="8,32,128", metavar="LIST", help="of --span")
     add("--json", type=Path, metavar="FILE", help="all raw numbers, rewritten after every case")
     add("--count", type=int, default=20, help="how many random cases")
     add("--random-seed", type=int, default=0, help="of the random cases")
@@ -253,10 +231,6 @@ def parse_arguments() -> argparse.Namespace:
     add("--svm-predict", default="svm-predict", help="program")
     add("--python-peers", default=sys.executable, help="a Python that has scikit-learn(-intelex)")
     return parser.parse_args()
-
-
-def numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
 
 
 def names(text: str) -> list[str]:

@@ -126,7 +126,7 @@ def compressed(path: Path, small: Path, times: int, data: Data, options) -> bool
 def predicted(path: Path, test) -> tuple:
     """(vectors, bytes, kernel values, accuracy, microseconds, of a row alone) of a model."""
     from dcsvm import load_model
-    from dcsvm.model.cost import values_of_row
+    from dcsvm.model.compress import values_of_row
 
     model = load_model(path)
     part = model.exact or model.early

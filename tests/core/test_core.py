@@ -293,26 +293,6 @@ def test_the_way_targets_are_cut_does_not_change_a_bit(kernel, form):
                 assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
-@pytest.mark.parametrize("n_sources", [1, 4, 17, 33])
-@pytest.mark.parametrize(
-    ("kernel", "form"), [one for one in ALL if one.values[0][0] != "linear"]
-)  # whose products with many sources are taken feature by feature
-def test_few_sources_give_the_bits_of_many(kernel, form, n_sources):
-    X, Z = grid_rows(200, 90, 28, 0.7), grid_rows(600, 90, 29, 0.7)
-    few, some = np.arange(n_sources, dtype=np.int32), np.arange(3, 170, dtype=np.int32)
-    (indptr, columns, values, n_columns), _ = random_weights(n_sources, 3)
-    more = np.append(indptr, np.full(600 - n_sources, indptr[-1])), columns, values, n_columns
-    w = np.random.default_rng(30).normal(size=n_sources)
-    for own, all_of_them in (
-        (w, np.append(w, np.zeros(600 - n_sources))),
-        ((indptr, columns, values, n_columns), more),
-    ):
-        for threads in THREADS:
-            found = product(kernel, form, X, Z, own, some, few, threads=threads)
-            expected = product(kernel, form, X, Z, all_of_them, some, threads=threads)
-            assert found.tobytes() == expected.tobytes()
-
-
 def test_norms_do_not_depend_on_threads():
     X = grid_rows(1000, 90, 31)
     w = np.random.default_rng(32).normal(size=1000)

@@ -74,3 +74,15 @@ def test_rows_may_repeat():
     assert np.allclose(sums, np.stack([K[:, 4] - K[:, 9], 2 * K[:, 4] + 0.5 * K[:, 2]], axis=1))
     one, _ = weighted_sums(DATA, targets, Sources(rows, 0 * column, alpha, 1), Evaluation(True))
     assert np.allclose(one, sums.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("float64", [False, True])
+def test_many_small_units_take_their_kernel_values_from_those_of_all_rows(float64):
+    targets, sources = variables(200, 0.03, 1), variables(250, 0.02, 2)
+    alpha = np.random.default_rng(3).standard_normal(len(sources.row))
+    sums, n_values = sums_of_units(DATA, targets, sources, alpha, Evaluation(float64))
+    wanted = expected(targets, sources, alpha)
+    assert np.allclose(sums, wanted, atol=1e-9 if float64 else 1e-5)
+    assert n_values <= N * N
+    none = Terms(sources.row, sources.unit + 300, sources.unit + 300)
+    assert not sums_of_units(DATA, targets, none, alpha, Evaluation(float64))[0].any()

@@ -18,13 +18,8 @@ from dcsvm.model.predict import decision_values
 METHODS = ("exact", "early")
 
 
-def part_of(model, method):
-    return getattr(model, method)
-
-
 def alone(model, X, method):
-    part = part_of(model, method)
-    found = [few_rows.few_values(model, part, row[None]) for row in X]
+    found = [few_rows.few_values(model, row[None], method) for row in X]
     assert all(values is not None for values in found)
     return np.concatenate(found)
 
@@ -56,7 +51,7 @@ def test_bytes_and_several_classes(method, gamma):
     X = rng.integers(0, 256, (1500, 33)).astype(np.float32)
     y = np.digitize(X[:, 0] + X[:, 1] - X[:, 2], [60, 200])
     model = dcsvm.train(X, y, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
-    assert part_of(model, method).rows.is_bytes
+    assert getattr(model, method).rows.is_bytes
     T = rng.integers(0, 256, (200, 33)).astype(np.float32)
     expected = decision_values(model, Rows.from_array(T), method, 1)
     assert np.array_equal(alone(model, T, method), expected, equal_nan=True)
@@ -81,7 +76,7 @@ def test_bytes_meet_evenly_spaced_vectors():
 def test_codes_and_several_classes(method):
     X, y = coded(2000, 0)
     model = dcsvm.train(X, y, C=4, gamma=1, levels=1, branching=4, overlap=1.5, probability=True)
-    assert part_of(model, method).rows.is_dense
+    assert getattr(model, method).rows.is_dense
     T = coded(300, 1)[0]
     expected = decision_values(model, Rows.from_array(T), method, 1)
     assert np.array_equal(alone(model, T, method), expected, equal_nan=True)
@@ -90,7 +85,7 @@ def test_codes_and_several_classes(method):
     sure = np.concatenate([model.predict_probability(row[None], method=method) for row in T[:50]])
     assert np.array_equal(sure, model.predict_probability(T, method=method)[:50])
     T[0, 2:] = 1  # fits no code
-    assert few_rows.few_values(model, part_of(model, method), T[:1]) is None
+    assert few_rows.few_values(model, T[:1], method) is None
     assert np.array_equal(
         model.decision_function(T[:2], method=method), model.decision_function(T, method=method)[:2]
     )
@@ -170,5 +165,5 @@ def test_eight_threads_with_a_row_at_a_time(wavy, wavy_test, method):
 def test_a_large_model_is_not_copied(wavy, monkeypatch):
     model = dcsvm.train(*labelled_rows(400), levels=0)
     monkeypatch.setattr(few_rows, "COPY_BYTES", 100)
-    assert few_rows.few_values(model, model.exact, wavy[0][:1]) is None
+    assert few_rows.few_values(model, wavy[0][:1], "exact") is None
     assert len(model.predict(wavy[0][:1])) == 1

@@ -76,9 +76,8 @@ def test_every_method_takes_float64_where_weights_are_large(method, wavy, wavy_t
 def test_a_row_alone_has_the_same_bits_in_float64(wavy, wavy_test, method, gamma):
     model = dcsvm.train(*wavy, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
     model = with_weights(model, 1e6)
-    part = getattr(model, method)
-    assert needs_float64(model, part)
-    found = [few_rows.few_values(model, part, row[None]) for row in wavy_test[0][:50]]
+    assert needs_float64(model, getattr(model, method))
+    found = [few_rows.few_values(model, row[None], method) for row in wavy_test[0][:50]]
     expected = model.decision_function(wavy_test[0], method=method)[:50]
     assert np.array_equal(np.concatenate(found)[:, 0], expected)
 
@@ -88,7 +87,7 @@ def test_several_classes_alone_and_among_others_in_float64():
     T = np.random.default_rng(5).random((60, model.exact.rows.n_features), dtype=np.float32)
     assert needs_float64(model, model.exact)
     expected = model.decision_function(T)
-    found = [few_rows.few_values(model, model.exact, row[None]) for row in T]
+    found = [few_rows.few_values(model, row[None], "exact") for row in T]
     assert np.array_equal(np.concatenate(found), expected)
 
 

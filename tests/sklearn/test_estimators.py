@@ -1,5 +1,6 @@
 """The estimators against scikit-learn's own, and what only ours have."""
 
+import inspect
 import pickle
 from types import SimpleNamespace
 
@@ -365,3 +366,18 @@ def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatc
             fitted.predict(wrong)
     fitted.predict(few.tolist())
     assert len(calls) == n_long + 1  # what is no array goes the long way
+
+
+@pytest.mark.parametrize("Estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_a_constructor_has_scikit_learns_parameters_by_keyword_with_its_defaults(Estimator):
+    ours = inspect.signature(Estimator).parameters
+    theirs = inspect.signature(getattr(svm, Estimator.__name__)).parameters
+    names = [name for name in theirs if name != "probability"]  # deprecated there
+    assert {name: ours[name].default for name in names} == {
+        name: theirs[name].default for name in names
+    }
+    assert all(one.kind is one.KEYWORD_ONLY for one in ours.values())
+    assert all(f"    {name} : default={one.default!r}\n" in Estimator.__doc__
+               for name, one in ours.items())  # fmt: skip
+    with pytest.raises(TypeError, match="unexpected keyword argument 'Gamma'"):
+        Estimator(Gamma=1)

@@ -1,14 +1,17 @@
 """Pictures of scores: that there is one for every shape of a grid, and what it says."""
 
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from dcsvm.selection.contours import check_can_draw, save_contours
+from dcsvm.cli.grid import main
+from dcsvm.cli.grid_picture import save_picture
 from dcsvm.selection.grid import Grid, Setting
 from dcsvm.selection.score import Score, best_of
 
@@ -41,21 +44,13 @@ SHAPES = {
     "square": scored(SQUARE),
     "left early": COARSE,
     "fine": COARSE + scored(SQUARE.around(best_of(COARSE).setting)),
-    "stopped": scored(SQUARE)[:37],
     "one gamma": scored(Grid(SQUARE.Cs, (0.25,))),
     "no gamma": scored(Grid(SQUARE.Cs)),
     "gamma 0": scored(Grid(SQUARE.Cs, (0.0,))),
     "gamma 0 too": scored(Grid(SQUARE.Cs, (0.0, 0.5, 1.0))),
-    "one C": scored(Grid((3.0,), SQUARE.gammas)),
     "one setting": scored(Grid((3.0,), (0.25,))),
-    "two in a row": scored(Grid((3.0,), (0.25, 0.5))),
-    "two aslant": [score(Setting(1.0, 1.0), 0.1), score(Setting(2.0, 2.0), 0.2)],
     "three aslant": [score(Setting(k, k), 0.1 * k) for k in (1.0, 2.0, 4.0)],
-    "a triangle": scored(Grid((1.0, 2.0), (0.25, 0.5)))[:3],
     "constant": [score(setting, 0.25) for setting in SQUARE.settings],
-    "constant along C": [score(setting, 0.25) for setting in Grid(SQUARE.Cs).settings],
-    "all right": [score(setting, 0.0) for setting in SQUARE.settings],
-    "none wrong at best": [score(one.setting, one.loss - 0.02) for one in scored(SQUARE)],
     "epsilons": scored(replace(SQUARE, epsilons=(0.0, 0.1, 0.5))),
     "huge losses": [score(setting, 10.0 ** (6 * valley(setting))) for setting in SQUARE.settings],
     "with nan": [score(setting, math.nan) for setting in SQUARE.settings[:20]]
@@ -84,7 +79,7 @@ def has_colour(picture, colour):
 def test_every_shape_has_a_picture(shape, is_classification, tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "grid.png"
-    save_contours(path, SHAPES[shape], title=shape, is_classification=is_classification)
+    save_picture(path, SHAPES[shape], title=shape, is_classification=is_classification)
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert list(tmp_path.iterdir()) == [path]
     picture = pixels(path)
@@ -97,7 +92,7 @@ def test_the_bands_leave_no_place_white(is_classification, tmp_path):
     pytest.importorskip("matplotlib")
     flat = [score(one.setting, min(max(one.loss, 0.1), 0.3)) for one in scored(SQUARE)]
     for scores in (flat, SHAPES["constant"]):
-        save_contours(tmp_path / "a", scores, title="", is_classification=is_classification)
+        save_picture(tmp_path / "a", scores, title="", is_classification=is_classification)
         inside = pixels(tmp_path / "a")[120:620, 120:740, :3]
         has_halo = scores is flat  # numbers on lines have a white edge
         assert (inside.min(axis=2) > 0.99).mean() < (0.02 if has_halo else 1e-9)
@@ -108,7 +103,7 @@ def test_of_several_epsilons_the_best_is_drawn(tmp_path):
     names = tmp_path / "a", tmp_path / "b"
     several = scored(replace(SQUARE, epsilons=(0.0, 0.1, 0.5)))
     for name, scores in zip(names, (several, several[::3]), strict=True):
-        save_contours(name, scores, title="", is_classification=False)
+        save_picture(name, scores, title="", is_classification=False)
     assert names[0].read_bytes() == names[1].read_bytes()
 
 
@@ -116,7 +111,7 @@ def test_of_several_epsilons_the_best_is_drawn(tmp_path):
 @pytest.mark.parametrize("title", ["", "a$b_{c", "two\nlines\t", "x" * 300, "数据", "\udcff\x00"])
 def test_a_title_may_be_any_name_of_a_file(title, tmp_path):
     pytest.importorskip("matplotlib")
-    save_contours(tmp_path / "a", SHAPES["one C"], title=title, is_classification=True)
+    save_picture(tmp_path / "a", SHAPES["one gamma"], title=title, is_classification=True)
     assert pixels(tmp_path / "a").shape[:2] == (800, 1000)
 
 
@@ -125,7 +120,7 @@ def test_nothing_to_draw_is_an_error(tmp_path):
     nothing = [score(Setting(1.0, 1.0), math.nan), replace(COARSE[0], n_rows=0)]
     for scores in ([], nothing):
         with pytest.raises(ValueError, match="no setting has a score to draw"):
-            save_contours(tmp_path / "a", scores, title="", is_classification=True)
+            save_picture(tmp_path / "a", scores, title="", is_classification=True)
     assert not list(tmp_path.iterdir())
 
 
@@ -133,30 +128,31 @@ def test_a_folder_that_is_not_there_is_an_error_with_its_name(tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "none" / "grid.png"
     with pytest.raises(OSError, match="grid.png"):
-        save_contours(path, COARSE, title="", is_classification=True)
+        save_picture(path, COARSE, title="", is_classification=True)
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, tmp_path):
+def test_without_matplotlib_the_grid_is_not_run(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ValueError, match=r"^a picture needs matplotlib: pip install 'dcsvm\[plot"):
-        check_can_draw()
-    with pytest.raises(ValueError, match="needs matplotlib"):
-        save_contours(tmp_path / "a", COARSE, title="", is_classification=True)
+    (tmp_path / "data").write_text("1 1:1\n-1 1:0\n" * 10)
+    done = CliRunner().invoke(main, ["-q", "-png", "grid.png", "data"])
+    assert done.exit_code == 1
+    assert done.output == "error: -png needs matplotlib: pip install 'dcsvm[plot]'\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_the_state_of_matplotlib_stays_as_it_is(tmp_path):
+def test_a_picture_needs_no_display_and_changes_no_settings_of_matplotlib(tmp_path):
     pytest.importorskip("matplotlib")
-    program = f"""
-import sys
-from dcsvm.selection.contours import save_contours
-from dcsvm.selection.grid import Setting
-from dcsvm.selection.score import Score
-assert "matplotlib" not in sys.modules
-scores = [Score(Setting(C, 1.0), C / 9, (), 9, 9.0, True, True, None, 0.0) for C in (1.0, 2.0)]
+    (tmp_path / "data").write_text("1 1:1 2:0.5\n-1 1:0\n" * 10)
+    program = """
 import matplotlib
-before = dict(matplotlib.rcParams.copy())
-save_contours({str(tmp_path / "a")!r}, scores, title="", is_classification=True)
-assert "matplotlib.pyplot" not in sys.modules
-assert dict(matplotlib.rcParams.copy()) == before
+from dcsvm.cli.grid import main
+before = dict(matplotlib.rcParams)
+main("-q -log2c 0,4,2 -log2g 0,2,1 -png grid.png data".split(), standalone_mode=False)
+import sys
+assert "matplotlib.pyplot" not in sys.modules and dict(matplotlib.rcParams) == before
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    environment = {name: x for name, x in os.environ.items() if name != "DISPLAY"}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path,
+                   env=environment | {"MPLBACKEND": "TkAgg"})  # fmt: skip
+    assert pixels(tmp_path / "grid.png").shape[:2] == (800, 1000)

@@ -1,0 +1,55 @@
+"""Many classes of few rows: thousands of pairs, each of which costs more than the work in it."""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+import dcsvm
+from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.problem.dual_problems import c_svc_pairs
+
+
+def rows_of_classes(n_rows, n_classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(n_rows) % n_classes
+    return rng.normal(0, 2, (n_classes, 5))[y] + rng.normal(0, 1, (n_rows, 5)), y
+
+
+def test_kernel_values_of_many_pairs_are_computed_together(monkeypatch):
+    calls, product = [], KernelRows.product
+
+    def counted(self, *args, **kwargs):
+        calls.append(1)
+        return product(self, *args, **kwargs)
+
+    monkeypatch.setattr(KernelRows, "product", counted)
+    X, y = rows_of_classes(120, 30)
+    model = dcsvm.train(X, y, C=1.0, gamma=0.1)
+    assert model.report.converged
+    assert len(calls) < 20
+
+
+def test_the_certificates_of_many_pairs_are_those_of_their_solutions():
+    X, y = rows_of_classes(120, 30)
+    model = dcsvm.train(X, y, C=1.0, gamma=0.1)
+    exact, K = model.exact, np.exp(-0.1 * cdist(X, X, "sqeuclidean"))
+    own = y[exact.row_numbers]
+    problems = iter(model.report.problems)
+    for first in range(30):
+        for second in range(first + 1, 30):
+            alpha = np.zeros(len(X))
+            alpha[exact.row_numbers[own == first]] = exact.dual_coef[second - 1, own == first]
+            alpha[exact.row_numbers[own == second]] = exact.dual_coef[first, own == second]
+            objective = 0.5 * alpha @ K @ alpha - np.abs(alpha).sum()
+            assert np.isclose(next(problems).objective, objective, rtol=1e-5)
+
+
+def test_variables_of_pairs_are_the_rows_of_both_classes_in_order():
+    classes = np.random.default_rng(1).choice([0, 1, 3, 4], 40)
+    found = c_svc_pairs(classes, np.ones(40), np.ones(5), bias=True)
+    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
+    for part, (first, second) in zip(found.parts(), pairs, strict=True):
+        own = np.flatnonzero(np.isin(classes, [first, second]))
+        own = [] if 2 in (first, second) else own
+        assert np.array_equal(found.problem.rows[part], own)
+        signs = np.sign(found.problem.lower + found.problem.upper)[part]
+        assert np.array_equal(signs, np.where(classes[own] == first, 1, -1) if len(own) else [])
