@@ -10,15 +10,18 @@ which counts what is near the border, and far from it asks for the side alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.compression.moving import ROWS_A_STEP, Moving, Target, descend, refine
 from dcsvm.data.rows import AT_ONCE, Rows
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.lattice import LARGEST
 
 MOST_STARTED = 20_000  # rows of the least squares, or 4 for each landmark
 RIDGE = 1e-4  # of the mean diagonal of the normal equations
@@ -27,6 +30,7 @@ EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400
 REFINED = 2  # times the rows of the steps before
 FAR_KEPT = 0.25  # of the rows beyond the border that are refined on; all are as good, and slower
 MOST_REFINED, ROWS_A_LANDMARK = 2**13, 20
+SMALLEST_STEP = 2  # of evenly spaced landmarks
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,3 +194,16 @@ def _width(kernel: Kernel, rows: Rows) -> float:
     """How far a landmark may be moved."""
     width = float(np.sqrt(rows.mean_squared_distance()))
     return kernel.gamma**-0.5 if kernel.name == "rbf" and kernel.gamma * width**2 > 1 else width
+
+
+def in_steps(landmarks: Rows) -> Rows | None:
+    """Dense rows with the nearest multiples of one integer, the smallest with which these are few
+    enough: they meet rows of bytes by products of bytes, in a quarter of the time of floats. None
+    where rows of bytes could not meet them, or for none."""
+    vectors = landmarks.as_floats().dense
+    lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
+    step = max(math.ceil((highest - lowest) / (LARGEST - 1)), SMALLEST_STEP)
+    origin = step * math.floor(lowest / step)
+    if landmarks.n_samples == 0 or not _core.may_step(landmarks.n_features, origin, step):
+        return None
+    return Rows(*vectors.shape, dense=np.float32(step) * np.rint(vectors / np.float32(step)))

@@ -302,23 +302,26 @@ class ChosenRows:
         return self.rows.take(self.numbers).with_features(n_features)
 
 
-def stacked(a: Rows, b: Rows) -> Rows:
-    """The rows of a, then those of b, which is in the same form."""
-    n_samples = a.n_samples + b.n_samples
-    if a.is_dense and a.is_bytes and b.is_bytes:
-        dense = np.concatenate((a.stored, b.stored))[:, : a.n_features]
-        return Rows(n_samples, a.n_features, dense=dense)
-    if a.is_dense and a.coding is not None and a.coding == b.coding:
-        return replace(a, n_samples=n_samples, dense=np.concatenate((a.dense, b.dense)))
-    if a.is_dense:
-        dense = np.concatenate((a.as_floats().dense, b.as_floats().dense))
-        return Rows(n_samples, a.n_features, dense=dense)
+def stacked(*parts: Rows) -> Rows:
+    """The rows of all parts, which are in the same form, in order."""
+    first = parts[0]
+    n_samples = sum(part.n_samples for part in parts)
+    if all(part.is_bytes for part in parts):
+        dense = np.concatenate([part.stored for part in parts])[:, : first.n_features]
+        return Rows(n_samples, first.n_features, dense=dense)
+    if first.coding is not None and all(part.coding == first.coding for part in parts):
+        dense = np.concatenate([part.dense for part in parts])
+        return replace(first, n_samples=n_samples, dense=dense)
+    if first.is_dense:
+        dense = np.concatenate([part.as_floats().dense for part in parts])
+        return Rows(n_samples, first.n_features, dense=dense)
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     return Rows(
         n_samples,
-        a.n_features,
-        indptr=np.concatenate((a.indptr, b.indptr[1:] + a.indptr[-1])),
-        indices=np.concatenate((a.indices, b.indices)),
-        values=np.concatenate((a.values, b.values)),
+        first.n_features,
+        indptr=np.concatenate(([0], np.cumsum(lengths))),
+        indices=np.concatenate([part.indices for part in parts]),
+        values=np.concatenate([part.values for part in parts]),
     )
 
 

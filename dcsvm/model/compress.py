@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm.compression.centers import values_on_the_way, with_single_centers
+from dcsvm.compression.landmarks import in_steps
 from dcsvm.compression.sizes import fewest_rows, most_changed
-from dcsvm.compression.steps import in_steps
 from dcsvm.data.rows import Rows
 from dcsvm.data.same_rows import part_among
 from dcsvm.model.compressed import compressed_early, compressed_exact

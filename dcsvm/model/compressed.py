@@ -14,9 +14,8 @@ import numpy as np
 
 from dcsvm.compression.centers import with_single_centers
 from dcsvm.compression.landmarks import LARGEST_START, Landmarks, fitted
-from dcsvm.compression.linear import summed
 from dcsvm.compression.sizes import shares
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import group_order
 from dcsvm.model.pair_weights import PairWeights, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
@@ -51,7 +50,31 @@ def _summed_by_pairs(model: ModelParts) -> ExactModel:
         first, second = np.triu_indices(k, 1)
         n_sv = np.bincount(first, minlength=k)
         coef = (np.arange(1, k)[:, None] == second).astype(np.float64)
-    return ExactModel(summed(part.rows, weights), coef, part.rho, n_sv, np.arange(n_pairs))
+    return ExactModel(_summed(part.rows, weights), coef, part.rho, n_sv, np.arange(n_pairs))
+
+
+def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
+    """Float32 rows (p, d) in the same form, sum_i coefficients[i, k] rows[i], of coefficients
+    float64 (n, p): with a linear kernel sum_i a_i x_i'x is (sum_i a_i x_i)'x."""
+    n_sums = coefficients.shape[1]
+    if rows.is_dense:
+        total = np.zeros((n_sums, rows.n_features))
+        for some in rows.slices():
+            total += coefficients[some].T @ rows.part(some).as_floats().dense
+        return Rows(n_sums, rows.n_features, dense=total.astype(np.float32))
+    columns, place = np.unique(rows.indices, return_inverse=True)
+    row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
+    total = np.stack(
+        [np.bincount(place, one[row] * rows.values, len(columns)) for one in coefficients.T]
+    ).astype(np.float32)
+    owner, at = np.nonzero(total)
+    return Rows(
+        n_sums,
+        rows.n_features,
+        indptr=np.searchsorted(owner, np.arange(n_sums + 1)).astype(np.int64),
+        indices=columns[at].astype(np.int32),
+        values=total[owner, at],
+    )
 
 
 def compressed_early(
@@ -86,7 +109,7 @@ def compressed_early(
         partition=partition,
         cluster=np.repeat(np.arange(n_clusters), [len(own) for own, _ in found]).astype(np.int32),
         class_=class_ if model.is_classifier else None,
-        rows=_joined([one.rows for _, one in found]),
+        rows=stacked(*(one.rows.as_floats() for _, one in found)),
         dual_coef=_coefficients_by_line(coef, class_, model),
         rho=-np.array([one.offset for _, one in found]),
         row_numbers=np.arange(len(class_)),
@@ -159,20 +182,3 @@ def _coefficients_by_line(coef: np.ndarray, class_: np.ndarray, model: ModelPart
     if model.n_pairs > 1:
         coef = np.take_along_axis(coef, pairs_of_lines(class_, len(model.labels)), axis=1)
     return np.ascontiguousarray(coef.T)
-
-
-def _joined(parts: list[Rows]) -> Rows:
-    """The rows of all, which are in the same form, in order."""
-    first = parts[0]
-    n_samples = sum(part.n_samples for part in parts)
-    if first.is_dense:
-        dense = np.concatenate([part.as_floats().dense for part in parts])
-        return Rows(n_samples, first.n_features, dense=dense)
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
-    return Rows(
-        n_samples,
-        first.n_features,
-        indptr=np.concatenate(([0], np.cumsum(lengths))),
-        indices=np.concatenate([part.indices for part in parts]),
-        values=np.concatenate([part.values for part in parts]),
-    )
