@@ -163,10 +163,6 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         limits = (self.time_limit, self.gap, self.checkpoint)
         return self.max_iter >= 0 or any(limit is not None for limit in limits)
 
-    @property
-    def _is_early(self) -> bool:
-        return getattr(self, "early", False)
-
     def _leave(self, X, y, sample_weight, reason, *, max_iter: int | None = None) -> bool:
         """Leave a fit to scikit-learn; False where it does not get there within a `max_iter` of
         ours. Raises what it raises."""
@@ -219,7 +215,7 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         """The model; of few rows solved as far as rounding allows, else to tol."""
         checkpoint = self._checkpoint()
         most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
-        if rows.n_samples <= most and not (self._has_limit or self._is_early):
+        if rows.n_samples <= most and not (self._has_limit or options.get("early")):
             wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
             model, report = self._solved(rows, labels, options | few, weights)

@@ -28,7 +28,7 @@ def load(path: str | os.PathLike[str]):
     """
     model = load_model(path)
     part, kernel = model.exact or model.early, model.kernel
-    made = _ours(model.svm_type)
+    made = OURS[model.svm_type]()
     name = next(ours for ours, name in KERNELS.items() if name == kernel.name)
     made.set_params(kernel=name)
     if not kernel.is_precomputed:
@@ -67,12 +67,8 @@ def from_sklearn(estimator):
     params = estimator.get_params(deep=False)
     if params.get("probability") == "deprecated":
         params["probability"] = False
-    made = _ours(svm_type).set_params(**params)
+    made = OURS[svm_type]().set_params(**params)
     take_over(made, estimator)
     if made.model_ is None:
         raise ValueError("the support vectors do not fit float32")
     return made
-
-
-def _ours(svm_type: str):
-    return OURS[svm_type]()
