@@ -6,12 +6,13 @@ import numpy as np
 from distributed import Future
 
 from dcsvm.distributed.preparation import RemoteData, prepare_remote, remote_data
+from dcsvm.distributed.remote_work import RemoteWork
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.solving.control import Control
-from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
+from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.algorithm import Run
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.train import finished
@@ -61,35 +62,15 @@ def train_data(
         return model, run.report
 
 
-class Named(Progress):
-    """Passes on what happens, and names the tasks of a phase after it."""
+class Named:
+    """A Progress that passes on what happens, and names the tasks of a phase after it."""
 
-    def __init__(self, whole: Progress, work):
+    def __init__(self, whole: Progress, work: RemoteWork):
         self.whole, self.work = whole, work
 
     def begin(self, name: str, n_rows: int) -> None:
         self.work.phase = name.replace(" ", "")
         self.whole.begin(name, n_rows)
 
-    def plan(self, text: str) -> None:
-        self.whole.plan(text)
-
-    def resume(self, name: str) -> None:
-        self.whole.resume(name)
-
-    def warn(self, sentence: str) -> None:
-        self.whole.warn(sentence)
-
-    def advance(
-        self, rows_done: int, violation: float | None = None, n_active: int | None = None
-    ) -> None:
-        self.whole.advance(rows_done, violation, n_active)
-
-    def end_level(self, report: LevelReport) -> None:
-        self.whole.end_level(report)
-
-    def end_choice(self, choice: EarlyChoice) -> None:
-        self.whole.end_choice(choice)
-
-    def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        self.whole.end(name, seconds, n_sv)
+    def __getattr__(self, name: str):
+        return getattr(self.whole, name)
