@@ -51,7 +51,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         if job.is_remote:
             from dcsvm.cli.train_remote import RemoteSet
 
-            data = RemoteSet.opened(job, options, at_end)
+            data = RemoteSet(job, options, at_end)
         else:
             data = read_training_set(job, options, to_train=True)
             warn_of_labels(options, data)

@@ -18,7 +18,6 @@ from dcsvm.solving.report import TrainReport
 
 try:
     from dcsvm.distributed.byte_ranges import (
-        ByteRange,
         byte_ranges,
         chunks_of_ranges,
         extremes_of_range,
@@ -42,7 +41,15 @@ class RemoteSet:
 
     first_index = 1  # of the features: each worker sees a part of them
 
-    def __init__(self, tasks: Tasks, job: TrainJob, ranges: list[ByteRange]):
+    def __init__(self, job: TrainJob, options: TrainOptions, at_end: ExitStack):
+        """That of a job, with workers until the end. Raises ValueError for what cannot be."""
+        ranges = byte_ranges(job.training_set_file)  # before there are workers
+        _silence()
+        if job.n_workers is not None:
+            workers = workers_of_this_machine(job.n_workers, options.threads)
+        else:
+            workers = workers_of_scheduler(job.scheduler, job.scheduler_file)
+        tasks = Tasks(at_end.enter_context(workers))
         self.tasks, self.scaling = tasks, None
         if job.scale_file == AUTO:
             extremes = self.read("ranges", extremes_of_range, ranges, lenient=job.lenient)
@@ -60,17 +67,6 @@ class RemoteSet:
             self.tasks.submit(f"{name}-chunk{number}", function, part, **how)
             for number, part in enumerate(parts)
         ]
-
-    @staticmethod
-    def opened(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> RemoteSet:
-        """That of a job, with workers until the end. Raises ValueError for what cannot be."""
-        ranges = byte_ranges(job.training_set_file)  # before there are workers
-        _silence()
-        if job.n_workers is not None:
-            workers = workers_of_this_machine(job.n_workers, options.threads)
-        else:
-            workers = workers_of_scheduler(job.scheduler, job.scheduler_file)
-        return RemoteSet(Tasks(at_end.enter_context(workers)), job, ranges)
 
     def train(self, options: TrainOptions, control: Control, **how) -> tuple[Model, TrainReport]:
         return train_chunks(self.tasks, self.chunks, options, control, **how)

@@ -9,7 +9,6 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from dcsvm.data.rows import Rows, better_dense
-from dcsvm.distributed.sizes import nbytes_of
 from dcsvm.solving.checkpoint import digest_of
 
 
@@ -31,6 +30,17 @@ class Kept:
     @staticmethod
     def of(*values) -> Kept:
         return Kept(values)
+
+
+def nbytes_of(value) -> int:
+    """Bytes of the arrays in a value."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, (list, tuple)):
+        return sum(nbytes_of(one) for one in value)
+    if hasattr(value, "__dataclass_fields__"):
+        return sum(nbytes_of(getattr(value, name)) for name in value.__dataclass_fields__)
+    return 0
 
 
 # Dask places tasks where most of the bytes are that they need, and knows those of arrays only

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 from distributed import Client, default_client
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from dcsvm._core import Stop
-from dcsvm.data.rows import Rows
 from dcsvm.distributed.collections import chunks_of, is_collection, whole_array
 from dcsvm.distributed.connection import check_workers
 from dcsvm.distributed.preparation import remote_data
@@ -23,30 +20,11 @@ from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_data
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
-from dcsvm.sklearn.estimator import Lines
-from dcsvm.sklearn.kernels import SCALED_KERNELS
+from dcsvm.sklearn.fitted import ModelRows
+from dcsvm.sklearn.kernels import SCALED_KERNELS, gamma_of
 from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
-from dcsvm.solving.report import Progress
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the client that is current.")
-
-
-class FittedElsewhere:
-    """Rows that a model was fitted to, and that are not here: `vectors` are those of the model."""
-
-    def __init__(self, rows: Rows, shape: tuple[int, int]):
-        self.rows, self.shape, self.is_sparse = rows, shape, not rows.is_dense
-
-    def vectors(self, places, _numbers: np.ndarray):
-        rows = self.rows if isinstance(places, slice) else self.rows.take(places)
-        if rows.is_dense:
-            return rows.dense.astype(np.float64)
-        from scipy.sparse import csr_matrix
-
-        arrays = rows.values.astype(np.float64), rows.indices, rows.indptr
-        return csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
 
 
 class OnWorkers:
@@ -82,19 +60,16 @@ class OnWorkers:
     def _fit(self, X, y, sample_weight) -> None:
         if not is_collection(X):
             raise TypeError(f"X must be a dask collection, not {type(X).__name__}")
-        seed = check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
-        client = self.client_
+        seed, client = self._seed(), self.client_
         check_workers(client)
-        tasks, checkpoint = Tasks(client), None
-        if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, resume=Checkpoint.exists(self.checkpoint))
-        control = Control(
-            Lines() if self.verbose else Progress(), Stop(self.time_limit), checkpoint
-        )
+        tasks, checkpoint = Tasks(client), self._checkpoint()
+        control = self._control(checkpoint)
         data = remote_data(tasks, chunks_of(tasks, X, y), control)
         weights = whole_array(client, sample_weight)
         labels, weights = self._targets(data.labels, weights)
-        self._gamma = self._gamma_of(data)
+        self._gamma = 0.0
+        if self.kernel in SCALED_KERNELS:
+            self._gamma = gamma_of(self.gamma, data.rows.n_features, lambda: data.variance)
         options = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
         options |= {"tolerance": float(self.tol), "cache_mb": self.memory}
         options = TrainOptions.of(**options | self._options(seed))
@@ -105,17 +80,8 @@ class OnWorkers:
             checkpoint.remove()
         shape = data.rows.n_samples, data.rows.n_features
         self.n_features_in_ = shape[1]
-        self._keep(model, report, FittedElsewhere((model.exact or model.early).rows, shape))
+        self._keep(model, report, ModelRows(model.exact or model.early, shape))
         self._warn(report)
-
-    def _gamma_of(self, data) -> float:
-        if self.kernel not in SCALED_KERNELS:
-            return 0.0
-        n_features = data.rows.n_features
-        if self.gamma == "scale":
-            variance = data.variance
-            return 1.0 / (n_features * variance) if variance > 0 else 1.0
-        return 1.0 / n_features if self.gamma == "auto" else float(self.gamma)
 
     def _lazily(self, name: str, X, width: int | None, dtype, **how):
         """What a method of the local estimator gives of dask's X, lazily: an array (n,), or

@@ -134,9 +134,8 @@ def spans_of_parts(
     means: Means,
 ) -> np.ndarray:
     """Squared spans of support vectors, see `_core.squared_spans`."""
-    rows, threads = put_together(pieces, order), means.threads
-    data = KernelRows(rows, means.kernel, threads, coded=True, memory_bytes=BOUNDED_BYTES)
-    return LocalEngine(data).spans(parts, alpha, wanted, n_exact, threads)
+    data = _bounded(put_together(pieces, order), means)
+    return LocalEngine(data).spans(parts, alpha, wanted, n_exact, data.threads)
 
 
 def sums_of_chunk(
@@ -153,9 +152,7 @@ def sums_of_chunk(
     among the sources."""
     others, alpha = kept.values
     near = Near(stacked(taken(chunk, own), sources), how.reach or Reach(), means.threads)
-    data = KernelRows(
-        near.rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES
-    )
+    data = _bounded(near.rows, means)
     n_own = near.rows.n_samples - sources.n_samples
     targets, others = (
         replace(one, row=near.place_of(one.row + first))
@@ -176,7 +173,7 @@ def product_of_chunk(
 ) -> np.ndarray:
     """K(rows of a chunk, sources) W, see `KernelRows.product`; `kept` is W."""
     rows = stacked(taken(chunk, own), sources)
-    data = KernelRows(rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES)
+    data = _bounded(rows, means)
     n_own = rows.n_samples - sources.n_samples
     every = np.arange(rows.n_samples, dtype=np.int32)
     with stop_of_task() as stop:
@@ -228,6 +225,10 @@ def placed_chunk(
     partition = Partition(means.kernel, divided.rows, (divided.fork,))
     with stop_of_task() as stop:
         return partition.place(rows, means.threads, stop, second=second, begin=placed)
+
+
+def _bounded(rows: Rows, means: Means) -> KernelRows:
+    return KernelRows(rows, means.kernel, means.threads, coded=True, memory_bytes=BOUNDED_BYTES)
 
 
 class Near:

@@ -19,7 +19,7 @@ import dask
 from distributed import Client, Future, KilledWorker, wait
 
 from dcsvm._core import Stop
-from dcsvm.distributed.sizes import nbytes_of
+from dcsvm.distributed.chunks import nbytes_of
 from dcsvm.solving.report import Traffic, WorkerTraffic
 
 Name = TypeVar("Name", bound=Hashable)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dcsvm.sklearn.classifier import Classifier
-from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.parameters import (
     CLASSES,
     CLUSTERS,
@@ -16,7 +15,7 @@ from dcsvm.sklearn.parameters import (
 
 
 @with_parameters("C", *KERNEL, "shrinking", *SOLVING, *CLASSES, *CLUSTERS, *LIMITS, *MACHINE)
-class SVC(Convertible, Classifier):
+class SVC(Classifier):
     """C-support vector classification, one against one, with a bias.
 
     A drop-in for sklearn.svm.SVC. Sample weights are copies of rows, predict_proba agrees with
@@ -49,7 +48,7 @@ class SVC(Convertible, Classifier):
 
 
 @with_parameters("nu", *KERNEL, "shrinking", *SOLVING, *CLASSES, *LIMITS, *MACHINE)
-class NuSVC(Convertible, Classifier):
+class NuSVC(Classifier):
     """Nu-support vector classification, one against one.
 
     A drop-in for sklearn.svm.NuSVC, but it heeds class_weight: it multiplies the weights of the

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,16 @@ from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import NOT_FINITE, checked_weights, rows_to_fit, warn_of_offsets
+from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.fitted import Fitted, Given
-from dcsvm.sklearn.kernels import SCALED_KERNELS, dense, gamma_of, kernel_matrix, largest_value
+from dcsvm.sklearn.kernels import (
+    SCALED_KERNELS,
+    dense,
+    gamma_of,
+    kernel_matrix,
+    largest_value,
+    variance_of,
+)
 from dcsvm.sklearn.parameters import train_options
 from dcsvm.sklearn.theirs import fitted_by_scikit_learn, pair_values, take_over
 from dcsvm.sklearn.threads import threads_for
@@ -55,7 +64,7 @@ DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.i
 OWN_NAMES = {"cache_mb": "memory", "tolerance": "tol", "max_iterations": "max_iter"}
 
 
-class Estimator(Fitted, BaseEstimator):
+class Estimator(Convertible, Fitted, BaseEstimator):
     """Base of the estimators. `model_` is the dcsvm.Model, `report_` its TrainReport."""
 
     _svm_type: str
@@ -85,8 +94,7 @@ class Estimator(Fitted, BaseEstimator):
         return self
 
     def _fit(self, X, y, sample_weight) -> None:
-        # drawn by every fit, as scikit-learn does, so that scripts find the same numbers after it
-        seed = check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
+        seed = self._seed()
         is_sparse, as_given = sparse.issparse(X), (X, y, sample_weight)
         if is_sparse and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
@@ -105,8 +113,10 @@ class Estimator(Fitted, BaseEstimator):
                 if not self._choose(rows, labels, weights, as_given, seed, threads):
                     return
                 params = self._settings()
-                is_scaled = self.kernel in SCALED_KERNELS
-                self._gamma = gamma_of(params["gamma"], X, weights) if is_scaled else 0.0
+                self._gamma = 0.0
+                if self.kernel in SCALED_KERNELS:
+                    variance = partial(variance_of, X, weights)
+                    self._gamma = gamma_of(params["gamma"], X.shape[1], variance)
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
                 # folds of probabilities are random, clusters are not: the same fit gives the same
                 # model
@@ -128,6 +138,21 @@ class Estimator(Fitted, BaseEstimator):
         self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
         self._warn(report)
 
+    def _seed(self) -> int:
+        """Drawn by every fit, as scikit-learn does, so that scripts find the same numbers after
+        it."""
+        return check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """That which was asked for; a fit goes on from there where it exists."""
+        if self.checkpoint is None:
+            return None
+        return Checkpoint(self.checkpoint, resume=Checkpoint.exists(self.checkpoint))
+
+    def _control(self, checkpoint: Checkpoint | None) -> Control:
+        progress = Lines() if self.verbose else Progress()
+        return Control(progress, _core.Stop(self.time_limit), checkpoint)
+
     def _is_beyond_float32(self, X) -> bool:
         """Whether given kernel values may be too large for float32, and rows few enough for
         scikit-learn's solver."""
@@ -137,10 +162,6 @@ class Estimator(Fitted, BaseEstimator):
     def _has_limit(self) -> bool:
         limits = (self.time_limit, self.gap, self.checkpoint)
         return self.max_iter >= 0 or any(limit is not None for limit in limits)
-
-    @property
-    def _is_early(self) -> bool:
-        return getattr(self, "early", False)
 
     def _leave(self, X, y, sample_weight, reason, *, max_iter: int | None = None) -> bool:
         """Leave a fit to scikit-learn; False where it does not get there within a `max_iter` of
@@ -192,12 +213,9 @@ class Estimator(Fitted, BaseEstimator):
         self, rows: Rows, labels: np.ndarray, options: dict, weights: np.ndarray | None
     ) -> tuple[Model, TrainReport]:
         """The model; of few rows solved as far as rounding allows, else to tol."""
-        checkpoint = None
-        if self.checkpoint is not None:
-            resume = Checkpoint.exists(self.checkpoint)
-            checkpoint = Checkpoint(self.checkpoint, resume=resume)
+        checkpoint = self._checkpoint()
         most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
-        if rows.n_samples <= most and not (self._has_limit or self._is_early):
+        if rows.n_samples <= most and not (self._has_limit or options.get("early")):
             wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
             model, report = self._solved(rows, labels, options | few, weights)
@@ -210,9 +228,7 @@ class Estimator(Fitted, BaseEstimator):
         return found
 
     def _solved(self, rows, labels, options, weights, checkpoint=None):
-        stop = _core.Stop(self.time_limit)
-        control = Control(Lines() if self.verbose else Progress(), stop, checkpoint)
-        options = TrainOptions.of(**options)
+        control, options = self._control(checkpoint), TrainOptions.of(**options)
         if self.warm_start and getattr(self, "model_", None) is not None:
             try:
                 first = self._first_model()

@@ -27,6 +27,21 @@ class Given:
         return sparse.csr_matrix(vectors) if self.is_sparse else vectors
 
 
+class ModelRows:
+    """Rows that are not here, of this shape: a `part` of a model has the support vectors."""
+
+    def __init__(self, part: ExactModel | EarlyModel, shape: tuple[int, int]):
+        self.rows, self.shape, self.is_sparse = part.rows, shape, not part.rows.is_dense
+
+    def vectors(self, places, _numbers: np.ndarray):
+        """As of Given."""
+        rows = self.rows.take(np.arange(self.rows.n_samples)[places])
+        if rows.is_dense:
+            return rows.features.astype(np.float64)
+        arrays = rows.values.astype(np.float64), rows.indices, rows.indptr
+        return sparse.csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
+
+
 class Fitted:
     """The attributes of a fitted estimator."""
 
@@ -39,7 +54,7 @@ class Fitted:
         """Raises NotFittedError where there is no model."""
         check_is_fitted(self)
 
-    def _keep(self, model: Model, report: TrainReport | None, given: Given) -> None:
+    def _keep(self, model: Model, report: TrainReport | None, given: Given | ModelRows) -> None:
         """Keep a model of these rows."""
         part: ExactModel | EarlyModel = model.exact or model.early
         self.model_, self.report_, self._sparse = model, report, given.is_sparse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
@@ -15,20 +16,21 @@ SCALED_KERNELS = ("rbf", "poly", "sigmoid")
 AT_ONCE = 2**16  # values, which stay in a cache between two passes
 
 
-def gamma_of(gamma: str | float, X, weights: np.ndarray | None) -> float:
-    """gamma for rows X (n, d): 'scale' is 1 / (d X.var()), 'auto' 1 / d. Weights (n,) or None
-    count rows as copies."""
+def gamma_of(gamma: str | float, n_features: int, variance: Callable[[], float]) -> float:
+    """gamma for rows of d features whose values have a variance: 'scale' is 1 / (d variance),
+    'auto' 1 / d."""
     if isinstance(gamma, Real):
         return float(gamma)
     if gamma == "auto":
-        return 1.0 / X.shape[1]
+        return 1.0 / n_features
     with np.errstate(over="ignore", invalid="ignore"):
-        variance = _variance(X, weights)
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        found = variance()
+    return 1.0 / (n_features * found) if found > 0 else 1.0
 
 
-def _variance(X, weights: np.ndarray | None) -> float:
-    """Of all entries of a dense array or sparse matrix, in float64."""
+def variance_of(X, weights: np.ndarray | None) -> float:
+    """The variance of all entries of an array or sparse matrix (n, d), in float64. Weights (n,)
+    or None count rows as copies."""
     if sparse.issparse(X):
         X = X.astype(np.float64)
         if weights is not None:

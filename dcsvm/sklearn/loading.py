@@ -5,37 +5,18 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
 from dcsvm.model.ordering import with_label_order
 from dcsvm.sklearn.classification import SVC, NuSVC
-from dcsvm.sklearn.fitted import Given
+from dcsvm.sklearn.fitted import ModelRows
 from dcsvm.sklearn.one_class import OneClassSVM
 from dcsvm.sklearn.parameters import KERNELS
 from dcsvm.sklearn.regression import SVR, NuSVR
 from dcsvm.sklearn.theirs import NAMES, THEIRS, take_over
 
 OURS = {kind._svm_type: kind for kind in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
-
-
-class FromFile(Given):
-    """Support vectors as a model file has them."""
-
-    def __init__(self, rows: Rows, is_matrix: bool):
-        n = rows.n_features if is_matrix else rows.n_samples
-        self.rows, self.shape = rows, (n, rows.n_features)
-        self.is_sparse = not rows.is_dense
-
-    def vectors(self, places, numbers):
-        rows = self.rows.take(np.arange(self.rows.n_samples)[places])
-        if rows.is_dense:
-            return rows.features.astype(np.float64)
-        shape = rows.n_samples, rows.n_features
-        arrays = rows.values.astype(np.float64), rows.indices, rows.indptr
-        return sparse.csr_matrix(arrays, shape=shape)
 
 
 def load(path: str | os.PathLike[str]):
@@ -47,7 +28,7 @@ def load(path: str | os.PathLike[str]):
     """
     model = load_model(path)
     part, kernel = model.exact or model.early, model.kernel
-    made = _ours(model.svm_type)
+    made = OURS[model.svm_type]()
     name = next(ours for ours, name in KERNELS.items() if name == kernel.name)
     made.set_params(kernel=name)
     if not kernel.is_precomputed:
@@ -66,7 +47,9 @@ def load(path: str | os.PathLike[str]):
     if model.exact is None:
         made.set_params(early=True)
     made._takes_sparse = True
-    made._keep(model, None, FromFile(part.rows, kernel.is_precomputed))
+    n_features = part.rows.n_features
+    n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
+    made._keep(model, None, ModelRows(part, (n_rows, n_features)))
     return made
 
 
@@ -84,12 +67,8 @@ def from_sklearn(estimator):
     params = estimator.get_params(deep=False)
     if params.get("probability") == "deprecated":
         params["probability"] = False
-    made = _ours(svm_type).set_params(**params)
+    made = OURS[svm_type]().set_params(**params)
     take_over(made, estimator)
     if made.model_ is None:
         raise ValueError("the support vectors do not fit float32")
     return made
-
-
-def _ours(svm_type: str):
-    return OURS[svm_type]()

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import _num_samples
 
-from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import (
     KERNEL,
@@ -18,7 +17,7 @@ from dcsvm.sklearn.parameters import (
 
 
 @with_parameters("nu", *KERNEL, "shrinking", *SOLVING, *LIMITS, *MACHINE)
-class OneClassSVM(Convertible, OutlierMixin, Estimator):
+class OneClassSVM(OutlierMixin, Estimator):
     """Novelty detection: the support of a distribution.
 
     A drop-in for sklearn.svm.OneClassSVM.

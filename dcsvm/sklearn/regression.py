@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sklearn.base import RegressorMixin
 
-from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import (
     CLUSTERS,
@@ -17,7 +16,7 @@ from dcsvm.sklearn.parameters import (
 
 
 @with_parameters("C", "epsilon", *KERNEL, "shrinking", *SOLVING, *CLUSTERS, *LIMITS, *MACHINE)
-class SVR(Convertible, RegressorMixin, Estimator):
+class SVR(RegressorMixin, Estimator):
     """Epsilon-support vector regression.
 
     A drop-in for sklearn.svm.SVR. Sample weights are copies of rows; `violation_` and
@@ -40,7 +39,7 @@ class SVR(Convertible, RegressorMixin, Estimator):
 
 
 @with_parameters("nu", "C", *KERNEL, "shrinking", *SOLVING, *LIMITS, *MACHINE)
-class NuSVR(Convertible, RegressorMixin, Estimator):
+class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
 
     A drop-in for sklearn.svm.NuSVR.

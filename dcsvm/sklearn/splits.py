@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
-from dcsvm.problem.folds import shuffled_folds, stratified_folds
+from dcsvm.training.held_out import fold_numbers
 
 DEFAULT_FOLDS = 5
 
@@ -25,9 +25,7 @@ def fold_of_rows(estimator, X, y, targets: np.ndarray, seed: int) -> np.ndarray:
     n_folds = DEFAULT_FOLDS if cv is None else int(cv)
     if n_folds > n_rows:
         raise ValueError(f"n_samples={n_rows} cannot be divided into {n_folds} folds: cv is less")
-    if is_classifier(estimator):
-        return stratified_folds(targets, n_folds, seed)
-    return shuffled_folds(n_rows, n_folds, seed)
+    return fold_numbers(targets if is_classifier(estimator) else None, n_rows, n_folds, seed)
 
 
 def _fold_of_splits(splits, n_rows: int) -> np.ndarray:

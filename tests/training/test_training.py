@@ -587,41 +587,6 @@ def test_gamma_is_by_default_one_over_the_number_of_features(wavy):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"C": 0}, "C must be positive"),
-        ({"C": -1}, "C must be positive"),
-        ({"C": float("nan")}, "C must be positive"),
-        ({"C": float("inf")}, "C must be positive"),
-        ({"gamma": -1}, "gamma must be"),
-        ({"gamma": float("nan")}, "gamma must be"),
-        ({"coef0": float("inf")}, "coef0 must be"),
-        ({"degree": -1}, "degree must be"),
-        ({"kernel": "cosine"}, "kernel must be one of"),
-        ({"tolerance": 0}, "tolerance must be"),
-        ({"tolerance": float("nan")}, "tolerance must be"),
-        ({"levels": -1}, "levels must be"),
-        ({"levels": 1, "branching": 1}, "branching must be"),
-        ({"sample": 0}, "sample must be"),
-        ({"clustering": "kernel"}, "clustering must be"),
-        ({"threads": 0}, "threads must be"),
-        ({"cache_mb": 0}, "cache_mb must be"),
-        ({"levels": 1, "early_level": 2}, "early_level must be at most 1"),
-    ],
-    ids=str,
-)
-def test_options_that_make_no_sense_are_refused(wavy, options, message):
-    X, y = wavy
-    with pytest.raises(ValueError, match=message):
-        dcsvm.train(X, y, **({"threads": 1} | options))
-
-
-def test_an_option_that_does_not_exist_is_refused(wavy):
-    with pytest.raises(TypeError):
-        dcsvm.train(*wavy, gama=2)
-
-
-@pytest.mark.parametrize(
     ("y", "message"),
     [
         (np.ones(20), "training needs two classes, found one: 1"),
