@@ -13,7 +13,7 @@ KERNELS = "-t 2 -g 1; -t 0 -c 0.1; -t 1 -g 0.3 -r 1 -d 2; -t 3 -g 0.05"
 STORED = ("bytes", "sparse", "codes", "equal", "three", "spots")
 ON_STORED = """-c 10 -g 0.5; -c 1 -t 0; -c 10 -g 0.5 --bias -l 2 -k 2; -c 1 -g 0.5 -s 3;
     --early -g 0.5 -l 2 -k 2 --early-level 1; -c 100 -g 0.01 --certify --scale auto"""
-CLUSTERINGS = ("kernel", "kmeans", "adaptive")
+CLUSTERINGS = ("tree", "kmeans", "adaptive")
 ON_CLUSTERS = """-l 1; -l 3 -k 2; -l 2 -k 3 --sample 50 --seed 7; -l 2 --bias;
     -l 2 -k 2 --early-level 2 --overlap 1.3; -l 2 -k 2 --early --early-level 2"""
 OPTIONS = """-e 1e-6 -c 300; --gap 1e-4; --max-iter 200; --threads 1; --threads 3; -w1 3 -w-1 0.5;
