@@ -57,8 +57,9 @@ def weighted(indptr=np.arange(51), columns=np.zeros(50), values=np.ones(50), n_c
     _core.kernel_product(_core.Setup(2, 1.0, 0.0, 0, p), p, None, p, None, weights, False, 1)
 
 def solve(start=(0, 50), members=np.arange(50), row=None, threads=1, n=50, group=None):
-    q = c_svc(np.where(np.arange(n) % 2, 1.0, -1.0), 1.0)
-    q = BoxProblem(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
+    sign = np.where(np.arange(n) % 2, 1.0, -1.0)
+    q = BoxProblem(sign, np.minimum(sign, 0.0), np.maximum(sign, 0.0), group,
+                   0 if group is None else 1, row)
     p = dense()
     _core.solve_clusters(_core.Setup(2, 1.0, 0.0, 0, p), p, q, np.array(start, np.int64),
                          np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,
