@@ -55,11 +55,11 @@ def train(data, folder=None, *, resume=False, progress=None, **options):
 
 
 class StopAt(Progress):
-    """Stops at the given one of all calls of `advance`, or after a level."""
+    """Stops at the given one of all calls of `advance`, or after a phase."""
 
-    def __init__(self, call=None, level=None):
-        self.stop, self.call, self.level, self.n_calls = _core.Stop(), call, level, 0
-        self.resumed = None
+    def __init__(self, call=None, level=None, phase=None):
+        self.stop, self.call, self.n_calls, self.resumed = _core.Stop(), call, 0, None
+        self.phase = phase if level is None else f"level {level}"
 
     def resume(self, name):
         self.resumed = name
@@ -70,7 +70,10 @@ class StopAt(Progress):
             self.stop.request()
 
     def end_level(self, report):
-        if report.level == self.level:
+        self.end(f"level {report.level}")
+
+    def end(self, name, *_what):
+        if name == self.phase:
             self.stop.request()
 
 
@@ -101,17 +104,27 @@ def test_a_run_stopped_again_and_again_ends_at_the_same_objective(data, name, tm
         assert model.early.level == 2
 
 
-@pytest.mark.parametrize("level", [3, 2, 1])
-def test_from_the_end_of_a_level_the_bits_are_the_same(data, level, tmp_path):
-    whole = train(data, **LEVELS)[0]
-    train(data, tmp_path / "c", progress=StopAt(level=level), **LEVELS)
+PHASES = ["level 3", "level 2", "level 1", "refine", "gradient", "conquer"]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_from_the_end_of_a_phase_models_and_counters_are_those_of_an_uninterrupted_run(
+    data, phase, tmp_path
+):
+    whole, expected = train(data, **LEVELS)
+    train(data, tmp_path / "c", progress=StopAt(phase=phase), **LEVELS)
     progress = StopAt()
-    model, report = train(data, tmp_path / "c", resume=True, progress=progress, **LEVELS)
-    assert progress.resumed == ("refine" if level == 1 else f"level {level - 1}")
+    how = LEVELS | {"threads": 1, "cache_mb": 40}
+    model, report = train(data, tmp_path / "c", resume=True, progress=progress, **how)
+    following = [*PHASES[1:], "conquer"]
+    assert progress.resumed == following[PHASES.index(phase)]
     assert report.converged
-    assert model.exact.dual_coef.tobytes() == whole.exact.dual_coef.tobytes()
-    assert model.early.dual_coef.tobytes() == whole.early.dual_coef.tobytes()
-    assert model.early.rows.dense.tobytes() == whole.early.rows.dense.tobytes()
+    for part, wanted in ((model.exact, whole.exact), (model.early, whole.early)):
+        assert part.dual_coef.tobytes() == wanted.dual_coef.tobytes()
+        assert part.rows.dense.tobytes() == wanted.rows.dense.tobytes()
+    assert (report.counts, report.values) == (expected.counts, expected.values)
+    for name in ("objective", "violation", "duality_gap", "kernel_error", "n_checked"):
+        assert getattr(report, name) == getattr(expected, name)
 
 
 def test_a_stopped_run_has_the_last_level_as_its_early_model(data, tmp_path):
