@@ -49,9 +49,8 @@ def train(
     """
     from dcsvm.distributed.collections import chunks_of, whole_array
     from dcsvm.distributed.connection import check_workers
-    from dcsvm.distributed.preparation import remote_data
     from dcsvm.distributed.tasks import Tasks
-    from dcsvm.distributed.training import train_data
+    from dcsvm.distributed.training import remote_data, train_data
     from dcsvm.problem.options import TrainOptions
     from dcsvm.training import arguments
 

@@ -15,9 +15,8 @@ from sklearn.base import clone
 
 from dcsvm.distributed.collections import chunks_of, is_collection, whole_array
 from dcsvm.distributed.connection import check_workers
-from dcsvm.distributed.preparation import remote_data
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import train_data
+from dcsvm.distributed.training import remote_data, train_data
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
 from dcsvm.sklearn.fitted import ModelRows

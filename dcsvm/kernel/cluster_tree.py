@@ -104,13 +104,7 @@ class Tree:
         self.seconds.append(time.perf_counter() - start)
 
     def stepped(
-        self,
-        placed: Placed,
-        fork: Fork,
-        rows: np.ndarray,
-        stop: _core.Stop | None,
-        *,
-        second: bool,
+        self, placed: Placed, fork: Fork, rows: np.ndarray, stop: _core.Stop | None, *, second: bool
     ) -> Placed:
         """Where all rows are one level further, by the sampled `rows` of a fork; a file is gone
         through from front to back. Raises Stopped."""

@@ -24,8 +24,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
-from dcsvm.solving.clusters import grow, new_tree
-from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine
+from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
 
@@ -260,7 +259,7 @@ class LocalRows:
             return locality, None
         engine = LocalEngine(KernelRows(self.rows, kernel, self.threads))
         tree = new_tree(engine, options, locality.order)
-        grow(tree, plan.deepest, plan, options, stop)
+        plan.grow(tree, plan.deepest, options, stop)
         return replace(locality, order=tree.order, is_ordered=True), tree
 
     def engine(
@@ -315,10 +314,7 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
     else:
         largest = int(np.diff(formulation.start).max())
         plan = make_plan(
-            min(largest, n_rows),
-            _levels_asked(options),
-            options.branching,
-            options.early_level,
+            min(largest, n_rows), _levels_asked(options), options.branching, options.early_level
         )
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")

@@ -61,16 +61,9 @@ def train_rows(
     with control.held():
         if test is not None:
             test = replace(test, rows=columns.of(test.rows))
-        run = ready(
-            columns.of(rows),
-            labels,
-            columns.options(options),
-            control,
-            sample_weight=sample_weight,
-            init_model=init_model,
-            test=test,
-            consume=consume,
-        )
+        given = {"sample_weight": sample_weight, "init_model": init_model, "test": test}
+        rows, options = columns.of(rows), columns.options(options)
+        run = ready(rows, labels, options, control, consume=consume, **given)
         model = finished(run)
         return columns.model(model), model.report
 
@@ -81,23 +74,15 @@ def ready(
     options: TrainOptions,
     control: Control | None = None,
     *,
-    sample_weight: np.ndarray | None = None,
-    init_model: Model | None = None,
-    test: TestRows | None = None,
     consume: bool = False,
+    **given,
 ) -> Run:
-    """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
+    """The run that `train_rows` carries out, of all that it is `given` but a model whose rows are
+    not checked, ready to begin or to go on. Raises Stopped."""
     rows = coded(rows, threads_to_train(options.threads, rows))
-    return begun(
-        LocalRows.of(rows, options, consume=consume),
-        labels,
-        options,
-        control or Control(),
-        partial(fingerprint_of, rows, labels),
-        sample_weight=sample_weight,
-        init_model=init_model,
-        test=test,
-    )
+    source = LocalRows.of(rows, options, consume=consume)
+    fingerprint = partial(fingerprint_of, rows, labels)
+    return begun(source, labels, options, control or Control(), fingerprint, **given)
 
 
 def begun(
