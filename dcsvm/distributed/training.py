@@ -44,8 +44,7 @@ class RemoteData:
     def fingerprint(self, sample_weight: np.ndarray) -> dict:
         """What tells the data from others; the sections are part of it."""
         values = " ".join(one.digest for one in self.facts)
-        shape = self.rows.n_samples, self.rows.n_features
-        return fingerprint(*shape, values, self.labels, sample_weight)
+        return fingerprint(self.rows, values, self.labels, sample_weight)
 
     @property
     def variance(self) -> float:
@@ -86,19 +85,11 @@ class DaskRows:
     rows: RemoteRows
     owns_rows: bool = False
 
-    @property
-    def n_samples(self) -> int:
-        return self.rows.n_samples
-
-    @property
-    def n_features(self) -> int:
-        return self.rows.n_features
-
     def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
         if options.kernel == "precomputed":
             one = "precomputed is for one process: its matrix is in one memory"
             raise OptionError("kernel", one)
-        return self, kernel_of(options, self.n_features)
+        return self, kernel_of(options, self.rows.n_features)
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
@@ -116,22 +107,17 @@ class DaskRows:
     def plan_memory(
         self, options: TrainOptions, formulation: Formulation, n_rows: int
     ) -> WorkerMemory:
-        nbytes = self.n_samples * self.rows.row_bytes
+        nbytes = self.rows.n_samples * self.rows.row_bytes
         return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
 
     def reordered(self, numbers: np.ndarray) -> DaskRows:
         return replace(self, rows=self.rows.reordered(numbers))
 
     def find_locality(
-        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
-    ) -> Locality:
-        return find_remote_locality(self.rows, kernel, weight, tolerance, stop)
-
-    def in_file_order(
-        self, kernel: Kernel, locality: Locality, options: TrainOptions, plan: Plan,
+        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
     ) -> tuple[Locality, None]:  # fmt: skip
-        return locality, None
+        return find_remote_locality(self.rows, kernel, weight, tolerance, stop), None
 
     def engine(
         self, kernel: Kernel, memory: WorkerMemory, n_variables: int, stop: _core.Stop

@@ -20,9 +20,9 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import PartOfProgress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.calibration import fit_sigmoid, laplace_sigma
+from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
-from dcsvm.training.steps import EARLY_TOLERANCE
 
 
 def fitted_probability(run: Run) -> Probability:
@@ -60,7 +60,7 @@ def level_of_folds(run: Run, control: Control, formulation: Formulation) -> Leve
     division = run.levels.divided(number, run.solver)
     level = LevelSolver(run.prepared, control, formulation, division, number)
     level.solver.begin_phase("folds", level.formulation.problem.size)
-    level.solve_all(max(run.options.tolerance, EARLY_TOLERANCE))
+    level.solve_clusters(max(run.options.tolerance, EARLY_TOLERANCE))
     return level
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
-from dcsvm.solving.checkpoint import fingerprint_of
+from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
 from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
@@ -81,8 +80,10 @@ def ready(
     not checked, ready to begin or to go on. Raises Stopped."""
     rows = coded(rows, threads_to_train(options.threads, rows))
     source = LocalRows.of(rows, options, consume=consume)
-    fingerprint = partial(fingerprint_of, rows, labels)
-    return begun(source, labels, options, control or Control(), fingerprint, **given)
+    return begun(
+        source, labels, options, control or Control(),
+        lambda weights: fingerprint(rows, digest_of(rows), labels, weights), **given,
+    )  # fmt: skip
 
 
 def begun(
@@ -90,18 +91,18 @@ def begun(
     labels: np.ndarray,
     options: TrainOptions,
     control: Control,
-    fingerprint: Callable[[np.ndarray], dict],
+    data_with: Callable[[np.ndarray], dict],
     *,
     sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """The run on rows wherever they are, ready to begin or to go on; `fingerprint` tells the data
-    with some weights from others. Raises Stopped, and ValueError for what does not fit."""
+    """The run on rows wherever they are, ready to begin or to go on; `data_with` some weights is
+    the fingerprint. Raises Stopped, and ValueError for what does not fit."""
     weights = checked_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
         is_warm = init_model is not None
-        control.checkpoint.begin(fingerprint(weights), options, is_warm=is_warm)
+        control.checkpoint.begin(data_with(weights), options, is_warm=is_warm)
     prepared = prepare(source, labels, options, weights, control.stop)
     control.progress.plan(prepared.describe())
     if test is not None:
