@@ -78,13 +78,10 @@ class Form:
 
     @property
     def no_rows(self) -> Rows:
-        if not self.is_dense:
-            return Rows(
-                0, self.n_features, indptr=np.zeros(1, np.int64), indices=np.zeros(0, np.int32),
-                values=np.zeros(0, np.float32),
-            )  # fmt: skip
-        rows = Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
-        return rows.in_smallest_form() if self.is_bytes else rows
+        if self.is_dense:
+            return Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
+        none, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
+        return Rows(0, self.n_features, indptr=start, indices=none.astype(np.int32), values=none)
 
 
 def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:

@@ -82,6 +82,12 @@ class OnWorkers:
         self._keep(model, report, ModelRows(model.exact or model.early, shape))
         self._warn(report)
 
+    def predict(self, X, *, method=None):
+        if not is_collection(X):
+            return super().predict(X, method=method)
+        dtype = self.classes_.dtype if hasattr(self, "classes_") else np.float64
+        return self._lazily("predict", X, None, dtype, method=method)
+
     def _lazily(self, name: str, X, width: int | None, dtype, **how):
         """What a method of the local estimator gives of dask's X, lazily: an array (n,), or
         (n, width)."""
@@ -113,11 +119,6 @@ class DaskSVC(OnWorkers, SVC):
 
     _local = SVC
 
-    def predict(self, X, *, method=None):
-        if is_collection(X):
-            return self._lazily("predict", X, None, self.classes_.dtype, method=method)
-        return super().predict(X, method=method)
-
     def decision_function(self, X, *, method=None):
         if not is_collection(X):
             return super().decision_function(X, method=method)
@@ -143,8 +144,3 @@ class DaskSVR(OnWorkers, SVR):
     """
 
     _local = SVR
-
-    def predict(self, X, *, method=None):
-        if is_collection(X):
-            return self._lazily("predict", X, None, np.float64, method=method)
-        return super().predict(X, method=method)

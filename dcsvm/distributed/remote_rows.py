@@ -41,6 +41,7 @@ class RemoteRows:
         row_bytes: int,
     ):
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
+        self.n_features, self.is_dense = form.n_features, form.is_dense
         self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # the ends of each, in a chunk
         ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])
         self.start = np.concatenate(([0], ends)).astype(np.int64)
@@ -53,14 +54,6 @@ class RemoteRows:
     @property
     def n_sections(self) -> int:
         return sum(len(ends) for ends in self.sections)
-
-    @property
-    def n_features(self) -> int:
-        return self.form.n_features
-
-    @property
-    def is_dense(self) -> bool:
-        return self.form.is_dense
 
     def reordered(self, numbers: np.ndarray) -> RemoteRows:
         """Some of the rows, in this order; nothing moves."""

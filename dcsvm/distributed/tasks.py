@@ -71,11 +71,15 @@ class Tasks:
         """(name, result) of tasks as they come. Raises Stopped where it is stopped, what a task
         raised, and WorkersLost."""
         names, stop = {future: name for name, future in futures.items()}, stop or Stop()
-        waiting, watch = set(names), Watch(self.client)
+        waiting, looked = set(names), time.monotonic()
+        seen = looked  # when there was a worker
         try:
             while waiting:
-                done = self._done_of(waiting)
-                watch.look()
+                done, now = self._done_of(waiting), time.monotonic()
+                if now >= looked + LOOK:
+                    looked, seen = now, now if self.client.nthreads() else seen
+                    if now > seen + PATIENCE:
+                        raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")
                 stop.check()
                 for future in sorted(done, key=lambda one: one.key):
                     stop.check()  # results of wide rows take long to arrive
@@ -122,22 +126,3 @@ class Tasks:
         with self.client.as_current(), suppress(TimeoutError):
             wait(waiting, timeout=POLL, return_when="FIRST_COMPLETED")
         return {future for future in waiting if future.status != "pending"}
-
-
-class Watch:
-    """Looks now and then whether there is a worker."""
-
-    def __init__(self, client: Client):
-        self.client, self.looked = client, time.monotonic()
-        self.seen = self.looked
-
-    def look(self) -> None:
-        """Raises WorkersLost where there has been none for long."""
-        now = time.monotonic()
-        if now < self.looked + LOOK:
-            return
-        self.looked = now
-        if self.client.nthreads():
-            self.seen = now
-        elif now > self.seen + PATIENCE:
-            raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")

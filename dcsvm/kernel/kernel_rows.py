@@ -195,11 +195,6 @@ class KernelRows:
         other.points.fit(self.setup, self.threads)
         return other
 
-    @property
-    def has_expensive_rows(self) -> bool:
-        """Whether computing a kernel row costs many times reading it, by the core's fixed model."""
-        return _core.has_expensive_rows(self.setup, self.points)
-
 
 def two_sides(
     targets: Rows, sources: Rows, kernel: Kernel, threads: int

@@ -97,8 +97,9 @@ def best_level(
         if region is None:
             break
         last, rows = level, np.flatnonzero(region[coarser.division.cluster])
-        for one in (finer, coarser):
-            one.solve_clusters(EARLY_TOLERANCE, _clusters_of(one, rows))
+        for one in (finer, coarser):  # the clusters that predict these rows first
+            every = np.arange(one.division.n_clusters)
+            one.solve_clusters(EARLY_TOLERANCE, np.isin(every, one.division.cluster[rows]))
         rows = _affordable(rows, (finer, coarser), rng)
         compared, other = (_compared(one, rows) for one in (finer, coarser))
         if is_worth(compared, other, is_wrong, is_cheap=cost <= CHEAP_VALUES):
@@ -188,13 +189,6 @@ def _region(level: LevelSolver, finer: LevelSolver, rng) -> np.ndarray | None:
     region = np.zeros(len(costs), bool)
     region[order[:n_chosen]] = True
     return region
-
-
-def _clusters_of(level: LevelSolver, rows: np.ndarray) -> np.ndarray:
-    """The clusters that rows are predicted by first, bool (n_clusters,)."""
-    chosen = np.zeros(level.division.n_clusters, bool)
-    chosen[level.division.cluster[rows]] = True
-    return chosen
 
 
 def _affordable(rows: np.ndarray, levels: Sequence[LevelSolver], rng) -> np.ndarray:
