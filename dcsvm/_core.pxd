@@ -88,7 +88,6 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
 cdef extern from "kernel/kernel_cost.h" namespace "dcsvm" nogil:
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
     cbool bytes_beat_sparse(const CPoints&)
-    cbool c_has_expensive_rows "dcsvm::has_expensive_rows"(const KernelSetup&, const CPoints&)
 
 
 cdef extern from "rows/codes.h" namespace "dcsvm" nogil:

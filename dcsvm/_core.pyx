@@ -131,11 +131,6 @@ def array_bytes(size_t n_variables):
     return c_array_bytes(n_variables)
 
 
-def has_expensive_rows(Setup setup, Points points):
-    """Whether computing a kernel row costs many times reading it, by a fixed cost model."""
-    return c_has_expensive_rows(setup.setup, points.points)
-
-
 def usable_threads(int threads):
     """The number of threads a call with this many uses: 1 without OpenMP."""
     return threads if has_openmp else 1

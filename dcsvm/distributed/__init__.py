@@ -49,9 +49,8 @@ def train(
     """
     from dcsvm.distributed.collections import chunks_of, whole_array
     from dcsvm.distributed.connection import check_workers
-    from dcsvm.distributed.preparation import remote_data
     from dcsvm.distributed.tasks import Tasks
-    from dcsvm.distributed.training import train_data
+    from dcsvm.distributed.training import remote_data, train_data
     from dcsvm.problem.options import TrainOptions
     from dcsvm.training import arguments
 
@@ -63,14 +62,9 @@ def train(
     tasks = Tasks(client)
     data = remote_data(tasks, chunks_of(tasks, X, y), control)
     arguments.warn_of_labels(options, data.labels)
-    model, report = train_data(
-        data,
-        options,
-        control,
-        sample_weight=whole_array(client, sample_weight),
-        init_model=init_model,
-        test=test,
-    )
+    weights = whole_array(client, sample_weight)
+    given = {"sample_weight": weights, "init_model": init_model, "test": test}
+    model, report = train_data(data, options, control, **given)
     arguments.warn_of_report(report)
     return model
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from dask.sizeof import sizeof
 
-from dcsvm.data.rows import Rows, better_dense
+from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.checkpoint import digest_of
 
 
@@ -21,15 +22,9 @@ class Section:
     labels: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Kept:
+def kept(*values) -> tuple:
     """Values from the client for many tasks: it sends them to one, and workers to each other."""
-
-    values: tuple
-
-    @staticmethod
-    def of(*values) -> Kept:
-        return Kept(values)
+    return values
 
 
 def nbytes_of(value) -> int:
@@ -44,7 +39,7 @@ def nbytes_of(value) -> int:
 
 
 # Dask places tasks where most of the bytes are that they need, and knows those of arrays only
-sizeof.register((Rows, Section, Kept), nbytes_of)
+sizeof.register((Rows, Section, Terms), nbytes_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +78,10 @@ class Form:
 
     @property
     def no_rows(self) -> Rows:
-        if not self.is_dense:
-            return Rows(
-                0, self.n_features, indptr=np.zeros(1, np.int64), indices=np.zeros(0, np.int32),
-                values=np.zeros(0, np.float32),
-            )  # fmt: skip
-        rows = Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
-        return rows.in_smallest_form() if self.is_bytes else rows
+        if self.is_dense:
+            return Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
+        none, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
+        return Rows(0, self.n_features, indptr=start, indices=none.astype(np.int32), values=none)
 
 
 def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
@@ -131,22 +123,4 @@ def taken(rows: Rows, numbers: np.ndarray | None) -> Rows:
 
 def put_together(pieces: Sequence[Rows], order: np.ndarray | None) -> Rows:
     """Rows of several pieces in an order, which has a place among all of them for each row."""
-    if len(pieces) == 1:
-        return taken(pieces[0], order)
-    first = pieces[0]
-    if first.is_dense:
-        dense = np.concatenate([piece.stored for piece in pieces])[:, : first.n_features]
-        rows = replace(first, n_samples=len(dense), dense=dense)
-    else:
-        rows = replace(first, n_samples=sum(piece.n_samples for piece in pieces), **_joined(pieces))
-    return taken(rows, order)
-
-
-def _joined(pieces: Sequence[Rows]) -> dict[str, np.ndarray]:
-    """The arrays of CSR rows, those of the pieces one after the other."""
-    before = np.cumsum([0, *(len(piece.values) for piece in pieces)])
-    ends = [piece.indptr[1:] + begin for piece, begin in zip(pieces, before[:-1], strict=True)]
-    indices, values = (
-        np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("indices", "values")
-    )
-    return {"indptr": np.concatenate([[0], *ends]), "indices": indices, "values": values}
+    return taken(pieces[0] if len(pieces) == 1 else stacked(*pieces), order)

@@ -20,8 +20,8 @@ from dcsvm import __version__
 SECONDS_TO_ANSWER = 30
 NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last is another before Python 3.11
 CONFIG = {  # of a cluster of our own
-    # workers that may die at one task; Dask's default is 3
-    "distributed.scheduler.allowed-failures": 10,
+    # workers that may die at one task, or while it waits for them; Dask's default is 3
+    "distributed.scheduler.allowed-failures": 30,
     # nobody looks at profiles, and each worker takes 100 a second
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -62,7 +62,7 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
             processes=True,
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
-            preload=["dcsvm.distributed.own_worker"],
+            preload=["dcsvm.distributed.on_worker"],
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

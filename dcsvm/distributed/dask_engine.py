@@ -12,21 +12,28 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from distributed import Future
 
 from dcsvm import _core
-from dcsvm.distributed.chunks import Kept
 from dcsvm.distributed.connection import threads_of_hosts
-from dcsvm.distributed.on_worker import solved_parts, spans_of_parts, sums_of_chunk
+from dcsvm.distributed.on_worker import (
+    Means,
+    divide,
+    route,
+    run_on_rows,
+    solve,
+    spans,
+    sums,
+    without_rows,
+)
 from dcsvm.distributed.remote_rows import RemoteKernelRows
-from dcsvm.distributed.remote_tree import RemoteTree
 from dcsvm.distributed.tasks import Tasks
+from dcsvm.kernel.cluster_tree import Starts, Tree
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
-from dcsvm.kernel.kernels import Kernel
-from dcsvm.problem.options import TrainOptions
+from dcsvm.kernel.partition import Fork, Placed
 from dcsvm.solving.engine import numbered
-from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.report import Traffic
 
 # of parts that are solved in one task: about the most that they cost, in kernel values, unless that
@@ -35,17 +42,63 @@ PARCEL_COST, MOST_PARCELS = 5e7, 32
 PART_COST = 3e4  # of the least part, beside the square of its variables
 
 
+class RemoteTree(Tree):
+    """The tree that the rows would have in one memory: sampled rows are divided on one worker, all
+    rows are routed where they are, and where they are in a level stays there for the next.
+    `divided` is the task that has divided the sample of the finest level, `at` has those that tell
+    where the rows of each chunk are in it."""
+
+    divided: Future | None = None
+    at: dict[int, Future] | None = None
+
+    def forked(
+        self,
+        rows: np.ndarray,
+        of_node: np.ndarray,
+        wanted: np.ndarray,
+        seed: int,
+        starts: Starts | None = None,
+    ) -> tuple[np.ndarray, Fork]:
+        tasks, level = self.rows.tasks, f"level{len(self.forks) + 1}"
+        pieces, order = [self.rows.form.no_rows], None
+        if len(rows):
+            pieces, order = self.rows.pieces(rows, f"{level}-sample")
+        means = Means(self.data.kernel, 0, threads_of_hosts(tasks.client))
+        self.divided = tasks.submit(
+            f"{level}-divide", run_on_rows, divide, means, pieces, None, order, None, of_node,
+            wanted, seed, starts,
+        )  # fmt: skip
+        return tasks.results([tasks.submit(f"{level}-fork", without_rows, self.divided)])[0]
+
+    def stepped(
+        self, placed: Placed, fork: Fork, rows: np.ndarray, stop: _core.Stop | None, *, second: bool
+    ) -> Placed:
+        tasks, means = self.rows.tasks, Means(self.data.kernel, 0)
+        found = Placed.at_root(self.rows.n_samples, second=second)
+        places, before = {}, self.at or {}
+        self.at = {}
+        for chunk, own_places, own in self.rows.in_chunks:
+            places[chunk] = own_places
+            self.at[chunk] = tasks.submit(
+                f"level{len(self.forks)}-route-chunk{chunk}", run_on_rows, route, means,
+                [self.rows.chunks[chunk]], own, None, None, before.get(chunk), self.divided,
+                second,
+            )  # fmt: skip
+        for chunk, part in tasks.finished(self.at, stop):
+            found.put(places[chunk], part)
+        return found
+
+
 class DaskEngine:
-    """The Engine of remote rows; `phase` names the tasks."""
+    """The Engine of remote rows; the `phase` of a run names its tasks."""
 
     targets_at_once = 2**62  # every part would have a task for each chunk
     is_out_of_core = True
+    tree_of = RemoteTree
 
     def __init__(self, data: RemoteKernelRows):
-        self.data, self.n_rounds = data, 0
+        self.data, self.n_rounds, self.phase = data, 0, "dcsvm"
         self.tasks: Tasks = data.rows.tasks
-        self.means = data.means
-        self.phase = "dcsvm"
 
     @property
     def traffic(self) -> Traffic:
@@ -54,97 +107,75 @@ class DaskEngine:
         self.tasks.traffic.rounds = self.n_rounds
         return self.tasks.traffic
 
-    @property
-    def most_parcels(self) -> int:
-        return max(MOST_PARCELS, self.data.rows.n_sections)
-
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
     ) -> tuple[np.ndarray, int]:
-        sums, n_values = np.zeros(len(targets.row)), 0
+        result, n_values = np.zeros(len(targets.row)), 0
         if len(sources.row) == 0 or len(targets.row) == 0:
-            return sums, n_values
+            return result, n_values
         rows, place = np.unique(sources.row, return_inverse=True)
         others = replace(sources, row=place.reshape(-1).astype(np.int32))
-        assembled = self.data.rows.assembled(rows, f"{self.phase}-sources")
-        kept = self.tasks.submit(f"{self.phase}-terms", Kept.of, others, alpha)
-        stop, how = how.stop, replace(how, stop=None)
-        futures, places = {}, {}
-        for chunk, own_places, own, local in self.data.rows.distinct_by_chunk(targets.row):
-            terms = replace(targets.take(own_places), row=local.astype(np.int32))
-            places[chunk] = own_places
-            futures[chunk] = self.tasks.submit(
-                f"{self.phase}-sums-chunk{chunk}", sums_of_chunk, self.data.rows.chunks[chunk],
-                own, assembled, terms, kept, how, self.means,
-            )  # fmt: skip
-        for chunk, (found, n) in self.tasks.finished(futures, stop):
-            sums[places[chunk]] = found
+
+        def own_terms(places, local):
+            return (replace(targets.take(places), row=local.astype(np.int32)),)
+
+        for places, _, (found, n) in self.data.on_chunks(
+            f"{self.phase}-sums", sums, targets.row, rows, (others, alpha), how,
+            reach=how.reach, more=own_terms,
+        ):  # fmt: skip
+            result[places] = found
             n_values += n
-        return sums, n_values
-
-    def begin_phase(self, name: str) -> None:
-        self.phase = name.replace(" ", "")
-
-    def count_rounds(self, n_rounds: int) -> None:
-        self.n_rounds += n_rounds
+        return result, n_values
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
     ) -> list[dict]:
         """Solve parts in parcels, each a task that has all of its rows."""
-        parcels = list(parcels_of(parts, self.most_parcels))
-        members = [parts.members[parts.start[own.start] : parts.start[own.stop]] for own in parcels]
-        means = self.means
+        parcels, means = self._parcels(parts), self.data.means
         if len(parcels) == 1:
             means = replace(means, threads_of_hosts=threads_of_hosts(self.tasks.client))
-        futures = {
-            number: self._solving(parts, own, some, iterate, effort, means)
-            for number, (own, some) in enumerate(zip(parcels, members, strict=True))
-        }
-        reports: dict[int, list[dict]] = {}
-        for number, solved in self.tasks.finished(futures, stop):
-            some, reports[number] = members[number], solved.reports
-            for name, values in vars(solved.iterate).items():
-                getattr(iterate, name)[some] = values
-            done = sum(len(members[k]) for k in reports)
-            if progress is not None and progress(len(reports), done, None, 0, 0):
-                progress(len(reports), done, None, 0, 0)
+        futures, reports, n_done = {}, {}, 0
+        for number, (own, members, local, rows) in enumerate(parcels):
+            name = f"{self.phase}-part{own.start}"
+            name += f"to{own.stop - 1}" * (own.stop > own.start + 1)
+            pieces, order = self.data.rows.pieces(rows, self.phase)
+            futures[number] = self.tasks.submit(
+                name, run_on_rows, solve, means, pieces, None, order, effort.reach, local,
+                iterate.take(members), effort, priority=len(members),
+            )  # fmt: skip
+        for number, (solved, reports[number]) in self.tasks.finished(futures, stop):
+            iterate.put(parcels[number][1], solved)
+            n_done += len(parcels[number][1])
+            if progress is not None and progress(len(reports), n_done, None, 0, 0):
+                progress(len(reports), n_done, None, 0, 0)
         return [one for number in sorted(reports) for one in reports[number]]
-
-    def _solving(self, parts, own: slice, members, iterate, effort, means):
-        """The task that solves some of the parts."""
-        problem, rows = numbered(parts.problem, members)
-        pieces, order = self.data.rows.pieces(rows, self.phase)
-        start = parts.start[own.start : own.stop + 1] - parts.start[own.start]
-        local = Parts(problem, start, np.zeros(0, np.int32))
-        values = Iterate(*(one[members] for one in vars(iterate).values()))
-        name = f"{self.phase}-part{own.start}" + f"to{own.stop - 1}" * (own.stop > own.start + 1)
-        return self.tasks.submit(
-            name, solved_parts, pieces, order, local, values, effort, means, priority=len(members)
-        )
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
-        futures, members, spans = {}, {}, np.zeros(parts.problem.size)
-        for number, own in enumerate(parcels_of(parts, self.most_parcels)):
-            start = parts.start[own.start : own.stop + 1]
-            some = members[number] = parts.members[start[0] : start[-1]]
-            problem, rows = numbered(parts.problem, some)
-            local = Parts(problem, start - start[0], np.arange(len(some), dtype=np.int32))
+        parcels, result, futures = self._parcels(parts), np.zeros(parts.problem.size), {}
+        for number, (_, members, local, rows) in enumerate(parcels):
+            local = replace(local, members=np.arange(len(members), dtype=np.int32))
+            pieces, order = self.data.rows.pieces(rows, "dcsvm-spans")
             futures[number] = self.tasks.submit(
-                "dcsvm-spans", spans_of_parts, *self.data.rows.pieces(rows, "dcsvm-spans"), local,
-                alpha[some], wanted[some], n_exact, self.means,
+                "dcsvm-spans", run_on_rows, spans, self.data.means, pieces, None, order, None,
+                local, alpha[members], wanted[members], n_exact,
             )  # fmt: skip
         for number, found in self.tasks.finished(futures):
-            spans[members[number]] = found
-        return spans
+            result[parcels[number][1]] = found
+        return result
 
-    def tree(
-        self, kernel: Kernel, options: TrainOptions, order: np.ndarray, group: np.ndarray | None
-    ) -> RemoteTree:
-        how = {"sample_size": options.sample, "seed": options.seed}
-        return RemoteTree(self.data, kernel, **how, order=order, group=group)
+    def _parcels(self, parts: Parts) -> list[tuple[slice, np.ndarray, Parts, np.ndarray]]:
+        """(which parts, their members, these parts alone, the rows that these have); members of
+        parts alone are all variables, in their order."""
+        found = []
+        for own in parcels_of(parts, max(MOST_PARCELS, self.data.rows.n_sections)):
+            start = parts.start[own.start : own.stop + 1]
+            members = parts.members[start[0] : start[-1]]
+            problem, rows = numbered(parts.problem, members)
+            local = Parts(problem, start - start[0], np.zeros(0, np.int32))
+            found.append((own, members, local, rows))
+        return found
 
 
 def parcels_of(parts: Parts, most: int) -> Iterator[slice]:

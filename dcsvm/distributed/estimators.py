@@ -15,9 +15,8 @@ from sklearn.base import clone
 
 from dcsvm.distributed.collections import chunks_of, is_collection, whole_array
 from dcsvm.distributed.connection import check_workers
-from dcsvm.distributed.preparation import remote_data
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import train_data
+from dcsvm.distributed.training import remote_data, train_data
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
 from dcsvm.sklearn.fitted import ModelRows
@@ -83,6 +82,12 @@ class OnWorkers:
         self._keep(model, report, ModelRows(model.exact or model.early, shape))
         self._warn(report)
 
+    def predict(self, X, *, method=None):
+        if not is_collection(X):
+            return super().predict(X, method=method)
+        dtype = self.classes_.dtype if hasattr(self, "classes_") else np.float64
+        return self._lazily("predict", X, None, dtype, method=method)
+
     def _lazily(self, name: str, X, width: int | None, dtype, **how):
         """What a method of the local estimator gives of dask's X, lazily: an array (n,), or
         (n, width)."""
@@ -114,11 +119,6 @@ class DaskSVC(OnWorkers, SVC):
 
     _local = SVC
 
-    def predict(self, X, *, method=None):
-        if is_collection(X):
-            return self._lazily("predict", X, None, self.classes_.dtype, method=method)
-        return super().predict(X, method=method)
-
     def decision_function(self, X, *, method=None):
         if not is_collection(X):
             return super().decision_function(X, method=method)
@@ -144,8 +144,3 @@ class DaskSVR(OnWorkers, SVR):
     """
 
     _local = SVR
-
-    def predict(self, X, *, method=None):
-        if is_collection(X):
-            return self._lazily("predict", X, None, np.float64, method=method)
-        return super().predict(X, method=method)

@@ -4,19 +4,21 @@ client can tell of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from distributed import Future
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.distributed.chunks import Form, Kept, put_together, taken
-from dcsvm.distributed.on_worker import Means, product_of_chunk
+from dcsvm.distributed.chunks import Form, kept, put_together, taken
+from dcsvm.distributed.on_worker import Means, product, run_on_rows
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
+from dcsvm.kernel.cluster_tree import inverse
+from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernels import Kernel
 
 SAMPLE = 1000  # rows that tell the client what kernel values cost
@@ -39,6 +41,7 @@ class RemoteRows:
         row_bytes: int,
     ):
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
+        self.n_features, self.is_dense = form.n_features, form.is_dense
         self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # the ends of each, in a chunk
         ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])
         self.start = np.concatenate(([0], ends)).astype(np.int64)
@@ -51,14 +54,6 @@ class RemoteRows:
     @property
     def n_sections(self) -> int:
         return sum(len(ends) for ends in self.sections)
-
-    @property
-    def n_features(self) -> int:
-        return self.form.n_features
-
-    @property
-    def is_dense(self) -> bool:
-        return self.form.is_dense
 
     def reordered(self, numbers: np.ndarray) -> RemoteRows:
         """Some of the rows, in this order; nothing moves."""
@@ -119,9 +114,7 @@ class RemoteRows:
         order = np.concatenate(places) if places else np.zeros(0, np.int64)
         if np.array_equal(order, np.arange(len(order))):
             return pieces, None
-        inverse = np.empty(len(order), np.int32)
-        inverse[order] = np.arange(len(order))
-        return pieces, inverse
+        return pieces, inverse(order)
 
     def assembled(self, numbers: np.ndarray, name: str) -> Future:
         """A task whose result is these rows, in this order."""
@@ -171,19 +164,38 @@ class RemoteKernelRows:
     ) -> np.ndarray:
         """As `KernelRows.product`."""
         n_columns = weights[3] if isinstance(weights, tuple) else 1
-        result, tasks = np.zeros((len(target_rows), n_columns)), self.rows.tasks
-        if len(rows) == 0 or len(target_rows) == 0:
-            return result
-        assembled = self.rows.assembled(rows, "product-sources")
-        kept = tasks.submit("product-weights", Kept.of, weights)
-        futures, wanted = {}, {}
-        for chunk, places, own, local in self.rows.distinct_by_chunk(target_rows):
-            wanted[chunk] = places, local
-            futures[chunk] = tasks.submit(
-                f"product-chunk{chunk}", product_of_chunk, self.rows.chunks[chunk], own, assembled,
-                kept, replace(how, stop=None), self.means,
-            )  # fmt: skip
-        for chunk, found in tasks.finished(futures, how.stop):
-            places, local = wanted[chunk]
-            result[places] = found[local]
+        result = np.zeros((len(target_rows), n_columns))
+        if len(rows) and len(target_rows):
+            found = self.on_chunks("product", product, target_rows, rows, (weights,), how)
+            for places, local, values in found:
+                result[places] = values[local]
         return result
+
+    def on_chunks(
+        self,
+        name: str,
+        work: Callable,
+        targets: np.ndarray,
+        sources: np.ndarray,
+        values: tuple,
+        how: Evaluation,
+        *,
+        reach: Reach | None = None,
+        more: Callable[[np.ndarray, np.ndarray], tuple] = lambda places, local: (),
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
+        """What `work` makes of the target rows of each chunk and of all source rows, with `values`
+        that all tasks have, and `more` of each: (places among the targets, which row of the task
+        each is, result) as they come. Raises Stopped."""
+        tasks, places, futures = self.rows.tasks, {}, {}
+        assembled = self.rows.assembled(sources, f"{name}-sources")
+        values = tasks.submit(f"{name}-values", kept, *values)
+        stop, how = how.stop, replace(how, stop=None)
+        for chunk, own_places, own, local in self.rows.distinct_by_chunk(targets):
+            places[chunk] = own_places, local
+            futures[chunk] = tasks.submit(
+                f"{name}-chunk{chunk}", run_on_rows, work, self.means,
+                [self.rows.chunks[chunk], assembled], own, None, reach, values, how,
+                *more(own_places, local),
+            )  # fmt: skip
+        for chunk, found in tasks.finished(futures, stop):
+            yield *places[chunk], found

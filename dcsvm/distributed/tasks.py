@@ -1,8 +1,9 @@
-"""Tasks on the workers of a Dask cluster: handed in under names that say what they do, waited for,
-and done again where a worker is lost.
+"""Tasks on the workers of a Dask cluster: handed in under names that say what they do, and waited
+for.
 
 A task is a pure function of the results of others and of plain values, so that Dask makes again
-what a worker held.
+what a worker held that is lost, and does again what it was at. Dask alone counts the workers that
+die at a task, and gives it up after `distributed.scheduler.allowed-failures` of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from dcsvm.solving.report import Traffic, WorkerTraffic
 Name = TypeVar("Name", bound=Hashable)
 POLL = 0.1  # seconds between two looks at the wish to stop
 LOOK, PATIENCE = 10, 300  # seconds between two looks for workers, and without any
-MOST_DEATHS = 20  # times that Dask gives up a task, each after several workers that died
 
 
 class WorkersLost(ValueError):
@@ -48,12 +48,7 @@ class Tasks:
         self.traffic.sent += sum(nbytes_of(value) for value in (*values, *named.values()))
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
             return self.client.submit(
-                function,
-                *values,
-                key=self._key(name),
-                priority=priority,
-                pure=False,
-                **named,
+                function, *values, key=self._key(name), priority=priority, pure=False, **named
             )
 
     def submit_each(self, name: str, function: Callable, *columns: Sequence) -> list[Future]:
@@ -76,22 +71,26 @@ class Tasks:
         """(name, result) of tasks as they come. Raises Stopped where it is stopped, what a task
         raised, and WorkersLost."""
         names, stop = {future: name for name, future in futures.items()}, stop or Stop()
-        waiting, deaths, watch = set(names), 0, Watch(self.client)
+        waiting, looked = set(names), time.monotonic()
+        seen = looked  # when there was a worker
         try:
             while waiting:
-                done = self._done_of(waiting)
-                watch.look()
+                done, now = self._done_of(waiting), time.monotonic()
+                if now >= looked + LOOK:
+                    looked, seen = now, now if self.client.nthreads() else seen
+                    if now > seen + PATIENCE:
+                        raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")
                 stop.check()
                 for future in sorted(done, key=lambda one: one.key):
                     stop.check()  # results of wide rows take long to arrive
-                    if isinstance(_error_of(future), KilledWorker) and deaths < MOST_DEATHS:
-                        deaths += 1
-                        future.retry()
-                        continue
                     waiting.remove(future)
-                    result = self._result(future)
+                    result = future.result()
                     self.traffic.received += nbytes_of(result)
                     yield names[future], result
+        except KilledWorker as error:
+            raise WorkersLost(
+                f"workers died again and again at {error.task}: they may have too little memory"
+            ) from None
         except CancelledError:
             waiting.clear()
             raise WorkersLost(
@@ -127,34 +126,3 @@ class Tasks:
         with self.client.as_current(), suppress(TimeoutError):
             wait(waiting, timeout=POLL, return_when="FIRST_COMPLETED")
         return {future for future in waiting if future.status != "pending"}
-
-    def _result(self, future: Future):
-        try:
-            return future.result()
-        except KilledWorker as error:
-            raise WorkersLost(
-                f"workers died again and again at {error.task}: they may have too little memory"
-            ) from None
-
-
-class Watch:
-    """Looks now and then whether there is a worker."""
-
-    def __init__(self, client: Client):
-        self.client, self.looked = client, time.monotonic()
-        self.seen = self.looked
-
-    def look(self) -> None:
-        """Raises WorkersLost where there has been none for long."""
-        now = time.monotonic()
-        if now < self.looked + LOOK:
-            return
-        self.looked = now
-        if self.client.nthreads():
-            self.seen = now
-        elif now > self.seen + PATIENCE:
-            raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")
-
-
-def _error_of(future: Future) -> BaseException | None:
-    return future.exception() if future.status == "error" else None

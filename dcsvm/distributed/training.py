@@ -1,19 +1,129 @@
-"""Training on the workers of a Dask cluster: Algorithm 1 with its rows somewhere else."""
+"""Training on the workers of a Dask cluster: Algorithm 1 with its rows somewhere else. They stay
+there; what the client knows of them is here."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from distributed import Future
 
-from dcsvm.distributed.preparation import DaskRows, RemoteData, remote_data
+from dcsvm import _core
+from dcsvm.distributed.chunks import Facts, Form, facts_of, formed
+from dcsvm.distributed.dask_engine import DaskEngine
+from dcsvm.distributed.groups import find_remote_locality
+from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
 from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.worker_memory import WorkerMemory, plan_worker_memory
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.locality import Locality
 from dcsvm.model.model import Model
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
+from dcsvm.problem.formulation import Formulation
+from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.solving.checkpoint import fingerprint
 from dcsvm.solving.control import Control
+from dcsvm.solving.plan import Plan
+from dcsvm.solving.preparation import kernel_of
 from dcsvm.solving.report import TrainReport
-from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import begun, finished
 from dcsvm.training.warm_start import check_rows
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteData:
+    """Rows on workers, and at the client their `labels` (n,). `facts` are those of the sections."""
+
+    rows: RemoteRows
+    labels: np.ndarray
+    facts: list[Facts]
+
+    def with_labels(self, labels: np.ndarray) -> RemoteData:
+        return replace(self, labels=labels)
+
+    def fingerprint(self, sample_weight: np.ndarray) -> dict:
+        """What tells the data from others; the sections are part of it."""
+        values = " ".join(one.digest for one in self.facts)
+        return fingerprint(self.rows, values, self.labels, sample_weight)
+
+    @property
+    def variance(self) -> float:
+        """That of all values, as NumPy's."""
+        size = self.rows.n_samples * self.rows.n_features
+        mean, square = (
+            sum(getattr(one, name) for one in self.facts) / size for name in ("total", "squares")
+        )
+        return square - mean**2
+
+
+def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> RemoteData:
+    """The data of tasks whose results are chunks, some Sections each. Raises what they raise, and
+    Stopped."""
+    with_digest = control.checkpoint is not None
+    futures = [
+        tasks.submit(f"facts-chunk{number}", facts_of, chunk, with_digest=with_digest)
+        for number, chunk in enumerate(chunks)
+    ]
+    found = tasks.results(futures, control.stop)
+    found = [[one for one in of_chunk if one.n_rows] for of_chunk in found]
+    kept = [number for number, of_chunk in enumerate(found) if of_chunk]
+    facts = [one for of_chunk in found for one in of_chunk]
+    if not facts:
+        raise ValueError("there are no rows")
+    form = Form.of_all(facts)
+    rows = [tasks.submit(f"form-chunk{number}", formed, chunks[number], form) for number in kept]
+    sizes = [[one.n_rows for one in found[number]] for number in kept]
+    row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
+    labels = np.concatenate([one.labels for one in facts])
+    return RemoteData(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """The RowSource of rows on workers."""
+
+    rows: RemoteRows
+    owns_rows: bool = False
+
+    def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
+        if options.kernel == "precomputed":
+            one = "precomputed is for one process: its matrix is in one memory"
+            raise OptionError("kernel", one)
+        return self, kernel_of(options, self.rows.n_features)
+
+    def duplicates(
+        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+    ) -> Duplicates:
+        tasks = self.rows.tasks
+        if not self.rows.is_dense:
+            return all_different(sample_weight)
+        futures = [
+            tasks.submit(f"keys-chunk{number}", row_keys, chunk)
+            for number, chunk in enumerate(self.rows.chunks)
+        ]
+        keys = np.concatenate(tasks.results(futures, stop))
+        return duplicates_by_keys(keys, targets, sample_weight)
+
+    def plan_memory(
+        self, options: TrainOptions, formulation: Formulation, n_rows: int
+    ) -> WorkerMemory:
+        nbytes = self.rows.n_samples * self.rows.row_bytes
+        return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
+
+    def reordered(self, numbers: np.ndarray) -> DaskRows:
+        return replace(self, rows=self.rows.reordered(numbers))
+
+    def find_locality(
+        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
+        stop: _core.Stop,
+    ) -> tuple[Locality, None]:  # fmt: skip
+        return find_remote_locality(self.rows, kernel, weight, tolerance, stop), None
+
+    def engine(
+        self, kernel: Kernel, memory: WorkerMemory, n_variables: int, stop: _core.Stop
+    ) -> DaskEngine:
+        threads, megabytes = memory.threads, memory.megabytes
+        return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
 
 
 def train_chunks(
@@ -31,23 +141,16 @@ def train_data(
     options: TrainOptions,
     control: Control,
     *,
-    sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
-    test: TestRows | None = None,
+    **given,
 ) -> tuple[Model, TrainReport]:
     """The same, of remote data."""
     if init_model is not None:
         check_rows(init_model, data.rows, options)
     with control.held():
         run = begun(
-            DaskRows(data.rows),
-            data.labels,
-            options,
-            control,
-            data.fingerprint,
-            sample_weight=sample_weight,
-            init_model=init_model,
-            test=test,
-        )
+            DaskRows(data.rows), data.labels, options, control, data.fingerprint,
+            init_model=init_model, **given,
+        )  # fmt: skip
         model = finished(run)
         return model, model.report

@@ -8,7 +8,7 @@ from distributed import Client
 
 from dcsvm.distributed.connection import workers_of
 from dcsvm.problem.options import OptionError
-from dcsvm.solving.memory import MB, PROGRAM, VARIABLE
+from dcsvm.solving.memory import MB, PROGRAM, VARIABLE, mb
 
 DEFAULT_CACHE = 1000  # MB of a task, whatever the workers have: bits follow from it
 COPIES = 3  # of its share of the rows that a worker holds: as read, brought together, in tasks
@@ -57,8 +57,8 @@ class WorkerMemory:
     def describe(self) -> str:
         name = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
         return (
-            f"{name}, at most {_mb(self.most)} MB of memory each ({_mb(self.rows)} for rows, "
-            f"{_mb(self.tasks_at_once * self.megabytes * MB)} for caches and working copies)"
+            f"{name}, at most {mb(self.most)} MB of memory each ({mb(self.rows)} for rows, "
+            f"{mb(self.tasks_at_once * self.megabytes * MB)} for caches and working copies)"
         )
 
 
@@ -75,12 +75,8 @@ def plan_worker_memory(client: Client, nbytes: int, megabytes: int | None) -> Wo
     if not limit or (megabytes is None and COPIES * share + PROGRAM <= limit):
         return plan
     if plan.most > limit:
-        needed = f"workers need {_mb(plan.most)} MB of memory, and the smallest has {_mb(limit)} MB"
+        needed = f"workers need {mb(plan.most)} MB of memory, and the smallest has {mb(limit)} MB"
         if COPIES * share + PROGRAM > limit:
             raise ValueError(f"{needed}: take more of them")
         raise OptionError("cache_mb", f"is too much at {wanted} MB: {needed}")
     return plan
-
-
-def _mb(n_bytes: int) -> int:
-    return -(-n_bytes // MB)

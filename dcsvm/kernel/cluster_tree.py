@@ -73,11 +73,9 @@ class Tree:
         start, placed = time.perf_counter(), self.placed[-1]
         node, n_nodes = placed.nearest, self.forks[-1].n_clusters if self.forks else 1
         wanted = _shares(_costs(node, n_nodes, self.group), n_clusters)
-        fork, rows = self._divided(node, wanted, n_clusters)
-        self.forks.append(fork)
-        self.sampled.append(rows)
-        self.placed.append(self.stepped(placed, fork, rows, stop, second=second))
-        self.seconds.append(time.perf_counter() - start)
+        rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
+        kept, fork = self.forked(rows, of_node, wanted, int(self.rng.integers(2**63)))
+        self._add(placed, fork, rows[kept], start, stop, second=second)
 
     def sample(self, n_clusters: int, candidates: np.ndarray | None, level: int) -> np.ndarray:
         """Rows int32, ascending, to find that many clusters from alone: random ones of the
@@ -98,19 +96,17 @@ class Tree:
         of_node, wanted = np.zeros(len(sample), np.int64), np.array([n_clusters])
         seed = int(self.rng.integers(2**63 - STARTS))
         kept, fork = self.forked(sample, of_node, wanted, seed, Starts(self.kernel, group))
+        self._add(self.placed[0], fork, sample[kept], start, stop, second=second)
+
+    def _add(self, placed: Placed, fork: Fork, rows: np.ndarray, start: float, stop, *, second):
+        """Add the level of a fork of sampled rows, which was begun at a time."""
         self.forks.append(fork)
-        self.sampled.append(sample[kept])
-        self.placed.append(self.stepped(self.placed[0], fork, sample[kept], stop, second=second))
+        self.sampled.append(rows)
+        self.placed.append(self.stepped(placed, fork, rows, stop, second=second))
         self.seconds.append(time.perf_counter() - start)
 
     def stepped(
-        self,
-        placed: Placed,
-        fork: Fork,
-        rows: np.ndarray,
-        stop: _core.Stop | None,
-        *,
-        second: bool,
+        self, placed: Placed, fork: Fork, rows: np.ndarray, stop: _core.Stop | None, *, second: bool
     ) -> Placed:
         """Where all rows are one level further, by the sampled `rows` of a fork; a file is gone
         through from front to back. Raises Stopped."""
@@ -157,14 +153,6 @@ class Tree:
             is_wanted = len(tree.placed) in levels
             tree.placed.append(placed.take(order) if is_wanted else None)
         return tree
-
-    def _divided(
-        self, node: np.ndarray, wanted: np.ndarray, n_clusters: int
-    ) -> tuple[Fork, np.ndarray]:
-        """Each node divided into as many clusters as are wanted, or fewer, and the sampled rows."""
-        rows, of_node = self._some_of_each(node, np.where(wanted > 1, wanted, 0), n_clusters)
-        kept, fork = self.forked(rows, of_node, wanted, int(self.rng.integers(2**63)))
-        return fork, rows[kept]
 
     def forked(
         self,

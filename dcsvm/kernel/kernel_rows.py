@@ -94,14 +94,7 @@ class KernelRows:
             gamma *= self.lattice.step**2
         elif coded and not kernel.is_precomputed:
             self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads)
-        self.setup = setup or _core.Setup(
-            NAMES.index(kernel.name),
-            gamma,
-            kernel.coef0,
-            kernel.degree,
-            self.points,
-            is_flat=is_flat(rows, kernel),
-        )
+        self.setup = setup or self._setup_of(kernel, gamma)
         self.points.fit(self.setup, threads)
 
     def product(
@@ -176,16 +169,16 @@ class KernelRows:
             return KernelRows(self.rows, kernel, self.threads)
         other = copy(self)
         other.kernel = kernel
-        other.setup = _core.Setup(
-            NAMES.index(kernel.name),
-            kernel.gamma * (self.lattice.step**2 if self.lattice else 1.0),
-            kernel.coef0,
-            kernel.degree,
-            self.points,
-            _core.Form[self.setup.form],
-            is_flat=is_flat(self.rows, kernel),
-        )
+        gamma = kernel.gamma * (self.lattice.step**2 if self.lattice else 1.0)
+        other.setup = self._setup_of(kernel, gamma, _core.Form[self.setup.form])
         return other
+
+    def _setup_of(self, kernel: Kernel, gamma: float, *form: _core.Form) -> _core.Setup:
+        """A kernel with this gamma on these points, in a form, or in that which suits them."""
+        return _core.Setup(
+            NAMES.index(kernel.name), gamma, kernel.coef0, kernel.degree, self.points, *form,
+            is_flat=is_flat(self.rows, kernel),
+        )  # fmt: skip
 
     @property
     def is_in_file(self) -> bool:
@@ -201,11 +194,6 @@ class KernelRows:
         self.encode(other.points, other.rows, self.threads)
         other.points.fit(self.setup, self.threads)
         return other
-
-    @property
-    def has_expensive_rows(self) -> bool:
-        """Whether computing a kernel row costs many times reading it, by the core's fixed model."""
-        return _core.has_expensive_rows(self.setup, self.points)
 
 
 def two_sides(

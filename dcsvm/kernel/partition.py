@@ -254,7 +254,5 @@ def step(
     # those whose nearest border is above go down on the other side of it
     other = routed(np.where(is_nearer, -1, placed.second).astype(np.int32), False)[0]
     return Placed(
-        nearest,
-        np.where(is_nearer, across, other),
-        np.where(is_nearer, distance, placed.distance),
+        nearest, np.where(is_nearer, across, other), np.where(is_nearer, distance, placed.distance)
     )

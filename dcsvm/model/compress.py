@@ -18,10 +18,9 @@ from dcsvm.compression.landmarks import in_steps
 from dcsvm.compression.sizes import fewest_rows, most_changed
 from dcsvm.data.rows import Rows
 from dcsvm.data.same_rows import part_among
-from dcsvm.model.compressed import compressed_early, compressed_exact
+from dcsvm.model.compressed import Sample, compressed_early, compressed_exact
 from dcsvm.model.parts import EarlyModel, ModelParts
 from dcsvm.model.predict import decision_values, predicted_from
-from dcsvm.model.sample import Sample
 from dcsvm.problem.compress_options import CompressOptions
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.svm_types import REGRESSIONS

@@ -44,22 +44,12 @@ def coupled(first: np.ndarray, n_classes: int) -> np.ndarray:
     if n_classes == 2:
         return np.hstack([first, 1.0 - first])
     r = np.zeros((len(first), n_classes, n_classes))
-    for i, pairs in enumerate(_pairs_of_first(first, n_classes)):
-        r[:, i, i + 1 :] = pairs
-        r[:, i + 1 :, i] = 1.0 - pairs
+    i, j = np.triu_indices(n_classes, 1)
+    r[:, i, j], r[:, j, i] = first, 1.0 - first
     Q = -r * r.transpose(0, 2, 1)
     diagonal = np.arange(n_classes)
     Q[:, diagonal, diagonal] = (r**2).sum(axis=1)
     return _minimised(Q)
-
-
-def _pairs_of_first(values: np.ndarray, n_classes: int):
-    """The columns (n, n_classes - 1 - i) of the pairs (i, i + 1), (i, i + 2), ... for each i."""
-    begin = 0
-    for i in range(n_classes):
-        end = begin + n_classes - 1 - i
-        yield values[:, begin:end]
-        begin = end
 
 
 def _minimised(Q: np.ndarray) -> np.ndarray:

@@ -97,11 +97,7 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
 
 
 def _blocks(
-    model: ModelParts,
-    part: ExactModel | EarlyModel,
-    rows: Rows,
-    threads: int,
-    float64: bool,
+    model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, threads: int, float64: bool
 ):
     weights = PairWeights.kept(part, model.n_pairs)
     sources = Sources.kept(part.rows, model.kernel)

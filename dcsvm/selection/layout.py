@@ -11,8 +11,8 @@ from dcsvm.data.sorting import group_order
 from dcsvm.kernel.partition import Placed
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.clusters import new_tree
 from dcsvm.solving.division import Clustered, Division
+from dcsvm.solving.engine import new_tree
 from dcsvm.solving.preparation import Prepared
 
 

@@ -18,8 +18,7 @@ from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.certificate import reduced_gradient
-from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.iterate import Effort, Iterate, Parts
 
 MOST_ROUNDS = 50
 # of the largest violation: what a round is solved to; a violation as small as the last joins

@@ -176,18 +176,11 @@ def _plain(value):
     return json.loads(json.dumps(value))
 
 
-def fingerprint_of(rows: Rows, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-    """What tells data from others."""
-    return fingerprint(rows.n_samples, rows.n_features, digest_of(rows), labels, sample_weight)
-
-
-def fingerprint(
-    n_rows: int, n_features: int, values: str, labels: np.ndarray, sample_weight: np.ndarray
-) -> dict:
-    """The same where the digest of the values of all rows is known."""
+def fingerprint(rows, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+    """What tells data from others, of rows whose values have this digest."""
     return {
-        "rows": n_rows,
-        "features": n_features,
+        "rows": rows.n_samples,
+        "features": rows.n_features,
         "labels": _digest([labels]),
         "sample weights": _digest([sample_weight]),
         "values": values,

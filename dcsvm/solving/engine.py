@@ -21,8 +21,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.active_set import ActiveSet
-from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.report import Traffic
 
 MOST_COPIED = 0.5  # of the rows of a file: more are solved where they are
@@ -33,11 +32,14 @@ FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped f
 class Engine(Protocol):
     """What a run asks of the rows it solves, wherever they are. Sums of more than `targets_at_once`
     had better be taken a part after the other; it `is_out_of_core` where going through all rows
-    takes long; `n_rounds` of active sets there were, and `traffic` between workers."""
+    takes long; their clusters are a `tree_of` them. What is asked is for a `phase` of a run;
+    `n_rounds` of active sets there were, and `traffic` between workers."""
 
     data: KernelRows
     targets_at_once: int
     is_out_of_core: bool
+    tree_of: type[Tree]
+    phase: str
     n_rounds: int
     traffic: Traffic | None
 
@@ -57,17 +59,6 @@ class Engine(Protocol):
     ) -> np.ndarray:
         """As `_core.squared_spans`."""
 
-    def tree(
-        self, kernel: Kernel, options: TrainOptions, order: np.ndarray, group: np.ndarray | None
-    ) -> Tree:
-        """A tree of clusters of the rows without levels, see Tree."""
-
-    def begin_phase(self, name: str) -> None:
-        """What is asked from now on is for this phase of a run."""
-
-    def count_rounds(self, n_rounds: int) -> None:
-        """Count rounds of active sets."""
-
 
 def solve_parts(
     engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
@@ -77,19 +68,30 @@ def solve_parts(
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ActiveSet(engine, parts, iterate, effort, progress)
         report = active.solve(stop)
-        engine.count_rounds(active.n_rounds)
+        engine.n_rounds += active.n_rounds
         return [report]
     return engine.solve_together(parts, iterate, effort, progress, stop)
+
+
+def new_tree(
+    engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
+) -> Tree:
+    """A tree without levels, of all rows of an engine, which are in an `order` of their own and in
+    each `group` int (n,)."""
+    kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
+    how = {"sample_size": options.sample, "seed": options.seed}
+    return engine.tree_of(engine.data, kernel, **how, order=order, group=group)
 
 
 class LocalEngine:
     """The Engine of rows in this process."""
 
     targets_at_once = 2**19
+    tree_of = Tree
     traffic = None
 
     def __init__(self, data: KernelRows):
-        self.data, self.n_rounds = data, 0
+        self.data, self.n_rounds, self.phase = data, 0, ""
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
@@ -99,12 +101,6 @@ class LocalEngine:
     @property
     def is_out_of_core(self) -> bool:
         return self.data.is_in_file
-
-    def begin_phase(self, name: str) -> None:
-        pass
-
-    def count_rounds(self, n_rounds: int) -> None:
-        self.n_rounds += n_rounds
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
@@ -124,31 +120,17 @@ class LocalEngine:
         own = Parts(problem, parts.start, np.arange(len(members), dtype=np.int32))
         left = max(effort.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
         effort = replace(effort, memory_bytes=left)
-        some = Iterate(*(one[members] for one in vars(iterate).values()))
+        some = iterate.take(members)
         reports = apart._solve_here(own, some, effort, progress, stop)
-        for name, values in vars(some).items():
-            getattr(iterate, name)[members] = values
+        iterate.put(members, some)
         return reports
 
     def _solve_here(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop):
         return _core.solve_clusters(
-            self.data.setup,
-            self.data.points,
-            parts.problem,
-            parts.start,
-            parts.members,
-            iterate,
-            effort.tolerance,
-            effort.max_iterations,
-            effort.memory_bytes,
-            effort.threads,
-            progress,
-            effort.reach,
-            effort.neglected,
-            stop,
-            effort.attainable,
-            effort.float64,
-        )
+            self.data.setup, self.data.points, parts.problem, parts.start, parts.members, iterate,
+            effort.tolerance, effort.max_iterations, effort.memory_bytes, effort.threads, progress,
+            effort.reach, effort.neglected, stop, effort.attainable, effort.float64,
+        )  # fmt: skip
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
@@ -157,12 +139,6 @@ class LocalEngine:
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
             wanted, n_exact, threads,
         )  # fmt: skip
-
-    def tree(
-        self, kernel: Kernel, options: TrainOptions, order: np.ndarray, group: np.ndarray | None
-    ) -> Tree:
-        how = {"sample_size": options.sample, "seed": options.seed}
-        return Tree(self.data, kernel, **how, order=order, group=group)
 
 
 def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:

@@ -58,18 +58,10 @@ class LevelSolver:
         self.n_places = division.n_clusters * (1 if whole.has_sums else n_groups)
         self.converged = np.ones(whole.n_folds, bool)
 
-    def begin_with(self, alpha: np.ndarray) -> None:
-        """Begin with a feasible alpha of the clusters."""
-        self.solver.begin_with(alpha)
-
-    def solve_all(self, tolerance: float) -> None:
-        """Solve all clusters that are not solved yet. Raises Stopped."""
-        self.solve_clusters(np.ones(self.division.n_clusters, bool), tolerance)
-
-    def solve_clusters(self, chosen: np.ndarray, tolerance: float) -> None:
-        """Solve those of the chosen clusters, bool (n_clusters,), that are not solved yet. Raises
-        Stopped."""
-        wanted = chosen & ~self.is_solved
+    def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
+        """Solve those of the chosen clusters, bool (n_clusters,), None for all, that are not solved
+        yet. Raises Stopped."""
+        wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
         own = np.flatnonzero(wanted[self.cluster])
         members = own[group_order(self.part[own])].astype(np.int32)
         part = self.part[members]

@@ -64,8 +64,8 @@ class MemoryPlan:
 
     def describe(self) -> str:
         return (
-            f"at most {_mb(self.data + self.rest)} MB of memory ({_mb(self.data)} for the rows, "
-            f"{_mb(self.used)} for caches and working copies)"
+            f"at most {mb(self.data + self.rest)} MB of memory ({mb(self.data)} for the rows, "
+            f"{mb(self.used)} for caches and working copies)"
         )
 
 
@@ -104,8 +104,8 @@ def plan_memory(
     if rest + used > usable_memory():
         raise OptionError(
             "cache_mb",
-            f"is too much at {megabytes} MB: with {_mb(rows.nbytes)} MB of rows it makes "
-            f"{_mb(rest + used)} MB of memory, and this process may use {_mb(usable_memory())} MB",
+            f"is too much at {megabytes} MB: with {mb(rows.nbytes)} MB of rows it makes "
+            f"{mb(rest + used)} MB of memory, and this process may use {mb(usable_memory())} MB",
         )
     scratches = min(MOST_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
     return MemoryPlan(
@@ -126,15 +126,15 @@ def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
     usable = usable_memory()
     if megabytes is None and rest + least > usable:
         raise ValueError(
-            f"training on {n_rows} rows needs {_mb(rest + least)} MB of memory, and this process "
-            f"may use {_mb(usable)} MB"
+            f"training on {n_rows} rows needs {mb(rest + least)} MB of memory, and this process "
+            f"may use {mb(usable)} MB"
         )
     budget = min(default_cache_mb() * MB, usable - rest) if megabytes is None else megabytes * MB
     if budget < least:
-        given = f"the default {_mb(budget)}" if megabytes is None else megabytes
+        given = f"the default {mb(budget)}" if megabytes is None else megabytes
         raise OptionError(
             "cache_mb",
-            f"must be at least {_mb(least)}, not {given}: so many MB are needed for "
+            f"must be at least {mb(least)}, not {given}: so many MB are needed for "
             f"matrices and working copies of {n_rows} rows",
         )
     return budget
@@ -147,5 +147,6 @@ def _scratch(rows: Rows) -> int:
     return 4 * rows.n_features + 1024 * int(np.diff(rows.indptr).max(initial=0))
 
 
-def _mb(n_bytes: int) -> int:
+def mb(n_bytes: int) -> int:
+    """Bytes in MB, rounded up."""
     return -(-n_bytes // MB)

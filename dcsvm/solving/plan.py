@@ -1,4 +1,5 @@
-"""Which levels run, decided from counts before anything runs; no clock is looked at.
+"""Which levels run, decided from counts before anything runs; no clock is looked at. Their clusters
+are a tree, whose levels look at no solution, or each level is found alone.
 
 A Plan is a plain value; training carries it out.
 """
@@ -6,6 +7,11 @@ A Plan is a plain value; training carries it out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from dcsvm import _core
+from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.kernel.partition import MOST_PARTS
+from dcsvm.problem.options import TrainOptions
 
 # rows; by default no level is finer. 500 cost 1.1 times, 2000 take 0.8 to 1.0 of the time on 20,000
 # to 50,000 rows: docs/benchmark.md, Constants
@@ -39,6 +45,22 @@ class Plan:
         """The finest level that may be run, 0 for none."""
         return max((*self.levels, *self.choices), default=0)
 
+    def is_alone(self, level: int, options: TrainOptions) -> bool:
+        """Whether a level is found alone, not in a tree. Early models by themselves have the tree:
+        many small clusters are found once; and so have more clusters than are told apart by one
+        product."""
+        is_exact = not options.early and options.clustering in ("adaptive", "random")
+        return is_exact and self.branching**level <= MOST_PARTS
+
+    def grow(
+        self, tree: Tree, level: int, options: TrainOptions, stop: _core.Stop | None = None
+    ) -> None:
+        """Find the clusters of all levels of a tree up to this one. Raises Stopped."""
+        finest_early = max(self.choices, default=self.early_level or 0)
+        for next_level in range(len(tree.forks) + 1, level + 1):
+            has_second = options.early_overlap > 1 and next_level <= finest_early
+            tree.grow(self.branching**next_level, stop, second=has_second)
+
     def describe(self) -> str:
         if self.choices:
             coarsest, finest = (self.branching ** self.choices[end] for end in (-1, 0))
@@ -54,12 +76,7 @@ class Plan:
         return text
 
 
-def make_plan(
-    n_samples: int,
-    levels: int | None,
-    branching: int,
-    early_level: int | None,
-) -> Plan:
+def make_plan(n_samples: int, levels: int | None, branching: int, early_level: int | None) -> Plan:
     """Levels l..1 with branching**l clusters each; see the module constants for the rules.
 
     Without `levels` those run that pay: the early one, every second finer one and the coarsest.

@@ -24,8 +24,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
-from dcsvm.solving.clusters import grow, new_tree
-from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine
+from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
 
@@ -95,8 +94,7 @@ class Prepared:
 class RowSource(Protocol):
     """Rows to train on, wherever they are, by the numbers of an order of theirs."""
 
-    n_samples: int
-    n_features: int
+    rows: Rows
     owns_rows: bool  # nobody else uses them
 
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
@@ -116,16 +114,11 @@ class RowSource(Protocol):
         """These rows, in this order."""
 
     def find_locality(
-        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
-    ) -> Locality:
-        """As `find_locality` of the kernel. Raises Stopped."""
-
-    def in_file_order(
-        self, kernel: Kernel, locality: Locality, options: TrainOptions, plan: Plan,
+        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
     ) -> tuple[Locality, Tree | None]:  # fmt: skip
-        """A locality in which what is read together is near in a mapped file, and the clusters of
-        all levels by which that is so. Raises Stopped."""
+        """As `find_locality` of the kernel, but that what is read together is near in a mapped
+        file, and the clusters of all levels by which that is so. Raises Stopped."""
 
     def engine(self, kernel: Kernel, memory, n_variables: int, stop: _core.Stop) -> Engine:
         """The engine on these rows, for problems of so many variables. Raises Stopped."""
@@ -141,8 +134,9 @@ def prepare(
     """Prepare to train on rows with labels (n,), float64 or strings, and weights float64 (n,), None
     is one each; ValueError for what does not fit. Raises Stopped."""
     start, stop = time.perf_counter(), stop or _core.Stop()
-    if len(labels) != source.n_samples:
-        raise ValueError(f"{source.n_samples} rows have {len(labels)} labels")
+    n_rows = source.rows.n_samples
+    if len(labels) != n_rows:
+        raise ValueError(f"{n_rows} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
     task = task_of(labels, sample_weight, options)
     source, kernel = source.with_kernel(options)
@@ -155,12 +149,10 @@ def prepare(
     weight, budget = formulation.weight, negligible(formulation, options)
     plan = plan_of(options, formulation, len(targets))
     formulation = None  # made again for the order that rows will have
-    if len(targets) < source.n_samples:
+    if len(targets) < n_rows:
         source = source.reordered(duplicates.first)
     stop.check()
-    locality = source.find_locality(kernel, weight, budget, stop)
-    stop.check()
-    locality, tree = source.in_file_order(kernel, locality, options, plan, stop)
+    locality, tree = source.find_locality(kernel, weight, budget, plan, options, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
         source = source.reordered(locality.order)
@@ -201,16 +193,8 @@ class LocalRows:
         threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
 
-    @property
-    def n_samples(self) -> int:
-        return self.rows.n_samples
-
-    @property
-    def n_features(self) -> int:
-        return self.rows.n_features
-
     def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
-        kernel = kernel_of(options, self.n_features)
+        kernel = kernel_of(options, self.rows.n_features)
         if not kernel.is_precomputed:
             return self, kernel
         rows, kernel = training_matrix(self.rows, kernel, self.threads)
@@ -247,20 +231,17 @@ class LocalRows:
         return replace(self, rows=rows)
 
     def find_locality(
-        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
-    ) -> Locality:
-        return find_locality(self.rows, kernel, weight, tolerance, self.threads, stop)
-
-    def in_file_order(
-        self, kernel: Kernel, locality: Locality, options: TrainOptions, plan: Plan,
+        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
     ) -> tuple[Locality, Tree | None]:  # fmt: skip
+        locality = find_locality(self.rows, kernel, weight, tolerance, self.threads, stop)
+        stop.check()
         is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
         if not (is_open and self.rows.is_mapped and self.rows.is_dense):
             return locality, None
         engine = LocalEngine(KernelRows(self.rows, kernel, self.threads))
         tree = new_tree(engine, options, locality.order)
-        grow(tree, plan.deepest, plan, options, stop)
+        plan.grow(tree, plan.deepest, options, stop)
         return replace(locality, order=tree.order, is_ordered=True), tree
 
     def engine(
@@ -315,10 +296,7 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
     else:
         largest = int(np.diff(formulation.start).max())
         plan = make_plan(
-            min(largest, n_rows),
-            _levels_asked(options),
-            options.branching,
-            options.early_level,
+            min(largest, n_rows), _levels_asked(options), options.branching, options.early_level
         )
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 
 import numpy as np
 
@@ -11,6 +11,13 @@ EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "ro
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
 STEPS = ("levels", "refine", "gradient", "conquer", "check")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
+# what JSON has of a report, before the seconds and after them
+REPORTED = (
+    ("objective", "objective_error", "violation", "duality_gap", "relative_gap", "kernel_error",
+     "n_merged", "n_negligible", "n_groups", "problems", "n_sv", "n_bsv", "converged", "usable",
+     "stopped", "missing", "n_checked", "threads"),
+    ("levels", "early_choice", "refine_seconds", "conquer_seconds", "values", "phases", "traffic"),
+)  # fmt: skip
 
 
 @dataclass
@@ -211,32 +218,12 @@ class PartOfProgress(Progress):
 
 def report_dict(report: TrainReport) -> dict:
     """The report as plain values for JSON, without what only the command knows."""
-    return {
-        "objective": report.objective,
-        "objective_error": report.objective_error,
-        "violation": report.violation,
-        "duality_gap": report.duality_gap,
-        "relative_gap": report.relative_gap,
-        "kernel_error": report.kernel_error,
-        "n_merged": report.n_merged,
-        "n_negligible": report.n_negligible,
-        "n_groups": report.n_groups,
-        "problems": [asdict(problem) for problem in report.problems],
-        "n_sv": report.n_sv,
-        "n_bsv": report.n_bsv,
-        "converged": report.converged,
-        "usable": report.usable,
-        "stopped": report.stopped,
-        "missing": report.missing,
-        "n_checked": report.n_checked,
-        "threads": report.threads,
-        "seconds": {"train": report.seconds_train, "verify": report.seconds_verify},
-        "levels": [asdict(level) for level in report.levels],
-        "early_choice": report.early_choice and asdict(report.early_choice),
-        "refine_seconds": report.refine_seconds,
-        "conquer_seconds": report.conquer_seconds,
-        "values": report.values,
-        "phases": report.phases,
-        "traffic": report.traffic and asdict(report.traffic),
-        **report.counts,
-    }
+    before, after = ({name: _plain(getattr(report, name)) for name in own} for own in REPORTED)
+    seconds = {"train": report.seconds_train, "verify": report.seconds_verify}
+    return {**before, "seconds": seconds, **after, **report.counts}
+
+
+def _plain(value):
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return asdict(value) if is_dataclass(value) else value

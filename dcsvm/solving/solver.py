@@ -13,12 +13,10 @@ from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.precision import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.control import Control
-from dcsvm.solving.core_progress import CoreProgress
+from dcsvm.solving.control import Control, CoreProgress
 from dcsvm.solving.engine import solve_parts
 from dcsvm.solving.extraction import Solution
-from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.parts import Effort, Parts
+from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Costs
 from dcsvm.solving.state import Budget, RunState
@@ -112,7 +110,7 @@ class FormulationSolver:
 
     def begin_phase(self, name: str, n_rows: int) -> None:
         """Tell that a phase of so many rows or variables begins."""
-        self.engine.begin_phase(name)
+        self.engine.phase = name.replace(" ", "")
         self.control.progress.begin(name, n_rows)
 
     def extend_gradient(self) -> None:
@@ -191,17 +189,9 @@ class FormulationSolver:
         solved = solve_parts(self.engine, parts, state.iterate, effort, progress, self.control.stop)
         state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
         self.costs.add(solved)
-        self.count_iterations(members, sizes, solved)
+        for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
+            state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
         state.budget.use(sum(one["iterations"] for one in solved) // self.formulation.n_folds)
         if self.control.stop.is_requested and not all(one["converged"] for one in solved):
             raise _core.Stopped
         return solved
-
-    def count_iterations(self, members: np.ndarray, sizes: np.ndarray, solved: list[dict]) -> None:
-        """Count the iterations of parts for their problems."""
-        for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
-            self.state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
-
-    def reserve(self, nbytes: int) -> None:
-        """Leave memory to somebody else."""
-        self.memory_bytes -= nbytes

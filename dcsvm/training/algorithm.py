@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dcsvm import _core
+from dcsvm.solving.conquer import conquer
 from dcsvm.solving.relaxation import resume_relaxed
 from dcsvm.solving.state import DONE
 from dcsvm.training.run import Run
-from dcsvm.training.steps import conquer, divide, extend_gradient, find_early_level, refine
+from dcsvm.training.steps import divide, find_early_level, refine
 
 LEVEL = "level "
 STEPS: dict[str, Callable[[Run], None]] = {
     "early level": find_early_level,
     "refine": refine,
-    "gradient": extend_gradient,
-    "conquer": conquer,
+    "gradient": lambda run: run.solver.extend_gradient(),
+    "conquer": lambda run: conquer(run.solver),
 }
 
 

@@ -62,15 +62,8 @@ def train(
     warn_of_labels(options, labels)
     test = test_rows_of(test, X, options)
     options = options if test is None else options.choosing_by_test()
-    model, report = train_rows(
-        rows,
-        labels,
-        options,
-        control,
-        sample_weight=sample_weight,
-        init_model=init_model,
-        test=test,
-    )
+    given = {"sample_weight": sample_weight, "init_model": init_model, "test": test}
+    model, report = train_rows(rows, labels, options, control, **given)
     warn_of_report(report)
     return model
 

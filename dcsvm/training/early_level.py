@@ -22,6 +22,7 @@ from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import MOST_EXACT, left_out_losses, n_spans
 
+EARLY_TOLERANCE = 1e-3  # of early models: a promise, that of the default -e
 ENOUGH_ROWS = 50_000  # to compare two levels by
 TOLD_ROWS = 20_000  # that tell what the level is worth in the end, from all of its clusters,
 TOLD_EXACT = 1024  # by spans of so many support vectors
@@ -79,7 +80,6 @@ def best_level(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolver],
     take: Callable[[LevelSolver], None],
-    tolerance: float,
     seed: int,
 ) -> EarlyChoice:
     """The best of some levels, from the finest, by what `begin` makes of each; `take` is given the
@@ -97,8 +97,9 @@ def best_level(
         if region is None:
             break
         last, rows = level, np.flatnonzero(region[coarser.division.cluster])
-        for one in (finer, coarser):
-            one.solve_clusters(_clusters_of(one, rows), tolerance)
+        for one in (finer, coarser):  # the clusters that predict these rows first
+            every = np.arange(one.division.n_clusters)
+            one.solve_clusters(EARLY_TOLERANCE, np.isin(every, one.division.cluster[rows]))
         rows = _affordable(rows, (finer, coarser), rng)
         compared, other = (_compared(one, rows) for one in (finer, coarser))
         if is_worth(compared, other, is_wrong, is_cheap=cost <= CHEAP_VALUES):
@@ -126,8 +127,6 @@ def best_on_test(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolver],
     take: Callable[[LevelSolver], None],
-    tolerance: float,
-    _seed: int,
     test: TestRows,
 ) -> EarlyChoice:
     """The same by test rows, with what it is worth: levels are solved as long as the coarser one is
@@ -135,7 +134,7 @@ def best_on_test(
     best = None
     for level in levels:
         solving = begin(level)
-        solving.solve_clusters(np.ones(solving.division.n_clusters, bool), tolerance)
+        solving.solve_clusters(EARLY_TOLERANCE)
         losses = _losses_of(solving, test)
         found = Compared(losses, np.ones(len(losses)))
         if best is not None and not found.mean < best[1].mean:
@@ -190,13 +189,6 @@ def _region(level: LevelSolver, finer: LevelSolver, rng) -> np.ndarray | None:
     region = np.zeros(len(costs), bool)
     region[order[:n_chosen]] = True
     return region
-
-
-def _clusters_of(level: LevelSolver, rows: np.ndarray) -> np.ndarray:
-    """The clusters that rows are predicted by first, bool (n_clusters,)."""
-    chosen = np.zeros(level.division.n_clusters, bool)
-    chosen[level.division.cluster[rows]] = True
-    return chosen
 
 
 def _affordable(rows: np.ndarray, levels: Sequence[LevelSolver], rng) -> np.ndarray:

@@ -19,8 +19,8 @@ from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.model.coupling import most_voted
 from dcsvm.problem.dual_problems import pairs_of
+from dcsvm.solving.iterate import Parts
 from dcsvm.solving.level_solver import LevelSolver
-from dcsvm.solving.parts import Parts
 
 VALUES_AT_ONCE = 2**22  # decision values of rows and pairs of classes
 FEWEST_EXACT, MOST_EXACT = 512, 4096  # free support vectors of a cluster that spans are of

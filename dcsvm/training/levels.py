@@ -6,8 +6,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.solving.clusters import grow, is_alone, new_tree
 from dcsvm.solving.division import Division
+from dcsvm.solving.engine import new_tree
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.solver import FormulationSolver
 
@@ -26,7 +26,7 @@ class Levels:
         """Find the clusters of the tree up to this level. Raises Stopped."""
         if self.tree is None:
             self.tree = self._new_tree()
-        grow(self.tree, level, self.plan, self.options, stop)
+        self.plan.grow(self.tree, level, self.options, stop)
         return self.tree
 
     def divided(self, level: int, solver: FormulationSolver) -> Division:
@@ -34,7 +34,7 @@ class Levels:
         overlap = self.options.early_overlap
         if level != self.plan.early_level and level not in self.plan.choices:
             overlap = 1.0
-        if is_alone(level, self.plan, self.options):
+        if self.plan.is_alone(level, self.options):
             tree, n_levels = self._found_alone(level, solver, second=overlap > 1), 1
         else:
             tree, n_levels = self.grow(level, solver.control.stop), level
@@ -43,7 +43,7 @@ class Levels:
     def seconds(self, level: int) -> float:
         """What finding the clusters of a level took, in a tree the step to it from the next coarser
         level of the plan."""
-        if is_alone(level, self.plan, self.options):
+        if self.plan.is_alone(level, self.options):
             return self.seconds_alone
         coarser = max((one for one in self.plan.levels if one < level), default=0)
         return sum(self.tree.seconds[coarser + 1 : level + 1])

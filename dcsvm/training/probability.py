@@ -20,9 +20,9 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import PartOfProgress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.calibration import fit_sigmoid, laplace_sigma
+from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
-from dcsvm.training.steps import EARLY_TOLERANCE
 
 
 def fitted_probability(run: Run) -> Probability:
@@ -38,7 +38,11 @@ def fitted_probability(run: Run) -> Probability:
     run.solver.begin_phase("probabilities", n_rows)
     control = Control(PartOfProgress(progress, 1, 0, n_rows), run.control.stop)
     if run.options.early:
-        of_folds = level_of_folds(run, control, formulation)
+        level = run.state.early.level
+        division = run.levels.divided(level, run.solver)
+        of_folds = LevelSolver(prepared, control, formulation, division, level)
+        of_folds.solver.begin_phase("folds", of_folds.formulation.problem.size)
+        of_folds.solve_clusters(max(run.options.tolerance, EARLY_TOLERANCE))
         costs = of_folds.solver.costs
     else:
         of_folds = FormulationSolver(prepared, control, formulation)
@@ -52,16 +56,6 @@ def fitted_probability(run: Run) -> Probability:
     found = _fitted(prepared, folds, values)
     progress.end("probabilities", time.perf_counter() - start)
     return found
-
-
-def level_of_folds(run: Run, control: Control, formulation: Formulation) -> LevelSolver:
-    """The early level of a run, solved for folds."""
-    number = run.state.early.level
-    division = run.levels.divided(number, run.solver)
-    level = LevelSolver(run.prepared, control, formulation, division, number)
-    level.solver.begin_phase("folds", level.formulation.problem.size)
-    level.solve_all(max(run.options.tolerance, EARLY_TOLERANCE))
-    return level
 
 
 def _that_learn(prepared: Prepared, folds: Folds) -> np.ndarray:

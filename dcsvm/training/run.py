@@ -88,10 +88,6 @@ class Run:
         svm_type = self.options.svm_type
         return Model(self.prepared.data.kernel, labels, None, early, svm_type=svm_type)
 
-    def begin_division(self, level: int, division: Division) -> None:
-        """Solve a level within the whole problem from now on."""
-        self.division = level, division
-
     def begin_level(self, level: int, division: Division) -> LevelSolver:
         """A level whose clusters are solved each for itself, from the current alpha, or from where
         a checkpoint has it. Raises CheckpointError."""
@@ -103,9 +99,9 @@ class Run:
         if state.level_alpha is not None:
             if not level_solver.is_feasible(state.level_alpha):
                 raise CheckpointError("the checkpoint is damaged: it is of other clusters")
-            level_solver.begin_with(state.level_alpha)
+            level_solver.solver.begin_with(state.level_alpha)
         elif np.any(solver.alpha):
-            level_solver.begin_with(level_solver.alpha_from(solver.alpha))
+            level_solver.solver.begin_with(level_solver.alpha_from(solver.alpha))
         if self.level_solver is None:
             self.set_level(level_solver)
         return level_solver
@@ -120,7 +116,7 @@ class Run:
         clusters were found."""
         level_solver, level = self.level_solver, self.level_solver.level
         level_solver.solver.begin_phase(f"level {level}", level_solver.formulation.problem.size)
-        level_solver.solve_all(tolerance)
+        level_solver.solve_clusters(tolerance)
         seconds = time.perf_counter() - begun
         told = level_solver.level_report(self.levels.seconds(level), seconds)
         self.take_level()

@@ -64,7 +64,7 @@ class SmallerC:
     def begin(self, solver: FormulationSolver, some: Sequence[int]) -> dict[int, HeldSums]:
         """Begin the solver of some folds where they are for a smaller C, if that is near. Returns
         the scaled sums of those that are known."""
-        solver.reserve(self.nbytes)
+        solver.memory_bytes -= self.nbytes
         known, starts = {}, []
         for k, fold in enumerate(some):
             found = self.of_fold.get(int(fold))
@@ -138,10 +138,7 @@ def _kept(
     if not solver.task.is_classification or not was_bounded.any():
         return alpha, int(np.count_nonzero(was_bounded))
     a, b = opposite_twins(
-        solver.data.rows,
-        problem.rows,
-        solver.formulation.number[own],
-        np.where(is_positive, 1, -1),
+        solver.data.rows, problem.rows, solver.formulation.number[own], np.where(is_positive, 1, -1)
     )
     kept = alpha.copy()
     wanted = [

@@ -4,21 +4,23 @@ it is stopped before it is done."""
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import numpy as np
 
 from dcsvm.data.sorting import group_order, group_sizes
-from dcsvm.solving.conquer import conquer as solve_whole
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import Costs, LevelReport
-from dcsvm.training.early_level import best_level, best_on_test, told_by_random_rows
+from dcsvm.training.early_level import (
+    EARLY_TOLERANCE,
+    best_level,
+    best_on_test,
+    told_by_random_rows,
+)
 from dcsvm.training.run import Run
 
 # a level that only starts the next one is not solved further than this; half and double cost the
 # same (docs/benchmark.md, Constants)
 LEVEL_TOLERANCE = 1e-1
-EARLY_TOLERANCE = 1e-3  # a promise, that of the default -e
 
 
 def find_early_level(run: Run) -> None:
@@ -37,8 +39,8 @@ def find_early_level(run: Run) -> None:
     clustered = time.perf_counter()
     if state.early_choice is None:
         run.solver.begin_phase("early level", run.solver.problem.size)
-        best = best_level if run.test is None else partial(best_on_test, test=run.test)
-        state.early_choice = best(choices, begin, run.set_level, EARLY_TOLERANCE, options.seed)
+        best, by = (best_level, options.seed) if run.test is None else (best_on_test, run.test)
+        state.early_choice = best(choices, begin, run.set_level, by)
     level = state.early_choice.level
     if run.level_solver is None or run.level_solver.level != level:
         run.set_level(begin(level))
@@ -65,7 +67,7 @@ def divide(run: Run, level: int) -> None:
         run.set_level(run.begin_level(level, division))
         run.finish_level(max(run.options.tolerance, EARLY_TOLERANCE), clustered)
     else:
-        run.begin_division(level, division)
+        run.division = level, division
         _solve_clusters(run, level, tolerance, clustered)
     run.relax_after(level)
 
@@ -134,13 +136,3 @@ def refine(run: Run) -> None:
     state.begun_with = None
     state.costs.refine_seconds = time.perf_counter() - start
     run.control.progress.end("refine", state.costs.refine_seconds, solver.solution.n_sv)
-
-
-def extend_gradient(run: Run) -> None:
-    """Compute the gradient of all rows from the support vectors that refine has found."""
-    run.solver.extend_gradient()
-
-
-def conquer(run: Run) -> None:
-    """Solve the whole problem, and check it."""
-    solve_whole(run.solver)

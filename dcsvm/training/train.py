@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.coded_rows import coded
 from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.sample_weights import checked_weights
-from dcsvm.solving.checkpoint import fingerprint_of
+from dcsvm.solving.certificate import Certificate, certificate_of_known
+from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
 from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
-from dcsvm.solving.stopped import certificate_of_stopped
+from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.algorithm import improve, resume
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.far_columns import Columns
@@ -30,6 +31,8 @@ from dcsvm.training.probability import fitted_probability
 from dcsvm.training.run import Run
 from dcsvm.training.steps import estimate_early_loss
 from dcsvm.training.warm_start import check_rows, first_alpha
+
+NANOSECONDS = 1e9  # a thread, of kernel values by the core's model, once a run is stopped
 
 
 def train_rows(
@@ -61,16 +64,9 @@ def train_rows(
     with control.held():
         if test is not None:
             test = replace(test, rows=columns.of(test.rows))
-        run = ready(
-            columns.of(rows),
-            labels,
-            columns.options(options),
-            control,
-            sample_weight=sample_weight,
-            init_model=init_model,
-            test=test,
-            consume=consume,
-        )
+        given = {"sample_weight": sample_weight, "init_model": init_model, "test": test}
+        rows, options = columns.of(rows), columns.options(options)
+        run = ready(rows, labels, options, control, consume=consume, **given)
         model = finished(run)
         return columns.model(model), model.report
 
@@ -81,23 +77,17 @@ def ready(
     options: TrainOptions,
     control: Control | None = None,
     *,
-    sample_weight: np.ndarray | None = None,
-    init_model: Model | None = None,
-    test: TestRows | None = None,
     consume: bool = False,
+    **given,
 ) -> Run:
-    """The run that `train_rows` carries out, ready to begin or to go on. Raises Stopped."""
+    """The run that `train_rows` carries out, of all that it is `given` but a model whose rows are
+    not checked, ready to begin or to go on. Raises Stopped."""
     rows = coded(rows, threads_to_train(options.threads, rows))
+    source = LocalRows.of(rows, options, consume=consume)
     return begun(
-        LocalRows.of(rows, options, consume=consume),
-        labels,
-        options,
-        control or Control(),
-        partial(fingerprint_of, rows, labels),
-        sample_weight=sample_weight,
-        init_model=init_model,
-        test=test,
-    )
+        source, labels, options, control or Control(),
+        lambda weights: fingerprint(rows, digest_of(rows), labels, weights), **given,
+    )  # fmt: skip
 
 
 def begun(
@@ -105,18 +95,18 @@ def begun(
     labels: np.ndarray,
     options: TrainOptions,
     control: Control,
-    fingerprint: Callable[[np.ndarray], dict],
+    data_with: Callable[[np.ndarray], dict],
     *,
     sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """The run on rows wherever they are, ready to begin or to go on; `fingerprint` tells the data
-    with some weights from others. Raises Stopped, and ValueError for what does not fit."""
+    """The run on rows wherever they are, ready to begin or to go on; `data_with` some weights is
+    the fingerprint. Raises Stopped, and ValueError for what does not fit."""
     weights = checked_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
         is_warm = init_model is not None
-        control.checkpoint.begin(fingerprint(weights), options, is_warm=is_warm)
+        control.checkpoint.begin(data_with(weights), options, is_warm=is_warm)
     prepared = prepare(source, labels, options, weights, control.stop)
     control.progress.plan(prepared.describe())
     if test is not None:
@@ -238,3 +228,37 @@ def _or_missing(run: Run, missing: list[str], name: str, work):
     except _core.Stopped:
         missing.append(name)
         return None
+
+
+def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
+    """What about a second can tell of the solution of a run that was stopped. Entries of the
+    gradient that are not known are computed, of random variables where all would take too long;
+    then the violation is the largest that was seen, objectives and gaps are None."""
+    iterate = solver.iterate
+    unknown = _affordable(solver, np.flatnonzero(~iterate.is_known))
+    if len(unknown):
+        gradient, _ = solver.gradient_of(unknown, Evaluation(reach=solver.reach))
+        iterate.learn(unknown, gradient)
+    is_convex = solver.data.kernel.is_positive_semidefinite
+    parts = []
+    for part in solver.formulation.parts():
+        neglected = solver.state.neglected + solver.locality.neglected(solver.alpha[part])
+        parts.append(certificate_of_known(solver.problem, part, iterate, neglected, is_convex))
+    return Certificate.of_all(parts)
+
+
+def _affordable(solver: FormulationSolver, variables: np.ndarray) -> np.ndarray:
+    """As many of the variables, ascending, as time allows to compute the gradient of; free ones
+    first, which tell rho."""
+    n_sv = max(int(np.count_nonzero(solver.alpha)), 1)
+    cost = _core.value_cost(solver.data.setup, solver.data.points)
+    n_possible = int(NANOSECONDS * solver.threads / (cost * n_sv))
+    if n_possible >= len(variables):
+        return variables
+    rng = np.random.default_rng(solver.options.seed)
+    variables = rng.permutation(variables)
+    alpha, problem = solver.alpha[variables], solver.problem
+    is_free = (alpha > problem.lower[variables]) & (alpha < problem.upper[variables])
+    first = np.flatnonzero(is_free)[: n_possible // 2]
+    others = np.delete(variables, first)
+    return np.sort(np.concatenate([variables[first], others])[:n_possible])

@@ -29,13 +29,13 @@ CONSTANTS = (  # module, name, half, double
     ("kernel.cluster_tree", "MOST_SAMPLED", 32, 128),
     ("solving.plan", "DEFAULT_MEAN_CLUSTER", 500, 2000),
     ("solving.plan", "LEVEL_STEP", 1, 4),
-    ("training.algorithm", "LEVEL_TOLERANCE", 0.05, 0.2),
-    ("training.algorithm", "EARLY_TOLERANCE", 5e-4, 2e-3),
+    ("training.steps", "LEVEL_TOLERANCE", 0.05, 0.2),
+    ("training.steps", "EARLY_TOLERANCE", 5e-4, 2e-3),
     ("solving.certificate", "RANDOM_SHARE", 0.025, 0.1),
     ("solving.certificate", "NEAREST_ROWS", 500, 2_000),
     ("solving.certificate", "OBJECTIVE_ERROR", 1e-6, 4e-6),
     ("solving.certificate", "SAFETY", 2.0, 8.0),
-    ("solving.solving", "SOLVER_TOLERANCE", 0.45, 0.99),
+    ("solving.conquer", "SOLVER_TOLERANCE", 0.45, 0.99),
 )
 
 

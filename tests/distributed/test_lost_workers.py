@@ -16,7 +16,7 @@ da = pytest.importorskip("dask.array")
 import dcsvm  # noqa: E402
 from dcsvm.distributed import train  # noqa: E402
 from dcsvm.distributed.connection import workers_of_this_machine  # noqa: E402
-from dcsvm.distributed.remote_tree import RemoteTree  # noqa: E402
+from dcsvm.distributed.dask_engine import RemoteTree  # noqa: E402
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from dcsvm.distributed.dask_engine import parcels_of  # noqa: E402
-from dcsvm.solving.parts import Parts  # noqa: E402
+from dcsvm.solving.iterate import Parts  # noqa: E402
 
 
 @pytest.mark.parametrize(

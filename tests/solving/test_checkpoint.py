@@ -18,7 +18,6 @@ from reference import labelled_rows
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, solver
@@ -325,9 +324,8 @@ def test_a_disk_that_is_full_for_a_time_is_a_warning(data, tmp_path, is_always_d
     assert not (folder / "state.npz").exists()
 
 
-def test_a_run_goes_on_with_more_or_less_memory(data, tmp_path, monkeypatch):
+def test_a_run_goes_on_with_more_or_less_memory(data, tmp_path):
     small, large = {"cache_mb": 22}, {"cache_mb": 200}
-    monkeypatch.setattr(KernelRows, "has_expensive_rows", True)
     names = []
     for before, after in ((small, large), (large, small)):
         folder = tmp_path / str(len(names))

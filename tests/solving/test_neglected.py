@@ -14,7 +14,7 @@ from dcsvm.solving import engine
 from dcsvm.solving.conquer import conquer, verify
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.stopped import certificate_of_stopped
+from dcsvm.training.train import certificate_of_stopped
 
 GAMMA = 300.0
 

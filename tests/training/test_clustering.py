@@ -8,7 +8,6 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.clusters import is_alone
 from dcsvm.solving.plan import Plan
 from dcsvm.training.cross_validation import cross_validate
 from dcsvm.training.train import ready
@@ -117,9 +116,9 @@ def test_a_level_whose_support_vectors_have_changed_keeps_its_sample(spots, samp
 
 def test_more_clusters_than_one_product_tells_apart_and_early_models_have_the_tree():
     plan, options = Plan((5, 4, 1), (), 1, 4), TrainOptions(clustering="adaptive")
-    assert [is_alone(level, plan, options) for level in plan.levels] == [False, True, True]
-    assert not is_alone(1, plan, TrainOptions(clustering="adaptive", early=True))
-    assert not is_alone(1, plan, TrainOptions(clustering="tree"))
+    assert [plan.is_alone(level, options) for level in plan.levels] == [False, True, True]
+    assert not plan.is_alone(1, TrainOptions(clustering="adaptive", early=True))
+    assert not plan.is_alone(1, TrainOptions(clustering="tree"))
 
 
 def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken():

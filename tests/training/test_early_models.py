@@ -20,10 +20,9 @@ from dcsvm.solving.division import Division
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training import early_level
-from dcsvm.training.early_level import Compared, is_worth
+from dcsvm.training.early_level import EARLY_TOLERANCE, Compared, is_worth
 from dcsvm.training.left_out import _add_other_pairs, left_out_losses, left_out_values, n_spans
 from dcsvm.training.run import Run
-from dcsvm.training.steps import EARLY_TOLERANCE
 from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
@@ -48,7 +47,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
     run = Run(prepare_rows(Rows.from_array(X), y, chosen, sample_weight))
     division = run.levels.divided(level, run.solver)
     solving = LevelSolver(run.prepared, Control(), run.solver.formulation, division, level)
-    solving.solve_all(1e-5)
+    solving.solve_clusters(1e-5)
     return solving
 
 

@@ -25,7 +25,7 @@ from dcsvm.solving import stopped
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training.algorithm import improve
-from dcsvm.training.steps import EARLY_TOLERANCE
+from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.train import ready, train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
