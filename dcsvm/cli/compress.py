@@ -10,12 +10,11 @@ from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import CompressJob, given_options
 from dcsvm.cli.options import (
     group,
-    help_option,
+    last_options,
     lenient_option,
     other,
     scale_option,
     table_options,
-    version_option,
 )
 from dcsvm.cli.values import FILE
 from dcsvm.problem.compress_options import CompressOptions
@@ -27,7 +26,6 @@ EXAMPLES = (
     ("dcsvm-compress --times 10 --early --rows covtype.tr covtype.tr.model", "an early model"),
     ("dcsvm-compress --loss 1 --rows train --test new model small", "what changes few labels"),
 )
-STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
     ("OUTPUT_FILE", "a model; an exact one is read by svm-predict, too"),
@@ -35,50 +33,38 @@ FILES = (
 )
 
 
+# fmt: off
 @click.command(
     "dcsvm-compress",
     cls=LibsvmCommand,
     examples=EXAMPLES,
-    statuses=STATUSES,
+    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is as it was"),
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-predict"),
 )
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE, required=False)
 @table_options(CompressOptions, "Size, one of the three")
-@rows(
-    "--rows",
-    "rows_file",
-    type=FILE,
-    metavar="FILE",
-    is_basic=True,
-    help="rows to fit to: the training file, or others",
-    details="Labels are not used. Without it only the support vectors are fitted, which says "
+@rows("--rows FILE", "rows_file", FILE,
+    "rows to fit to: the training file, or others",
+    "Labels are not used. Without it only the support vectors are fitted, which says "
     "little of all that is between them.",
-)
-@rows(
-    "--test",
-    "test_file",
-    type=FILE,
-    metavar="FILE",
-    is_basic=True,
-    help="rows the model has not seen, to count what changes",
-    details="Labels are not used.",
-)
-@method(
-    "--early",
-    is_flag=True,
-    is_basic=True,
-    help="compress the early level, not the exact solution",
-    details="That of a model that has nothing else is compressed without it.",
-)
+    is_basic=True)
+@rows("--test FILE", "test_file", FILE,
+    "rows the model has not seen, to count what changes",
+    "Labels are not used.",
+    is_basic=True)
+@method("--early", "early", None,
+    "compress the early level, not the exact solution",
+    "That of a model that has nothing else is compressed without it.",
+    is_basic=True)
 @table_options(CompressOptions, "Method")
 @scale_option
 @lenient_option
 @table_options(CompressOptions, "Other")
-@other("-q", "quiet", is_flag=True, help="print errors only")
-@version_option
-@help_option
+@other("-q", "quiet", None, "print errors only")
+@last_options
+# fmt: on
 def main(**given) -> None:
     """Write a model with fewer vectors, fitted to the predictions of a larger one.
 
