@@ -38,7 +38,7 @@ class LibsvmCommand(CommandHelp):
             return super().invoke(ctx)
         except click.UsageError as error:
             complain(ctx, error)
-        except OptionError as error:  # before anything is read: see `guarded` for those that follow
+        except OptionError as error:  # before anything is read: see `run` for those that follow
             complain(ctx, click.UsageError(as_typed(error)))
 
 

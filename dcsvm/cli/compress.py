@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded
+from dcsvm.cli.guard import run
 from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import CompressJob, given_options
 from dcsvm.cli.options import (
@@ -73,13 +73,9 @@ def main(**given) -> None:
     .small appended, in the current folder.
     """
     given["method"] = "early" if given.pop("early") else None
-    options, job = CompressOptions(**given_options(CompressOptions, given)), CompressJob.of(given)
+    options = CompressOptions(**given_options(CompressOptions, given))
+    job = CompressJob.of(given, CompressOptions)
+    job.check()
     if options.loss is not None and job.test_file is None:
         raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
-
-    def work() -> int:
-        from dcsvm.cli.compress_file import compress_file
-
-        return compress_file(job, options)
-
-    guarded(work)
+    run("compress_file", job, options)

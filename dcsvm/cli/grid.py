@@ -7,10 +7,9 @@ import os
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.grid_job import GridJob
-from dcsvm.cli.guard import guarded
+from dcsvm.cli.guard import run
 from dcsvm.cli.help import exit_statuses
-from dcsvm.cli.jobs import training_options
+from dcsvm.cli.jobs import GridJob, training_options
 from dcsvm.cli.options import (
     files,
     group,
@@ -136,12 +135,6 @@ def main(**given) -> None:
     Rates are percent of right rows; of regressions, mean squared errors. Without --early they are
     those of dcsvm-train -v.
     """
-    options, job = training_options(given), GridJob.of(given)
+    options, job = training_options(given), GridJob.of(given, TrainOptions)
     job.check(options)
-
-    def work() -> int:
-        from dcsvm.cli.grid_file import search_file
-
-        return search_file(job, options)
-
-    guarded(work)
+    run("grid_file", job, options)

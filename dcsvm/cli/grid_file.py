@@ -10,28 +10,32 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
+import numpy as np
+
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_outputs
-from dcsvm.cli.grid_job import GridJob
+from dcsvm.cli.files import check_outputs, read_test_set, read_training_set
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
-from dcsvm.cli.grid_rows import GridRows
 from dcsvm.cli.guard import NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
 from dcsvm.cli.streams import say, show
+from dcsvm.data.coded_rows import coded
 from dcsvm.data.output_file import write_beside
-from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
+from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
+from dcsvm.selection.grid_search import with_test_rows
 from dcsvm.selection.score import Score, best_of
-from dcsvm.selection.search import Search
+from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.control import Control
-from dcsvm.solving.report import report_dict
+from dcsvm.solving.report import TrainReport, report_dict
+from dcsvm.training.train import train_rows
 
 
-def search_file(job: GridJob, options: TrainOptions) -> int:
+def grid_file(job: GridJob, options: TrainOptions) -> int:
     """Do the job; returns the exit status."""
     options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
@@ -73,12 +77,40 @@ def check_files(job: GridJob) -> None:
     if job.resume_file is not None and not os.path.exists(job.resume_file):
         raise FileNotFoundError(2, "no such file", job.resume_file)
     inputs = [job.training_set_file, job.test_file, job.scale_file]
-    outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
-    if job.finds_scaling and job.model_file is not None:
-        outputs.append(range_file_of(job.model_file))
+    outputs = [job.model_file, job.out_file, job.png_file, job.report_file, job.range_file]
     check_outputs(inputs, outputs)
     if job.png_file is not None:
         check_can_draw()
+
+
+class GridRows:
+    """Rows to learn from and to be scored by; `fold` (n,) is which fold holds a row out, -1 for
+    none, and `scaling` is that of the values, or None; `first_index` is that of column 0."""
+
+    def __init__(self, job: GridJob, options: TrainOptions):
+        self.data = read_training_set(job, options, to_train=job.test_file is None)
+        self.scaling, self.first_index = self.data.scaling, self.data.first_index
+        self.rows, self.labels = self.data.rows, self.data.labels
+        if job.test_file is None:
+            self.fold = fold_of_rows(self.labels, options, min(job.n_folds, len(self.labels)))
+            return
+        test = read_test_set(job, options, self.data)
+        rows, self.labels, self.fold = with_test_rows(
+            self.rows, self.labels, test.rows, test.labels
+        )
+        self.rows = coded(rows, options.threads)
+
+    @property
+    def n_held(self) -> int:
+        return int(np.count_nonzero(self.fold >= 0))
+
+    def search(self, options: TrainOptions, **how) -> Search:
+        return Search(self.rows, self.labels, self.fold, options, **how)
+
+    def train(self, options: TrainOptions, control: Control) -> tuple[Model, TrainReport]:
+        """Train on the rows to learn from, the last that is done with them. Raises Stopped."""
+        del self.rows, self.labels
+        return train_rows(self.data.rows, self.data.labels, options, control, consume=True)
 
 
 def names_of(job: GridJob, grid: Grid) -> list[str]:
@@ -163,7 +195,7 @@ def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dic
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
     model = replace(model, first_index=rows.first_index)
-    if job.finds_scaling:
+    if job.range_file is not None:
         model = model.scaled_by(rows.scaling)
     model.save(job.model_file)
     if not report.converged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from importlib import import_module
 
 import click
 
@@ -19,14 +19,15 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 }
 
 
-def guarded(command: Callable[[], int]) -> None:
-    """Run the body of a command and exit with its status; one sentence for what goes wrong."""
+def run(function: str, *given) -> None:
+    """Call a function of this folder, which its module is named after, and exit with the status
+    that it returns; one sentence for what goes wrong."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     occupy_closed()
     try:
         with Interrupts():
-            status = command()
+            status = getattr(import_module(f"dcsvm.cli.{function}"), function)(*given)
     except KeyboardInterrupt:
         say("interrupted")
         status = INTERRUPTED

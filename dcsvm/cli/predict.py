@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded
+from dcsvm.cli.guard import run
 from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.options import (
@@ -72,10 +72,4 @@ def main(**given) -> None:
     """
     job = PredictJob(**given)
     job.check()
-
-    def work() -> int:
-        from dcsvm.cli.predict_file import predict_file
-
-        return predict_file(job)
-
-    guarded(work)
+    run("predict_file", job)

@@ -7,9 +7,9 @@ from dataclasses import fields
 import click
 
 from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded
+from dcsvm.cli.guard import run
 from dcsvm.cli.help import exit_statuses
-from dcsvm.cli.jobs import train_job, training_options
+from dcsvm.cli.jobs import TrainJob, training_options
 from dcsvm.cli.options import (
     files,
     group,
@@ -98,12 +98,6 @@ def main(**given) -> None:
     file's name with .model appended, in the current folder. One-letter options are svm-train's: the
     value is the next argument, whatever it starts with. Defaults are in brackets.
     """
-    options, job = training_options(given), train_job(given)
+    options, job = training_options(given), TrainJob.of(given, TrainOptions)
     job.check(options)
-
-    def work() -> int:
-        from dcsvm.cli.train_file import train_file
-
-        return train_file(job, options)
-
-    guarded(work)
+    run("train_file", job, options)
