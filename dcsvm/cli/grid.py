@@ -6,9 +6,8 @@ import os
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand
+from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import GridJob, training_options
 from dcsvm.cli.options import (
     files,

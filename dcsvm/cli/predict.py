@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand
+from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.options import (
     group,

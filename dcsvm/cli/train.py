@@ -6,9 +6,8 @@ from dataclasses import fields
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand
+from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.help import exit_statuses
 from dcsvm.cli.jobs import TrainJob, training_options
 from dcsvm.cli.options import (
     files,
