@@ -12,8 +12,6 @@ from dcsvm.cli.libsvm_syntax import advice_on, for_click
 from dcsvm.cli.streams import OUTPUT, point_at_nothing, reason_of, say
 from dcsvm.problem.option_rules import OptionError
 
-MAX_WIDTH = 100  # columns
-
 
 def exit_statuses(*, done: str, missed: str = "", stopped: str) -> tuple[tuple[str, str], ...]:
     """List (exit status, meaning) of a command; only commands that train have a `missed`."""
@@ -32,7 +30,7 @@ class CommandHelp(click.Command):
 
     def __init__(self, *args, examples, statuses, files, see_also, **how):
         super().__init__(*args, options_metavar="[options]", **how)
-        self.context_settings = {"max_content_width": MAX_WIDTH, **self.context_settings}
+        self.context_settings = {"max_content_width": 100, **self.context_settings}
         self.examples, self.statuses = examples, statuses
         self.files, self.see_also = files, see_also
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -19,7 +18,7 @@ from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.guard import NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
 from dcsvm.cli.jobs import GridJob
-from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
+from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.cli.streams import say, show
 from dcsvm.data.coded_rows import coded
 from dcsvm.data.output_file import write_beside
@@ -66,8 +65,9 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
         report["train"] = time.perf_counter() - searched
     report["total"] = time.perf_counter() - start
     if job.report_file is not None:
-        rest = {"seconds": report, "training": trained}
-        write_report(job, outputs.scores, best, rest)
+        settings = [as_dict(score) for score in outputs.scores]
+        values = {"best": as_dict(best), "settings": settings, "seconds": report}
+        write_report(job.report_file, {**values, "training": trained})
     if is_stopped:
         return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
@@ -204,24 +204,10 @@ def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dic
     return report_dict(report), status_of(interrupts.received, status)
 
 
-def write_report(job: GridJob, scores: list[Score], best: Score, rest: dict) -> None:
-    values = {
-        "best": as_dict(best),
-        "settings": [as_dict(score) for score in scores],
-        **rest,
-        "peak_rss_mb": peak_rss_mb(),
-    }
-    write_beside(job.report_file, [json.dumps(values, indent=1, allow_nan=False).encode(), b"\n"])
-
-
 def as_dict(score: Score) -> dict:
     setting = score.setting
     values = {"C": setting.C, "gamma": setting.gamma, "epsilon": setting.epsilon}
     names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
     values |= {name: getattr(score, name) for name in names}
-    values["losses"] = [finite(loss) for loss in score.losses]
-    return values | {"loss": finite(score.loss)}
-
-
-def finite(loss: float) -> float | None:
-    return loss if math.isfinite(loss) else None
+    values["losses"] = [loss if math.isfinite(loss) else None for loss in score.losses]
+    return values | {"loss": score.loss if math.isfinite(score.loss) else None}

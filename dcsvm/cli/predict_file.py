@@ -38,9 +38,8 @@ def predict_file(job: PredictJob) -> int:
     parts = text_parts(job, model, test, how, threads, quality)
     write_beside(job.output_file, parts)
     if not job.quiet:
-        for sentence in warnings_of_features(job, whole, test):
+        for sentence in warnings(job, whole, test, quality):
             say(f"warning: {sentence}")
-        say_warnings(job, whole, quality)
         tell = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
             tell(line)
@@ -60,25 +59,35 @@ class TestFile:
             yield data
 
 
-def warnings_of_features(job: PredictJob, model, test: TestFile) -> list[str]:
-    """Warn of a test file with features beyond those of the training set, or far fewer."""
+def warnings(job: PredictJob, model, test: TestFile, quality: Quality) -> Iterator[str]:
+    """Yield what looks wrong with the test file or the model."""
     part = model.exact or model.early
     known, found = part.rows.n_features, test.n_features
-    if model.kernel.is_precomputed:
-        return []
     is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
-    says_all = model.exact is None or part.row_numbers is not None
+    is_libsvm = model.exact is not None and part.row_numbers is None
     # with a scaling the training set may have had more features, which do not vary
-    is_more = found > known and says_all and not is_scaled
+    is_more = found > known and not is_libsvm and not is_scaled
     enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
     is_less = found < FEW_FEATURES * known and test.n_rows >= enough
-    if not (is_more or is_less):
-        return []
-    last = model.first_index - 1
-    return [
-        f"{job.test_file} has features up to index {found + last}, the training set of "
-        f"{job.model_file} up to {known + last}: is it of the same kind?"
-    ]
+    if (is_more or is_less) and not model.kernel.is_precomputed:
+        last = model.first_index - 1
+        yield (
+            f"{job.test_file} has features up to index {found + last}, the training set of "
+            f"{job.model_file} up to {known + last}: is it of the same kind?"
+        )
+    worth = model.exact.worth if model.exact and not job.early else None
+    if worth is not None and not worth.converged:
+        rest = "; --early uses the clusters' models" if model.early is not None else ""
+        yield f"the exact solution did not converge, its violation is {worth.violation:.3g}{rest}"
+    range_file = range_file_of(job.model_file)
+    if is_libsvm and job.scale_file is None and os.path.exists(range_file):
+        yield (
+            f"{range_file} is not used: LIBSVM's model format does not say whether "
+            f"the rows were scaled by it; if they were, give --scale {range_file}"
+        )
+    if model.is_classifier and not quality.has_known_label:
+        known = ", ".join(map(plain, model.labels))
+        yield f"no label in {job.test_file} is one of the model's: {known}"
 
 
 def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
@@ -94,48 +103,23 @@ def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
     return read_pieces(job.test_file, **how)
 
 
-def say_warnings(job: PredictJob, model, quality: Quality) -> None:
-    if model.exact and not job.early:
-        for sentence in warnings_of_worth(model):
-            say(f"warning: {sentence}")
-    if is_left_out(job, model):
-        range_file = range_file_of(job.model_file)
-        say(
-            f"warning: {range_file} is not used: LIBSVM's model format does not say whether "
-            f"the rows were scaled by it; if they were, give --scale {range_file}"
-        )
-    if model.is_classifier and not quality.has_known_label:
-        known = ", ".join(map(plain, model.labels))
-        say(f"warning: no label in {job.test_file} is one of the model's: {known}")
-
-
-def is_left_out(job: PredictJob, model) -> bool:
-    """Whether there is a range file of which the format of the model cannot say that it is used."""
-    is_libsvm = model.exact is not None and model.exact.row_numbers is None
-    return is_libsvm and job.scale_file is None and os.path.exists(range_file_of(job.model_file))
-
-
 def check_parts(job: PredictJob, model) -> None:
     """Raise ValueError for a model that lacks what the job needs."""
-    if job.early and model.early is None:
-        lack = "no early level, which --early needs"
-    elif job.probability and model.probability is None:
-        lack = "no probabilities, which -b 1 needs"
-    else:
-        return
-    raise ValueError(f"{job.model_file}: the model has {lack}")
-
-
-def lines_for(job: PredictJob, model):
-    """What makes the lines of a block of rows."""
-    if job.probability and model.is_classifier:
-        return with_probabilities
-    return with_decision_values if job.decision_values else predictions_alone
+    for is_lacking, lack in (
+        (job.early and model.early is None, "no early level, which --early needs"),
+        (job.probability and model.probability is None, "no probabilities, which -b 1 needs"),
+    ):
+        if is_lacking:
+            raise ValueError(f"{job.model_file}: the model has {lack}")
 
 
 def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
     """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
-    lines_of, is_first = lines_for(job, model), True
+    lines_of, is_first = predictions_alone, True
+    if job.probability and model.is_classifier:
+        lines_of = with_probabilities
+    elif job.decision_values:
+        lines_of = with_decision_values
     models = {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
@@ -201,17 +185,6 @@ def with_decision_values(model, values):
         for label, row in zip(labels, values.tolist(), strict=True)
     ]
     return predicted, lines
-
-
-def warnings_of_worth(model) -> list[str]:
-    """That an exact solution did not converge."""
-    worth = model.exact.worth
-    if worth is None or worth.converged:
-        return []
-    sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
-    if model.early is not None:
-        sentence += "; --early uses the clusters' models"
-    return [sentence]
 
 
 def remarks(model, probability) -> list[str]:
