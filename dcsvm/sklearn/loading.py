@@ -12,7 +12,7 @@ from dcsvm.model.ordering import with_label_order
 from dcsvm.sklearn.estimators import OURS
 from dcsvm.sklearn.fitted import ModelRows
 from dcsvm.sklearn.parameters import KERNELS
-from dcsvm.sklearn.theirs import NAMES, THEIRS, take_over
+from dcsvm.sklearn.theirs import THEIRS, take_over
 
 
 def load(path: str | os.PathLike[str]):
@@ -57,7 +57,7 @@ def from_sklearn(estimator):
     """
     svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
-        names = ", ".join(NAMES.values())
+        names = ", ".join(kind.__name__ for kind in THEIRS.values())
         raise TypeError(f"expected one of scikit-learn's {names}, not {type(estimator)}")
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)

@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-KERNELS = {
-    "linear": "linear",
-    "poly": "polynomial",
-    "rbf": "rbf",
-    "sigmoid": "sigmoid",
-    "precomputed": "precomputed",
-}
+KERNELS = {name: name for name in ("linear", "rbf", "sigmoid", "precomputed")}
+KERNELS["poly"] = "polynomial"
 LARGEST_C = 1e30  # what C=inf is: a solution that needs more is lost in rounding
 
 

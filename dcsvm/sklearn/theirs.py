@@ -21,14 +21,13 @@ from dcsvm.problem.svm_types import CLASSIFIERS
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.parameters import KERNELS
 
-NAMES = {
-    "c_svc": "SVC",
-    "nu_svc": "NuSVC",
-    "epsilon_svr": "SVR",
-    "nu_svr": "NuSVR",
-    "one_class": "OneClassSVM",
+THEIRS = {  # of their own module: the names in sklearn.svm may be replaced
+    "c_svc": _classes.SVC,
+    "nu_svc": _classes.NuSVC,
+    "epsilon_svr": _classes.SVR,
+    "nu_svr": _classes.NuSVR,
+    "one_class": _classes.OneClassSVM,
 }
-THEIRS = {svm_type: getattr(_classes, name) for svm_type, name in NAMES.items()}
 SHARED = (  # attributes that both have, in the same layout
     "support_", "support_vectors_", "n_features_in_", "feature_names_in_", "shape_fit_",
     "fit_status_", "classes_", "class_weight_", "_gamma", "_sparse", "_dual_coef_", "_intercept_",
