@@ -24,8 +24,10 @@ def exit_statuses(*, done: str, missed: str = "", stopped: str) -> tuple[tuple[s
     )
 
 
-class CommandHelp(click.Command):
-    """`examples` are (command line, what it does), `statuses` (exit status, what it means); only
+class LibsvmCommand(click.Command):
+    """A command that reads its arguments as svm-train does; wrong usage is one sentence, exit 2.
+
+    `examples` are (command line, what it does), `statuses` (exit status, what it means); only
     the manual page has the `files` (name, what it is) and the names of other pages, `see_also`."""
 
     def __init__(self, *args, examples, statuses, files, see_also, **how):
@@ -68,10 +70,6 @@ class CommandHelp(click.Command):
             formatter.write_dl([option.get_help_record(ctx) for option in basic])
         formatter.write(f"\n{ctx.command_path} --help has all options and examples.")
         return formatter.getvalue()
-
-
-class LibsvmCommand(CommandHelp):
-    """A command that reads its arguments as svm-train does; wrong usage is one sentence, exit 2."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # a shell completes them: the value of the last may be missing

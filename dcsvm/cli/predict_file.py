@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, known_scaling, scaling_of
+from dcsvm.cli.files import check_outputs, scaling_given, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.quality import Quality
 from dcsvm.cli.streams import say, show_beside
@@ -28,17 +28,17 @@ def predict_file(job: PredictJob) -> int:
     """Do the job; returns the exit status."""
     threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
-    check_writable(job.output_file, *inputs)
+    check_outputs(inputs, [job.output_file])
     whole = read_model(job.model_file, threads=threads)
     check_parts(job, whole)
     how = "exact" if whole.exact and not job.early else "early"
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
     quality = Quality(model.svm_type, model.labels)
-    test = TestFile(test_data(job, whole, threads))
-    parts = text_parts(job, model, test, how, threads, quality)
+    data = test_data(job, whole, threads)
+    parts = text_parts(job, model, data, how, threads, quality)
     write_beside(job.output_file, parts)
     if not job.quiet:
-        for sentence in warnings(job, whole, test, quality):
+        for sentence in warnings(job, whole, quality):
             say(f"warning: {sentence}")
         tell = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
@@ -46,29 +46,16 @@ def predict_file(job: PredictJob) -> int:
     return 0
 
 
-class TestFile:
-    """The pieces of a test file, iterated once; `n_rows` and `n_features` count those so far."""
-
-    def __init__(self, pieces: Iterable[Dataset]):
-        self.pieces, self.n_rows, self.n_features = pieces, 0, 0
-
-    def __iter__(self) -> Iterator[Dataset]:
-        for data in self.pieces:
-            self.n_rows += data.rows.n_samples
-            self.n_features = max(self.n_features, data.n_features)
-            yield data
-
-
-def warnings(job: PredictJob, model, test: TestFile, quality: Quality) -> Iterator[str]:
+def warnings(job: PredictJob, model, quality: Quality) -> Iterator[str]:
     """Yield what looks wrong with the test file or the model."""
     part = model.exact or model.early
-    known, found = part.rows.n_features, test.n_features
+    known, found = part.rows.n_features, quality.n_features
     is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
     is_libsvm = model.exact is not None and part.row_numbers is None
     # with a scaling the training set may have had more features, which do not vary
     is_more = found > known and not is_libsvm and not is_scaled
     enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
-    is_less = found < FEW_FEATURES * known and test.n_rows >= enough
+    is_less = found < FEW_FEATURES * known and quality.n_rows >= enough
     if (is_more or is_less) and not model.kernel.is_precomputed:
         last = model.first_index - 1
         yield (
@@ -93,9 +80,8 @@ def warnings(job: PredictJob, model, test: TestFile, quality: Quality) -> Iterat
 def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
     """The rows of the test file, piece by piece; kernel values all at once, as they tell together
     which are missing."""
-    beside = scaling_of(job.model_file, model, job.scale_file)
     how = {"lenient": job.lenient, "threads": threads}
-    how["scaling"] = known_scaling(job.scale_file, beside)
+    how["scaling"] = scaling_given(job) or scaling_of(job.model_file, model)
     if model.says_first_index:
         how["first_index"] = model.first_index
     if model.kernel.is_precomputed:
@@ -123,6 +109,7 @@ def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: 
     models = {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
+        quality.n_features = max(quality.n_features, data.n_features)
         model = models.get(first_index) or models[model.first_index].for_first_index(first_index)
         model = models[first_index] = widened(model, data.rows.n_features)
         for some, values in blocks(model, data.rows, how, threads):
