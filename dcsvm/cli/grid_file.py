@@ -25,9 +25,8 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid
+from dcsvm.selection.grid import Grid, Score, best_of
 from dcsvm.selection.grid_search import with_test_rows
-from dcsvm.selection.score import Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import TrainReport, report_dict
@@ -205,8 +204,7 @@ def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dic
 
 
 def as_dict(score: Score) -> dict:
-    setting = score.setting
-    values = {"C": setting.C, "gamma": setting.gamma, "epsilon": setting.epsilon}
+    values = vars(score.setting).copy()
     names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
     values |= {name: getattr(score, name) for name in names}
     values["losses"] = [loss if math.isfinite(loss) else None for loss in score.losses]

@@ -15,9 +15,8 @@ from sklearn.model_selection import check_cv
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid
+from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 from dcsvm.selection.grid_search import GridResult
-from dcsvm.selection.score import best_of
 from dcsvm.selection.search import Search
 from dcsvm.sklearn.estimators import SVC, SVR
 from dcsvm.sklearn.parameters import (
