@@ -7,14 +7,7 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import CompressJob, given_options
-from dcsvm.cli.options import (
-    group,
-    last_options,
-    lenient_option,
-    other,
-    scale_option,
-    table_options,
-)
+from dcsvm.cli.options import group, other, shared, table_options
 from dcsvm.cli.values import FILE
 from dcsvm.problem.compress_options import CompressOptions
 
@@ -58,11 +51,10 @@ FILES = (
     "That of a model that has nothing else is compressed without it.",
     is_basic=True)
 @table_options(CompressOptions, "Method")
-@scale_option
-@lenient_option
+@shared("scale", "lenient")
 @table_options(CompressOptions, "Other")
 @other("-q", "quiet", None, "print errors only")
-@last_options
+@shared("version", "help")
 # fmt: on
 def main(**given) -> None:
     """Write a model with fewer vectors, fitted to the predictions of a larger one.

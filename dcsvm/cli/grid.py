@@ -9,18 +9,7 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import GridJob, training_options
-from dcsvm.cli.options import (
-    files,
-    group,
-    last_options,
-    lenient_option,
-    long_runs,
-    other,
-    report_file_option,
-    shrinking_option,
-    table_options,
-    training_scale_option,
-)
+from dcsvm.cli.options import files, group, long_runs, other, shared, table_options
 from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
 from dcsvm.problem.options import TrainOptions
 
@@ -115,14 +104,12 @@ def may_be_out_file(name: str) -> bool:
     "Data and options must be the same. Without FILE, where an option or the training set "
     "follows, that of -out.")
 @files("-png FILE", "png_file", FILE, "draw a map of the rates", "It needs matplotlib.")
-@training_scale_option
-@lenient_option
-@report_file_option
+@shared("scale or auto", "lenient", "report")
 @ignored("-svmtrain PATH", "svmtrain", None, "training is built in", expose_value=False)
 @ignored("-gnuplot PATH", "gnuplot", None, "-png draws", expose_value=False)
-@shrinking_option
+@shared("shrinking")
 @other("-q", "quiet", None, "print only errors, warnings and the last line")
-@last_options
+@shared("version", "help")
 # fmt: on
 def main(**given) -> None:
     """Choose C and gamma by cross validation.

@@ -31,19 +31,18 @@ def run(function: str, *given) -> None:
     except KeyboardInterrupt:
         say("interrupted")
         status = INTERRUPTED
-    except MemoryError:
-        say("error: not enough memory")
-        status = FAILED
-    except OSError as error:
-        say(f"error: {reason_of(error)}")
-        status = FAILED
-    except OptionError as error:
-        say(f"error: {as_typed(error)}")
-        status = FAILED
-    except ValueError as error:
-        say(f"error: {error}")
+    except (MemoryError, OSError, ValueError) as error:
+        say(f"error: {sentence_of(error)}")
         status = FAILED
     sys.exit(status)
+
+
+def sentence_of(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        return reason_of(error)
+    return as_typed(error) if isinstance(error, OptionError) else str(error)
 
 
 def status_of(received: int | None, otherwise: int) -> int:

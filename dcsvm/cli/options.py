@@ -123,40 +123,32 @@ files, long_runs, other = map(group, ("Files", "Long runs", "Other"))
 
 # a row: spelling, parameter, type; line of --help; details; what else is known
 # fmt: off
-lenient_option = files("--lenient", "lenient", None,
-    "accept blanks and comments in lines as svm-train does",
-    "In a data line: blanks after a colon, words without a colon at the end (dropped), "
-    "hexadecimal numbers. nan, inf and index 0 stay errors.")
-scale_option = files("--scale FILE", "scale_file", FILE,
-    "scale the data by a range file of svm-scale -s",
-    "A model of --scale auto needs none: MODEL_FILE.range is found.")
-training_scale_option = files("--scale FILE|auto", "scale_file", FILE,
-    "scale the data by a range file of svm-scale, or auto",
-    "auto scales every feature of the training set to [-1, 1], as svm-scale does, and "
-    "writes the ranges to MODEL_FILE.range, where dcsvm-predict finds them. Of another range file "
-    "the model knows nothing: give it to both commands. ./auto is a file of that name.")
-report_file_option = files("--report FILE", "report_file", FILE, "write what happened as JSON")
-shrinking_option = other("-h 0|1", "shrinking", NO_OR_YES,
-    "LIBSVM's shrinking: accepted, without effect",
-    "Rows are always left out while they cannot matter, and looked at again at the end.",
-    expose_value=False)
-workers_options = with_options(
-    long_runs("--scheduler ADDR", "scheduler", None,
-        "train on the workers of this Dask scheduler",
-        "Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or "
-        "a URL of fsspec. Needs the extra dask."),
-    long_runs("--scheduler-file F", "scheduler_file", FILE,
-        "the same, of the scheduler that wrote this file",
-        "That of dask scheduler --scheduler-file."),
-    long_runs("--workers N", "n_workers", WHOLE,
-        "train on N processes of this machine",
-        "A Dask cluster that ends with the command. The processes share the threads."))
-# fmt: on
-IN_OTHER = {"cls": GroupedOption, "group": "Other"}
-last_options = with_options(
-    click.version_option(
-        dcsvm.__version__, message="%(prog)s %(version)s", help="print the version", **IN_OTHER
-    ),
+SHARED = {
+    "lenient": files("--lenient", "lenient", None,
+        "accept blanks and comments in lines as svm-train does",
+        "In a data line: blanks after a colon, words without a colon at the end (dropped), "
+        "hexadecimal numbers. nan, inf and index 0 stay errors."),
+    "scale": files("--scale FILE", "scale_file", FILE,
+        "scale the data by a range file of svm-scale -s",
+        "A model of --scale auto needs none: MODEL_FILE.range is found."),
+    "scale or auto": files("--scale FILE|auto", "scale_file", FILE,
+        "scale the data by a range file of svm-scale, or auto",
+        "auto scales every feature of the training set to [-1, 1], as svm-scale does, and "
+        "writes the ranges to MODEL_FILE.range, where dcsvm-predict finds them. Of another range "
+        "file the model knows nothing: give it to both commands. ./auto is a file of that name."),
+    "report": files("--report FILE", "report_file", FILE, "write what happened as JSON"),
+    "shrinking": other("-h 0|1", "shrinking", NO_OR_YES,
+        "LIBSVM's shrinking: accepted, without effect",
+        "Rows are always left out while they cannot matter, and looked at again at the end.",
+        expose_value=False),
+    "version": click.version_option(dcsvm.__version__, message="%(prog)s %(version)s",
+        help="print the version", cls=GroupedOption, group="Other"),
     # -h is LIBSVM's shrinking option, so help has only its long name
-    click.help_option("--help", help="print this", **IN_OTHER),
-)
+    "help": click.help_option("--help", help="print this", cls=GroupedOption, group="Other"),
+}
+# fmt: on
+
+
+def shared(*names: str) -> Callable:
+    """Return the decorator that adds some of the options that several commands have."""
+    return with_options(*(SHARED[name] for name in names))

@@ -7,14 +7,7 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.options import (
-    group,
-    last_options,
-    lenient_option,
-    other,
-    scale_option,
-    table_option,
-)
+from dcsvm.cli.options import group, other, shared, table_option
 from dcsvm.cli.values import FILE, NO_OR_YES
 from dcsvm.problem.options import TrainOptions
 
@@ -56,11 +49,10 @@ FILES = (
     "A value is positive for the model's first label. Of more than two classes there is "
     "one for each pair, and the pairs in the first line.",
     is_basic=True)
-@scale_option
-@lenient_option
+@shared("scale", "lenient")
 @table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", None, "print errors only, not the accuracy")
-@last_options
+@shared("version", "help")
 # fmt: on
 def main(**given) -> None:
     """Predict the rows of a file with a model of dcsvm-train or svm-train.

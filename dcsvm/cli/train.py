@@ -9,19 +9,7 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import TrainJob, training_options
-from dcsvm.cli.options import (
-    files,
-    group,
-    last_options,
-    lenient_option,
-    long_runs,
-    other,
-    report_file_option,
-    shrinking_option,
-    table_options,
-    training_scale_option,
-    workers_options,
-)
+from dcsvm.cli.options import files, group, long_runs, other, shared, table_options
 from dcsvm.cli.values import FILE, FOLDER, NUMBER, WHOLE
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
@@ -78,17 +66,24 @@ FILES = (
     "begin with a model of the same rows",
     "Or of the first of them, trained otherwise (another C, gamma or -e). With -l 0 it "
     "pays most where little has changed.")
-@workers_options
-@training_scale_option
-@lenient_option
+@long_runs("--scheduler ADDR", "scheduler", None,
+    "train on the workers of this Dask scheduler",
+    "Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or "
+    "a URL of fsspec. Needs the extra dask.")
+@long_runs("--scheduler-file F", "scheduler_file", FILE,
+    "the same, of the scheduler that wrote this file",
+    "That of dask scheduler --scheduler-file.")
+@long_runs("--workers N", "n_workers", WHOLE,
+    "train on N processes of this machine",
+    "A Dask cluster that ends with the command. The processes share the threads.")
+@shared("scale or auto", "lenient")
 @files("--model-format FMT", "model_format", click.Choice(["dcsvm", "libsvm"]),
     "dcsvm, or libsvm for exactly LIBSVM's",
     "dcsvm: an exact model is LIBSVM's with a section after its end.",
     default="dcsvm")
-@report_file_option
+@shared("report")
 @other("-q", "quiet", None, "print only errors, warnings and the lines of -v")
-@shrinking_option
-@last_options
+@shared("shrinking", "version", "help")
 # fmt: on
 def main(**given) -> None:
     """Train a support vector machine by divide and conquer.

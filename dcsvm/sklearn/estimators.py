@@ -8,18 +8,10 @@ from sklearn.utils.validation import _num_samples
 
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.parameters import (
-    CLASSES,
-    CLUSTERS,
-    KERNEL,
-    LIMITS,
-    MACHINE,
-    SOLVING,
-    with_parameters,
-)
+from dcsvm.sklearn.parameters import with_parameters
 
 
-@with_parameters("C", *KERNEL, "shrinking", *SOLVING, *CLASSES, *CLUSTERS, *LIMITS, *MACHINE)
+@with_parameters("C", "KERNEL", "shrinking", "SOLVING", "CLASSES", "CLUSTERS", "LIMITS", "MACHINE")
 class SVC(Classifier):
     """C-support vector classification, one against one, with a bias.
 
@@ -52,7 +44,7 @@ class SVC(Classifier):
         return {**super()._options(seed), "bias": True, "class_weight": weights}
 
 
-@with_parameters("nu", *KERNEL, "shrinking", *SOLVING, *CLASSES, *LIMITS, *MACHINE)
+@with_parameters("nu", "KERNEL", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
 class NuSVC(Classifier):
     """Nu-support vector classification, one against one.
 
@@ -81,7 +73,7 @@ class NuSVC(Classifier):
         return labels, (1.0 if weights is None else weights) * self.class_weight_[labels]
 
 
-@with_parameters("C", "epsilon", *KERNEL, "shrinking", *SOLVING, *CLUSTERS, *LIMITS, *MACHINE)
+@with_parameters("C", "epsilon", "KERNEL", "shrinking", "SOLVING", "CLUSTERS", "LIMITS", "MACHINE")
 class SVR(RegressorMixin, Estimator):
     """Epsilon-support vector regression.
 
@@ -104,7 +96,7 @@ class SVR(RegressorMixin, Estimator):
         return self._values(X, method)[:, 0]
 
 
-@with_parameters("nu", "C", *KERNEL, "shrinking", *SOLVING, *LIMITS, *MACHINE)
+@with_parameters("nu", "C", "KERNEL", "shrinking", "SOLVING", "LIMITS", "MACHINE")
 class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
 
@@ -126,7 +118,7 @@ class NuSVR(RegressorMixin, Estimator):
         return self._values(X, None)[:, 0]
 
 
-@with_parameters("nu", *KERNEL, "shrinking", *SOLVING, *LIMITS, *MACHINE)
+@with_parameters("nu", "KERNEL", "shrinking", "SOLVING", "LIMITS", "MACHINE")
 class OneClassSVM(OutlierMixin, Estimator):
     """Novelty detection: the support of a distribution.
 

@@ -112,20 +112,24 @@ PARAMETERS = {  # default, constraints, meaning
 }
 # fmt: on
 
-KERNEL = ("kernel", "degree", "gamma", "coef0")
-SOLVING = ("tol", "cache_size", "verbose", "max_iter")
-CLASSES = ("probability", "class_weight", "decision_function_shape", "break_ties", "random_state")
-CLUSTERS = ("levels", "early", "early_level", "overlap")
-LIMITS = ("gap", "time_limit", "checkpoint", "warm_start")
-MACHINE = ("threads", "memory")
-SEARCH = ("Cs", "gammas", "cv", "refine", "every", "refit")
-SEARCHED_KERNEL = ("kernel", "degree", "coef0")  # whose gamma is sought
+GROUPS = {
+    "KERNEL": "kernel degree gamma coef0",
+    "SEARCHED_KERNEL": "kernel degree coef0",  # whose gamma is sought
+    "SOLVING": "tol cache_size verbose max_iter",
+    "CLASSES": "probability class_weight decision_function_shape break_ties random_state",
+    "CLUSTERS": "levels early early_level overlap",
+    "LIMITS": "gap time_limit checkpoint warm_start",
+    "MACHINE": "threads memory",
+    "SEARCH": "Cs gammas cv refine every refit",
+}
 
 
 def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
-    """Give an estimator a constructor with the parameters of these names, and with `others`, by
-    keyword; scikit-learn's constraints on them; and their meanings in its docstring."""
-    own = {name: PARAMETERS[name] for name in names} | others
+    """Give an estimator a constructor with the parameters of these names, or GROUPS of them, and
+    with `others`, by keyword; scikit-learn's constraints on them; and their meanings in its
+    docstring."""
+    listed = [one for name in names for one in GROUPS.get(name, name).split()]
+    own = {name: PARAMETERS[name] for name in listed} | others
 
     def given(cls: type) -> type:
         fields = [(name, Any, one.default) for name, one in own.items()]

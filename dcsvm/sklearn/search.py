@@ -19,16 +19,7 @@ from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 from dcsvm.selection.grid_search import GridResult
 from dcsvm.selection.search import Search
 from dcsvm.sklearn.estimators import SVC, SVR
-from dcsvm.sklearn.parameters import (
-    CLASSES,
-    CLUSTERS,
-    MACHINE,
-    SEARCH,
-    SEARCHED_KERNEL,
-    SOLVING,
-    train_options,
-    with_parameters,
-)
+from dcsvm.sklearn.parameters import train_options, with_parameters
 from dcsvm.training.held_out import fold_numbers
 
 OF_MODEL = ("_coef", "_probA", "_probB", "_theirs")  # beside what ends with _
@@ -173,7 +164,7 @@ def _fold_of_splits(splits, n_rows: int) -> np.ndarray:
     return fold
 
 
-@with_parameters(*SEARCH, *SEARCHED_KERNEL, *SOLVING, *CLASSES, *CLUSTERS, *MACHINE)
+@with_parameters("SEARCH", "SEARCHED_KERNEL", "SOLVING", "CLASSES", "CLUSTERS", "MACHINE")
 class SVCCV(Searching, SVC):
     """C-support vector classification that chooses C and gamma by cross validation.
 
@@ -212,7 +203,7 @@ class SVCCV(Searching, SVC):
 
 
 @with_parameters(
-    *SEARCH, "epsilons", *SEARCHED_KERNEL, *SOLVING, "random_state", *CLUSTERS, *MACHINE
+    "SEARCH", "epsilons", "SEARCHED_KERNEL", "SOLVING", "random_state", "CLUSTERS", "MACHINE"
 )
 class SVRCV(Searching, SVR):
     """Epsilon-support vector regression that chooses C, gamma and epsilon by cross validation.
