@@ -21,15 +21,15 @@ from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.cli.streams import say, show
 from dcsvm.data.coded_rows import coded
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.output_file import write_beside
 from dcsvm.machine import usable_threads
-from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, best_of
 from dcsvm.selection.grid_search import with_test_rows
 from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.control import Control
-from dcsvm.solving.report import TrainReport, report_dict
+from dcsvm.solving.report import report_dict
 from dcsvm.training.train import train_rows
 
 
@@ -38,12 +38,13 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
-    rows, read = GridRows(job, options), time.perf_counter()
+    data, *held_out = read_rows(job, options)
+    read = time.perf_counter()
     grid = job.grid(options)
-    lines = GridLines(names_of(job, grid), options, rows.n_held)
+    lines = GridLines(names_of(job, grid), options, np.count_nonzero(held_out[2] >= 0))
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
-        search = rows.search(options, every=job.every, stop=stop, tell=outputs.advance)
+        search = Search(*held_out, options, every=job.every, stop=stop, tell=outputs.advance)
         is_stopped = outputs.follow(search, grid, known)
     searched = time.perf_counter()
     best = best_of(outputs.scores)
@@ -59,8 +60,8 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     report = {"read": read - start, "search": searched - read}
     trained, status = None, 0
     if job.model_file is not None and not is_stopped:
-        del search
-        trained, status = train_best(job, best.setting.options(options), rows)
+        del search, held_out  # whose memory training has
+        trained, status = train_best(job, best.setting.options(options), data)
         report["train"] = time.perf_counter() - searched
     report["total"] = time.perf_counter() - start
     if job.report_file is not None:
@@ -82,34 +83,16 @@ def check_files(job: GridJob) -> None:
         check_can_draw()
 
 
-class GridRows:
-    """Rows to learn from and to be scored by; `fold` (n,) is which fold holds a row out, -1 for
-    none, and `scaling` is that of the values, or None; `first_index` is that of column 0."""
-
-    def __init__(self, job: GridJob, options: TrainOptions):
-        self.data = read_training_set(job, options, to_train=job.test_file is None)
-        self.scaling, self.first_index = self.data.scaling, self.data.first_index
-        self.rows, self.labels = self.data.rows, self.data.labels
-        if job.test_file is None:
-            self.fold = fold_of_rows(self.labels, options, min(job.n_folds, len(self.labels)))
-            return
-        test = read_test_set(job, options, self.data)
-        rows, self.labels, self.fold = with_test_rows(
-            self.rows, self.labels, test.rows, test.labels
-        )
-        self.rows = coded(rows, options.threads)
-
-    @property
-    def n_held(self) -> int:
-        return int(np.count_nonzero(self.fold >= 0))
-
-    def search(self, options: TrainOptions, **how) -> Search:
-        return Search(self.rows, self.labels, self.fold, options, **how)
-
-    def train(self, options: TrainOptions, control: Control) -> tuple[Model, TrainReport]:
-        """Train on the rows to learn from, the last that is done with them. Raises Stopped."""
-        del self.rows, self.labels
-        return train_rows(self.data.rows, self.data.labels, options, control, consume=True)
+def read_rows(job: GridJob, options: TrainOptions):
+    """(training set, rows, labels, fold): the rows to learn from and to be scored by, and which
+    fold int64 (n,) holds each row out, -1 for none."""
+    data = read_training_set(job, options, to_train=job.test_file is None)
+    if job.test_file is None:
+        n_folds = min(job.n_folds, len(data.labels))
+        return data, data.rows, data.labels, fold_of_rows(data.labels, options, n_folds)
+    test = read_test_set(job, options, data)
+    rows, labels, fold = with_test_rows(data.rows, data.labels, test.rows, test.labels)
+    return data, coded(rows, options.threads), labels, fold
 
 
 def names_of(job: GridJob, grid: Grid) -> list[str]:
@@ -183,19 +166,19 @@ def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool)
         say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
 
 
-def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dict | None, int]:
+def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict | None, int]:
     """Train the best setting on all rows and write its model; returns what is reported of it, and
     the exit status."""
     control = Control(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
-            model, report = rows.train(options, control)
+            model, report = train_rows(data.rows, data.labels, options, control, consume=True)
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
-    model = replace(model, first_index=rows.first_index)
+    model = replace(model, first_index=data.first_index)
     if job.range_file is not None:
-        model = model.scaled_by(rows.scaling)
+        model = model.scaled_by(data.scaling)
     model.save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)

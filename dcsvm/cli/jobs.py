@@ -40,13 +40,6 @@ class Job(SimpleNamespace):
         return range_file_of(self.model_file)
 
 
-def refuse(*cases: tuple[object, str]) -> None:
-    """Raise UsageError with the sentence of the first case that is true."""
-    for case, sentence in cases:
-        if case:
-            raise click.UsageError(sentence)
-
-
 class TrainJob(Job):
     """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
     which writes no model: `model_file` is None."""
