@@ -12,14 +12,7 @@ import mmap
 import threading
 from collections.abc import Iterable, Iterator
 
-from dcsvm.data.input_file import (
-    Released,
-    decompressing,
-    let_go,
-    mapped,
-    module_for,
-    opened,
-)
+from dcsvm.data.input_file import Released, decompressing, let_go, mapped, module_for, opened
 
 PIECE_BYTES = 2**25
 READ_AT_ONCE = 2**18
