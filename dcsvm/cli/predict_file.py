@@ -101,22 +101,17 @@ def check_parts(job: PredictJob, model) -> None:
 
 def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
     """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
-    lines_of, is_first = predictions_alone, True
-    if job.probability and model.is_classifier:
-        lines_of = with_probabilities
-    elif job.decision_values:
-        lines_of = with_decision_values
-    models = {model.first_index: model}
+    is_first, models = True, {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
         quality.n_features = max(quality.n_features, data.n_features)
         model = models.get(first_index) or models[model.first_index].for_first_index(first_index)
         model = models[first_index] = widened(model, data.rows.n_features)
         for some, values in blocks(model, data.rows, how, threads):
-            predicted, lines = lines_of(model, values)
+            predicted, lines = lines_of(job, model, values)
             quality.add(predicted, data.labels[some])
             if is_first:
-                yield header(lines_of, model)
+                yield header(job, model)
             yield "\n".join([*lines, ""]).encode()
             is_first = False
 
@@ -128,13 +123,13 @@ def widened(model, n_features: int):
     return replace(model, **{"exact" if model.exact else "early": part})
 
 
-def header(lines_of, model) -> bytes:
+def header(job: PredictJob, model) -> bytes:
     """The first line, where there is one: the labels of probabilities, and which pairs decision
     values are of where there is more than one."""
     labels = shown(model.labels)
-    if lines_of is with_probabilities:
+    if job.probability and model.is_classifier:
         return f"{' '.join(['labels', *labels])}\n".encode()
-    if lines_of is with_decision_values and model.n_pairs > 1:
+    if job.decision_values and model.n_pairs > 1:
         pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
         return f"{' '.join(['pairs', *pairs])}\n".encode()
     return b""
@@ -147,31 +142,18 @@ def shown(predicted) -> list[str]:
     return [texts[k] for k in number.reshape(-1).tolist()]
 
 
-def predictions_alone(model, values):
-    """(predictions, lines)."""
-    predicted = predicted_from(model, values)
-    return predicted, shown(predicted)
-
-
-def with_probabilities(model, values):
-    """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
-    probabilities = probabilities_from(model, values)
-    predicted = model.labels[probabilities.argmax(axis=1)]
-    lines = [
-        " ".join([label, *(f"{value:g}" for value in row)])
-        for label, row in zip(shown(predicted), probabilities.tolist(), strict=True)
-    ]
-    return predicted, lines
-
-
-def with_decision_values(model, values):
-    """(predictions, lines) with decision values."""
-    predicted, labels = predictions_alone(model, values)
-    lines = [
-        " ".join([label, *map(repr, row)])
-        for label, row in zip(labels, values.tolist(), strict=True)
-    ]
-    return predicted, lines
+def lines_of(job: PredictJob, model, values: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """(predictions, lines), which have the probabilities of the classes, as svm-predict writes
+    them, or the decision values, where the job asks for these."""
+    if job.probability and model.is_classifier:
+        values, form = probabilities_from(model, values), "{:g}".format
+        predicted = model.labels[values.argmax(axis=1)]
+    else:
+        predicted, form = predicted_from(model, values), repr
+        if not job.decision_values:
+            return predicted, shown(predicted)
+    rows = zip(shown(predicted), values.tolist(), strict=True)
+    return predicted, [" ".join([label, *map(form, row)]) for label, row in rows]
 
 
 def remarks(model, probability) -> list[str]:
