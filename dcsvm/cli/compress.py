@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded
-from dcsvm.cli.help import exit_statuses
+from dcsvm.cli.command import LibsvmCommand, exit_statuses
+from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import CompressJob, given_options
-from dcsvm.cli.options import (
-    group,
-    help_option,
-    lenient_option,
-    other,
-    scale_option,
-    table_options,
-    version_option,
-)
+from dcsvm.cli.options import group, other, shared, table_options
 from dcsvm.cli.values import FILE
 from dcsvm.problem.compress_options import CompressOptions
 
@@ -27,7 +18,6 @@ EXAMPLES = (
     ("dcsvm-compress --times 10 --early --rows covtype.tr covtype.tr.model", "an early model"),
     ("dcsvm-compress --loss 1 --rows train --test new model small", "what changes few labels"),
 )
-STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
     ("OUTPUT_FILE", "a model; an exact one is read by svm-predict, too"),
@@ -35,50 +25,37 @@ FILES = (
 )
 
 
+# fmt: off
 @click.command(
     "dcsvm-compress",
     cls=LibsvmCommand,
     examples=EXAMPLES,
-    statuses=STATUSES,
+    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is as it was"),
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-predict"),
 )
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE, required=False)
 @table_options(CompressOptions, "Size, one of the three")
-@rows(
-    "--rows",
-    "rows_file",
-    type=FILE,
-    metavar="FILE",
-    is_basic=True,
-    help="rows to fit to: the training file, or others",
-    details="Labels are not used. Without it only the support vectors are fitted, which says "
+@rows("--rows FILE", "rows_file", FILE,
+    "rows to fit to: the training file, or others",
+    "Labels are not used. Without it only the support vectors are fitted, which says "
     "little of all that is between them.",
-)
-@rows(
-    "--test",
-    "test_file",
-    type=FILE,
-    metavar="FILE",
-    is_basic=True,
-    help="rows the model has not seen, to count what changes",
-    details="Labels are not used.",
-)
-@method(
-    "--early",
-    is_flag=True,
-    is_basic=True,
-    help="compress the early level, not the exact solution",
-    details="That of a model that has nothing else is compressed without it.",
-)
+    is_basic=True)
+@rows("--test FILE", "test_file", FILE,
+    "rows the model has not seen, to count what changes",
+    "Labels are not used.",
+    is_basic=True)
+@method("--early", "early", None,
+    "compress the early level, not the exact solution",
+    "That of a model that has nothing else is compressed without it.",
+    is_basic=True)
 @table_options(CompressOptions, "Method")
-@scale_option
-@lenient_option
+@shared("scale", "lenient")
 @table_options(CompressOptions, "Other")
-@other("-q", "quiet", is_flag=True, help="print errors only")
-@version_option
-@help_option
+@other("-q", "quiet", None, "print errors only")
+@shared("version", "help")
+# fmt: on
 def main(**given) -> None:
     """Write a model with fewer vectors, fitted to the predictions of a larger one.
 
@@ -87,13 +64,9 @@ def main(**given) -> None:
     .small appended, in the current folder.
     """
     given["method"] = "early" if given.pop("early") else None
-    options, job = CompressOptions(**given_options(CompressOptions, given)), CompressJob.of(given)
+    options = CompressOptions(**given_options(CompressOptions, given))
+    job = CompressJob.of(given, CompressOptions)
+    job.check()
     if options.loss is not None and job.test_file is None:
         raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
-
-    def work() -> int:
-        from dcsvm.cli.compress_file import compress_file
-
-        return compress_file(job, options)
-
-    guarded(work)
+    run("compress_file", job, options)

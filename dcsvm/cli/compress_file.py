@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
-from dcsvm.cli.files import check_writable, is_stream, read_data, scaling_of
+from dcsvm.cli.files import check_outputs, is_stream, read_data, scaling_given, scaling_of
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.cli.streams import show_beside
@@ -23,20 +23,23 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     options = replace(options, threads=usable_threads(options.threads))
     ranges = range_file_of(job.model_file)
     inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file, ranges]
-    check_writable(job.output_file, *inputs)
+    check_outputs(inputs, [job.output_file])
     model = read_model(job.model_file, threads=options.threads)
     if model.range_file_crc32 is not None and is_stream(job.output_file):
         raise ValueError(f"{job.model_file}: its range file needs a plain file for OUTPUT_FILE")
-    beside = scaling_of(job.model_file, model, None)
+    beside = scaling_of(job.model_file, model)
+    how = {"scaling": scaling_given(job) or beside, "first_index": model.first_index}
     rows, test = (
-        None if path is None else read_rows(job, path, options.threads, beside, model.first_index)
+        None if path is None else read_data(job, path, options.threads, **how).rows
         for path in (job.rows_file, job.test_file)
     )
     try:
         with closing(TerminalProgress(job.quiet)) as progress:
             parts, report = compress(model, rows, test, options, bar_of(progress))
     except ValueError as error:
-        raise named(error, job.model_file) from None
+        if hasattr(error, "option"):
+            raise
+        raise ValueError(f"{job.model_file}: {error}") from None
     small = replace(model, exact=parts.exact, early=parts.early)
     (small if beside is None else small.scaled_by(beside)).save(job.output_file)
     if not job.quiet:
@@ -44,25 +47,6 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
         for line in lines_of(report):
             tell(line)
     return 0
-
-
-def read_rows(job: CompressJob, path: str, threads: int, beside, first_index: int):
-    """The rows of a file, scaled as those that the model was trained on."""
-    scaling = beside if job.scale_file is None else None
-    data = read_data(
-        path,
-        lenient=job.lenient,
-        threads=threads,
-        scale_file=job.scale_file,
-        scaling=scaling,
-        first_index=first_index,
-    )
-    return data.rows
-
-
-def named(error: ValueError, model_file: str) -> ValueError:
-    """With the file of the model, where it is not about an option."""
-    return error if hasattr(error, "option") else ValueError(f"{model_file}: {error}")
 
 
 def bar_of(progress: TerminalProgress) -> Callable[[int, int], None]:

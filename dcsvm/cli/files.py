@@ -17,34 +17,16 @@ if TYPE_CHECKING:
 AUTO = "auto"  # of --scale, in place of a range file: by the ranges of the training set
 
 
-def read_data(
-    path: str,
-    *,
-    lenient: bool,
-    threads: int,
-    scale_file: str | None = None,
-    scaling: Scaling | None = None,
-    **how,
-) -> Dataset:
-    """The data set that the options describe, scaled by the range file `scale_file`, by its own
-    ranges where that is AUTO, or by a `scaling` that is known; for the rest see `parse_dataset`."""
-    from dcsvm.data.dataset import OWN_RANGES, read_dataset
-
-    return read_dataset(
-        path,
-        threads=threads,
-        lenient=lenient,
-        scaling=OWN_RANGES if scale_file == AUTO else known_scaling(scale_file, scaling),
-        **how,
-    )
-
-
 def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
-    """Read the training set of a TrainJob or GridJob, and warn of what looks wrong with it."""
+    """Read the training set of a TrainJob or GridJob, scaled by its --scale file, or by its own
+    ranges where that is AUTO, and warn of what looks wrong with it."""
     from dcsvm.data.advice import advice
+    from dcsvm.data.dataset import OWN_RANGES
 
-    scaled = {"scale_file": job.scale_file, "to_train": to_train}
-    data = _read_rows(job, options, job.training_set_file, "training", **scaled)
+    scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
+    serials = "training" if options.kernel == "precomputed" else None
+    how = {"scaling": scaling, "serials": serials, "to_train": to_train}
+    data = read_data(job, job.training_set_file, options.threads, **how)
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
         say(f"warning: {sentence}")
@@ -54,27 +36,28 @@ def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
 def read_test_set(job, options: TrainOptions, training_set) -> Dataset:
     """Read the file of --test, scaled as the training set and with its first index."""
     how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
-    return _read_rows(job, options, job.test_file, "test", **how)
+    how["serials"] = "test" if options.kernel == "precomputed" else None
+    return read_data(job, job.test_file, options.threads, **how)
 
 
-def _read_rows(job, options: TrainOptions, path: str, serials: str, **how) -> Dataset:
-    serials = serials if options.kernel == "precomputed" else None
-    return read_data(path, lenient=job.lenient, threads=options.threads, serials=serials, **how)
+def read_data(job, path: str, threads: int, **how) -> Dataset:
+    """Read a data set as the options of a job say; for the rest see `parse_dataset`."""
+    from dcsvm.data.dataset import read_dataset
+
+    return read_dataset(path, lenient=job.lenient, threads=threads, **how)
 
 
-def known_scaling(scale_file: str | None, scaling: Scaling | None) -> Scaling | None:
-    """That of a range file, where one is given, else the one that is known."""
+def scaling_given(job) -> Scaling | None:
+    """That of the range file of --scale, where one is given."""
     from dcsvm.data.range_file import load_scaling
 
-    return scaling if scale_file in (None, AUTO) else load_scaling(scale_file)
+    return None if job.scale_file is None else load_scaling(job.scale_file)
 
 
-def scaling_of(model_file: str, model: Model, scale_file: str | None) -> Scaling | None:
-    """That of the range file beside a model, where the model needs it and no other is given."""
+def scaling_of(model_file: str, model: Model) -> Scaling | None:
+    """That of the range file beside a model, where the model needs it."""
     from dcsvm.model.file import RangeFileError, scaling_beside
 
-    if scale_file is not None:
-        return None
     try:
         return scaling_beside(model_file, model)
     except RangeFileError as error:
@@ -89,17 +72,14 @@ def is_stream(path: str) -> bool:
 
 
 def check_outputs(inputs: list[str | None], outputs: list[str | None]) -> None:
-    """Check every output that is not None with `check_writable`."""
-    for place, path in enumerate(outputs):
-        if path is not None:
-            check_writable(path, *inputs, *outputs[:place])
-
-
-def check_writable(path: str, *others: str | None) -> None:
     """Complain about a file that could not be written before the work for it is done, or that would
-    replace one of the others, which the command reads or writes."""
-    if is_stream(path):
-        return
+    replace another one that the command reads or writes."""
+    for place, path in enumerate(outputs):
+        if path is not None and not is_stream(path):
+            _check_writable(path, [*inputs, *outputs[:place]])
+
+
+def _check_writable(path: str, others: list[str | None]) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(21, "is a directory", path)
     if os.path.realpath(path) in [os.path.realpath(other) for other in others if other]:

@@ -6,24 +6,10 @@ import os
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.grid_job import GridJob
-from dcsvm.cli.guard import guarded
-from dcsvm.cli.help import exit_statuses
-from dcsvm.cli.jobs import training_options
-from dcsvm.cli.options import (
-    files,
-    group,
-    help_option,
-    lenient_option,
-    long_runs,
-    other,
-    report_file_option,
-    shrinking_option,
-    table_options,
-    training_scale_option,
-    version_option,
-)
+from dcsvm.cli.command import LibsvmCommand, exit_statuses
+from dcsvm.cli.guard import run
+from dcsvm.cli.jobs import GridJob, training_options
+from dcsvm.cli.options import files, group, long_runs, other, shared, table_options
 from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
 from dcsvm.problem.options import TrainOptions
 
@@ -33,11 +19,6 @@ EXAMPLES = (
     ("dcsvm-grid heart_scale", "C and gamma by 5-fold cross validation of svm-grid's 110 settings"),
     ("dcsvm-grid --early --scale auto covtype.tr model", "by early models, and one of the best"),
     ("dcsvm-grid --refine -png map.png heart_scale", "a fine grid around the best, and a picture"),
-)
-STATUSES = exit_statuses(
-    done="all settings are scored",
-    missed="not converged, or time limit: the best so far is told",
-    stopped="the best so far is told",
 )
 FILES = (
     ("TRAINING_SET_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
@@ -71,123 +52,65 @@ def may_be_out_file(name: str) -> bool:
     return start in (b"", OUT_FILE_BEGINS)
 
 
+# fmt: off
 @click.command(
     "dcsvm-grid",
     cls=GridCommand,
     examples=EXAMPLES,
-    statuses=STATUSES,
+    statuses=exit_statuses(
+        done="all settings are scored",
+        missed="not converged, or time limit: the best so far is told",
+        stopped="the best so far is told",
+    ),
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-grid", "svm-easy", "svm-scale"),
 )
 @click.argument("training_set_file", type=FILE)
 @click.argument("model_file", type=FILE, required=False)
-@settings(
-    "-log2c",
-    "log2c",
-    type=POWERS,
-    metavar="BEGIN,END,STEP|null",
-    default="-5,15,2",
-    default_text="-5,15,2",
-    is_basic=True,
-    help="exponents of C",
-    details="C is 2 to the power of each; null takes that of -c.",
-)
-@settings(
-    "-log2g",
-    "log2g",
-    type=POWERS,
-    metavar="BEGIN,END,STEP|null",
-    default="3,-15,-2",
-    default_text="3,-15,-2",
-    is_basic=True,
-    help="exponents of gamma",
-    details="null takes that of -g; so do kernels without gamma.",
-)
-@settings(
-    "-log2p",
-    "log2p",
-    type=POWERS,
-    metavar="BEGIN,END,STEP|null",
-    default="null",
-    default_text="null",
-    help="exponents of epsilon, of eps-SVR",
-    details="null takes that of -p.",
-)
-@settings(
-    "-v",
-    "n_folds",
-    type=WHOLE,
-    metavar="N",
-    default=5,
-    default_text="5",
-    is_basic=True,
-    help="folds of the cross validation",
-)
-@settings(
-    "--test",
-    "test_file",
-    type=FILE,
-    metavar="FILE",
-    help="score by the rows of this file, not by folds",
-    details="Models learn from all rows of the training set then.",
-)
-@settings(
-    "--refine",
-    is_flag=True,
-    is_basic=True,
-    help="then score a fine grid around the best setting",
-    details="A quarter of the steps, half a step to all sides.",
-)
-@settings(
-    "--every",
-    is_flag=True,
-    help="score every setting on all rows",
-    details="Otherwise a setting is left when it has lost more on some of the rows than the best "
-    "one has on all: it cannot win. Its rate is then an estimate.",
-)
+@settings("-log2c BEGIN,END,STEP|null", "log2c", POWERS,
+    "exponents of C",
+    "C is 2 to the power of each; null takes that of -c.",
+    default="-5,15,2", is_basic=True)
+@settings("-log2g BEGIN,END,STEP|null", "log2g", POWERS,
+    "exponents of gamma",
+    "null takes that of -g; so do kernels without gamma.",
+    default="3,-15,-2", is_basic=True)
+@settings("-log2p BEGIN,END,STEP|null", "log2p", POWERS,
+    "exponents of epsilon, of eps-SVR",
+    "null takes that of -p.",
+    default="null")
+@settings("-v N", "n_folds", WHOLE, "folds of the cross validation", default=5, is_basic=True)
+@settings("--test FILE", "test_file", FILE,
+    "score by the rows of this file, not by folds",
+    "Models learn from all rows of the training set then.")
+@settings("--refine", "refine", None,
+    "then score a fine grid around the best setting",
+    "A quarter of the steps, half a step to all sides.",
+    is_basic=True)
+@settings("--every", "every", None,
+    "score every setting on all rows",
+    "Otherwise a setting is left when it has lost more on some of the rows than the best "
+    "one has on all: it cannot win. Its rate is then an estimate.")
 @table_options(TrainOptions, "Levels", "Problem", "Kernel", "Accuracy", "Long runs", of_grid=True)
-@long_runs(
-    "--time-limit",
-    type=NUMBER,
-    metavar="SEC",
-    help="stop after so long, and tell the best so far",
-    details="The time includes reading. No model is trained then: -resume goes on.",
-)
-@files(
-    "-out",
-    "out_file",
-    type=FILE,
-    metavar="FILE|null",
-    default_text="TRAINING_SET_FILE.out",
-    help="where a line for each setting is written",
-    details="As soon as it is scored. null writes none.",
-)
-@files(
-    RESUME,
-    "resume_file",
-    type=FILE,
-    metavar="[FILE]",
-    help="take what is in this -out file, and go on",
-    details="Data and options must be the same. Without FILE, where an option or the training set "
-    "follows, that of -out.",
-)
-@files(
-    "-png",
-    "png_file",
-    type=FILE,
-    metavar="FILE",
-    help="draw a map of the rates",
-    details="It needs matplotlib.",
-)
-@training_scale_option
-@lenient_option
-@report_file_option
-@ignored("-svmtrain", "svmtrain", expose_value=False, metavar="PATH", help="training is built in")
-@ignored("-gnuplot", "gnuplot", expose_value=False, metavar="PATH", help="-png draws")
-@shrinking_option
-@other("-q", "quiet", is_flag=True, help="print only errors, warnings and the last line")
-@version_option
-@help_option
+@long_runs("--time-limit SEC", "time_limit", NUMBER,
+    "stop after so long, and tell the best so far",
+    "The time includes reading. No model is trained then: -resume goes on.")
+@files("-out FILE|null", "out_file", FILE,
+    "where a line for each setting is written",
+    "As soon as it is scored. null writes none.",
+    default_text="TRAINING_SET_FILE.out")
+@files(f"{RESUME} [FILE]", "resume_file", FILE,
+    "take what is in this -out file, and go on",
+    "Data and options must be the same. Without FILE, where an option or the training set "
+    "follows, that of -out.")
+@files("-png FILE", "png_file", FILE, "draw a map of the rates", "It needs matplotlib.")
+@shared("scale or auto", "lenient", "report")
+@ignored("-svmtrain PATH", "svmtrain", None, "training is built in", expose_value=False)
+@ignored("-gnuplot PATH", "gnuplot", None, "-png draws", expose_value=False)
+@shared("shrinking")
+@other("-q", "quiet", None, "print only errors, warnings and the last line")
+@shared("version", "help")
+# fmt: on
 def main(**given) -> None:
     """Choose C and gamma by cross validation.
 
@@ -198,12 +121,6 @@ def main(**given) -> None:
     Rates are percent of right rows; of regressions, mean squared errors. Without --early they are
     those of dcsvm-train -v.
     """
-    options, job = training_options(given), GridJob.of(given)
+    options, job = training_options(given), GridJob.of(given, TrainOptions)
     job.check(options)
-
-    def work() -> int:
-        from dcsvm.cli.grid_file import search_file
-
-        return search_file(job, options)
-
-    guarded(work)
+    run("grid_file", job, options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -10,38 +9,42 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
+import numpy as np
+
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_outputs
-from dcsvm.cli.grid_job import GridJob
+from dcsvm.cli.files import check_outputs, read_test_set, read_training_set
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
-from dcsvm.cli.grid_rows import GridRows
 from dcsvm.cli.guard import NOT_CONVERGED, status_of
 from dcsvm.cli.interrupts import Interrupts
-from dcsvm.cli.report import TerminalProgress, peak_rss_mb, say_not_converged
+from dcsvm.cli.jobs import GridJob
+from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.cli.streams import say, show
+from dcsvm.data.coded_rows import coded
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.output_file import write_beside
-from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid
-from dcsvm.selection.score import Score, best_of
-from dcsvm.selection.search import Search
+from dcsvm.selection.grid import Grid, Score, best_of
+from dcsvm.selection.grid_search import with_test_rows
+from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import report_dict
+from dcsvm.training.train import train_rows
 
 
-def search_file(job: GridJob, options: TrainOptions) -> int:
+def grid_file(job: GridJob, options: TrainOptions) -> int:
     """Do the job; returns the exit status."""
     options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
-    rows, read = GridRows(job, options), time.perf_counter()
+    data, *held_out = read_rows(job, options)
+    read = time.perf_counter()
     grid = job.grid(options)
-    lines = GridLines(names_of(job, grid), options, rows.n_held)
+    lines = GridLines(names_of(job, grid), options, np.count_nonzero(held_out[2] >= 0))
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
-        search = rows.search(options, every=job.every, stop=stop, tell=outputs.advance)
+        search = Search(*held_out, options, every=job.every, stop=stop, tell=outputs.advance)
         is_stopped = outputs.follow(search, grid, known)
     searched = time.perf_counter()
     best = best_of(outputs.scores)
@@ -57,13 +60,14 @@ def search_file(job: GridJob, options: TrainOptions) -> int:
     report = {"read": read - start, "search": searched - read}
     trained, status = None, 0
     if job.model_file is not None and not is_stopped:
-        del search
-        trained, status = train_best(job, best.setting.options(options), rows)
+        del search, held_out  # whose memory training has
+        trained, status = train_best(job, best.setting.options(options), data)
         report["train"] = time.perf_counter() - searched
     report["total"] = time.perf_counter() - start
     if job.report_file is not None:
-        rest = {"seconds": report, "training": trained}
-        write_report(job, outputs.scores, best, rest)
+        settings = [as_dict(score) for score in outputs.scores]
+        values = {"best": as_dict(best), "settings": settings, "seconds": report}
+        write_report(job.report_file, {**values, "training": trained})
     if is_stopped:
         return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
@@ -73,12 +77,22 @@ def check_files(job: GridJob) -> None:
     if job.resume_file is not None and not os.path.exists(job.resume_file):
         raise FileNotFoundError(2, "no such file", job.resume_file)
     inputs = [job.training_set_file, job.test_file, job.scale_file]
-    outputs = [job.model_file, job.out_file, job.png_file, job.report_file]
-    if job.finds_scaling and job.model_file is not None:
-        outputs.append(range_file_of(job.model_file))
+    outputs = [job.model_file, job.out_file, job.png_file, job.report_file, job.range_file]
     check_outputs(inputs, outputs)
     if job.png_file is not None:
         check_can_draw()
+
+
+def read_rows(job: GridJob, options: TrainOptions):
+    """(training set, rows, labels, fold): the rows to learn from and to be scored by, and which
+    fold int64 (n,) holds each row out, -1 for none."""
+    data = read_training_set(job, options, to_train=job.test_file is None)
+    if job.test_file is None:
+        n_folds = min(job.n_folds, len(data.labels))
+        return data, data.rows, data.labels, fold_of_rows(data.labels, options, n_folds)
+    test = read_test_set(job, options, data)
+    rows, labels, fold = with_test_rows(data.rows, data.labels, test.rows, test.labels)
+    return data, coded(rows, options.threads), labels, fold
 
 
 def names_of(job: GridJob, grid: Grid) -> list[str]:
@@ -152,19 +166,19 @@ def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool)
         say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
 
 
-def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dict | None, int]:
+def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict | None, int]:
     """Train the best setting on all rows and write its model; returns what is reported of it, and
     the exit status."""
     control = Control(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
-            model, report = rows.train(options, control)
+            model, report = train_rows(data.rows, data.labels, options, control, consume=True)
         except Stopped:
             say("error: stopped before anything was solved: there is no model")
             return None, 128 + interrupts.received
-    model = replace(model, first_index=rows.first_index)
-    if job.finds_scaling:
-        model = model.scaled_by(rows.scaling)
+    model = replace(model, first_index=data.first_index)
+    if job.range_file is not None:
+        model = model.scaled_by(data.scaling)
     model.save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
@@ -172,24 +186,9 @@ def train_best(job: GridJob, options: TrainOptions, rows: GridRows) -> tuple[dic
     return report_dict(report), status_of(interrupts.received, status)
 
 
-def write_report(job: GridJob, scores: list[Score], best: Score, rest: dict) -> None:
-    values = {
-        "best": as_dict(best),
-        "settings": [as_dict(score) for score in scores],
-        **rest,
-        "peak_rss_mb": peak_rss_mb(),
-    }
-    write_beside(job.report_file, [json.dumps(values, indent=1, allow_nan=False).encode(), b"\n"])
-
-
 def as_dict(score: Score) -> dict:
-    setting = score.setting
-    values = {"C": setting.C, "gamma": setting.gamma, "epsilon": setting.epsilon}
+    values = vars(score.setting).copy()
     names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
     values |= {name: getattr(score, name) for name in names}
-    values["losses"] = [finite(loss) for loss in score.losses]
-    return values | {"loss": finite(score.loss)}
-
-
-def finite(loss: float) -> float | None:
-    return loss if math.isfinite(loss) else None
+    values["losses"] = [loss if math.isfinite(loss) else None for loss in score.losses]
+    return values | {"loss": score.loss if math.isfinite(score.loss) else None}

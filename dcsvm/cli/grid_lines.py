@@ -9,8 +9,7 @@ from dataclasses import replace
 from dcsvm.data.input_file import DataError, read_text
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import REGRESSIONS
-from dcsvm.selection.grid import Grid, Setting
-from dcsvm.selection.score import Score
+from dcsvm.selection.grid import Grid, Score, Setting
 
 NUMBER = r"(-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?)(?![\w.])"
 LETTERS = {"C": "c", "gamma": "g", "epsilon": "p"}

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dcsvm.data.output_file import write_beside
-from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.grid import Score, best_of
 
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8
@@ -111,9 +111,7 @@ def draw_bands(figure, axes, places, label: str, *, is_classification: bool) -> 
 
 
 def best_in_words(best: Score, is_classification: bool) -> str:
-    setting, loss = best.setting, best.loss
-    values = {"C": setting.C, "gamma": setting.gamma, "epsilon": setting.epsilon}
-    names = ", ".join(f"{name} = {x:g}" for name, x in values.items() if x is not None)
+    names, loss = ", ".join(f"{name} = {x:g}" for name, x in best.setting.sought.items()), best.loss
     if is_classification:
         return f"{names}: {100 * (1 - loss):.2f} %"
     return f"{names}: mean squared error {loss:.4g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from importlib import import_module
 
 import click
 
@@ -19,30 +19,30 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 }
 
 
-def guarded(command: Callable[[], int]) -> None:
-    """Run the body of a command and exit with its status; one sentence for what goes wrong."""
+def run(function: str, *given) -> None:
+    """Call a function of this folder, which its module is named after, and exit with the status
+    that it returns; one sentence for what goes wrong."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     occupy_closed()
     try:
         with Interrupts():
-            status = command()
+            status = getattr(import_module(f"dcsvm.cli.{function}"), function)(*given)
     except KeyboardInterrupt:
         say("interrupted")
         status = INTERRUPTED
-    except MemoryError:
-        say("error: not enough memory")
-        status = FAILED
-    except OSError as error:
-        say(f"error: {reason_of(error)}")
-        status = FAILED
-    except OptionError as error:
-        say(f"error: {as_typed(error)}")
-        status = FAILED
-    except ValueError as error:
-        say(f"error: {error}")
+    except (MemoryError, OSError, ValueError) as error:
+        say(f"error: {sentence_of(error)}")
         status = FAILED
     sys.exit(status)
+
+
+def sentence_of(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        return reason_of(error)
+    return as_typed(error) if isinstance(error, OptionError) else str(error)
 
 
 def status_of(received: int | None, otherwise: int) -> int:

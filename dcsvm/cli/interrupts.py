@@ -38,7 +38,7 @@ class Interrupts:
         os.set_blocking(writer, False)
         self.wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         caught = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
-        self.handlers_before = {one: signal.signal(one, _nothing) for one in caught}
+        self.handlers_before = {one: signal.signal(one, lambda *_: None) for one in caught}
         self.watcher.start()
         return self
 
@@ -62,11 +62,7 @@ class Interrupts:
                 end_at_once(number)
             self.received = number
             self.stop.request()
-            say(f"{name_of(number)}: stopping; a second one ends at once")
-
-
-def name_of(number: int) -> str:
-    return signal.Signals(number).name
+            say(f"{signal.Signals(number).name}: stopping; a second one ends at once")
 
 
 def end_at_once(number: int) -> None:
@@ -76,7 +72,3 @@ def end_at_once(number: int) -> None:
     remove_unfinished()
     say("interrupted")
     os._exit(128 + number)
-
-
-def _nothing(_number, _frame) -> None:
-    pass

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from types import SimpleNamespace
 
 import click
 
 from dcsvm.cli.files import AUTO, is_stream
 from dcsvm.cli.streams import STANDARD_INPUT
+from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, OptionError, integer, optional
 from dcsvm.problem.option_table import OptionTable
 from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.grid import Grid
 
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
 PROCESSES = optional(integer(1, 1024))
@@ -21,27 +23,12 @@ NOT_WITH_FOLDS = (
 )
 
 
-@dataclass(frozen=True)
-class TrainJob:
-    """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
-    which writes no model: `model_file` is None."""
+class Job(SimpleNamespace):
+    """The values of a command's options and arguments by their names, but for those of a table."""
 
-    training_set_file: str
-    model_file: str | None
-    n_folds: int | None
-    quiet: bool
-    lenient: bool
-    scale_file: str | None
-    report_file: str | None
-    model_format: str
-    time_limit: float | None
-    checkpoint_folder: str | None
-    resume_folder: str | None
-    init_model_file: str | None
-    test_file: str | None
-    scheduler: str | None
-    scheduler_file: str | None
-    n_workers: int | None
+    @classmethod
+    def of(cls, given: dict, table: type[OptionTable]) -> Job:
+        return cls(**{name: value for name, value in given.items() if name not in table.names()})
 
     @property
     def range_file(self) -> str | None:
@@ -52,8 +39,22 @@ class TrainJob:
 
         return range_file_of(self.model_file)
 
+
+class TrainJob(Job):
+    """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
+    which writes no model: `model_file` is None."""
+
     def check(self, options: TrainOptions) -> None:
-        """Raise UsageError, or OptionError, for what does not go together."""
+        """Name the model as LIBSVM does, after the training set in the current folder. Raises
+        UsageError, or OptionError, for what does not go together."""
+        if self.n_folds is not None:
+            self.model_file = None
+        elif self.model_file is None:
+            if self.training_set_file in STANDARD_INPUT:
+                raise click.UsageError(
+                    "MODEL_FILE is needed when the training set is standard input"
+                )
+            self.model_file = os.path.basename(self.training_set_file) + ".model"
         FOLDS.check("n_folds", self.n_folds)
         SECONDS.check("time_limit", self.time_limit)
         for name in NOT_WITH_FOLDS:
@@ -98,17 +99,6 @@ class TrainJob:
             raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
 
 
-def model_file_of(training_set_file: str, model_file: str | None, n_folds: int | None):
-    """As LIBSVM names it, after the training set in the current folder; None with -v."""
-    if n_folds is not None:
-        return None
-    if model_file is not None:
-        return model_file
-    if training_set_file in STANDARD_INPUT:
-        raise click.UsageError("MODEL_FILE is needed when the training set is standard input")
-    return os.path.basename(training_set_file) + ".model"
-
-
 def given_options(table: type[OptionTable], given: dict) -> dict:
     """Select the values of a table's options; those that were not given have its defaults."""
     return {name: given[name] for name in table.names() if given.get(name) is not None}
@@ -131,27 +121,57 @@ def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, fl
     return factors or None
 
 
-def train_job(given: dict) -> TrainJob:
-    """What was given beside the training options."""
-    rest = {name: value for name, value in given.items() if name not in TrainOptions.names()}
-    names = (rest["training_set_file"], rest["model_file"], rest["n_folds"])
-    return TrainJob(**rest | {"model_file": model_file_of(*names)})
+class GridJob(Job):
+    """The files of dcsvm-grid and how to go about them; the exponents are () where they are not
+    sought."""
+
+    def check(self, options: TrainOptions) -> None:
+        """Name the -out file where it has no name, and take it where -resume has none. Raises
+        UsageError, or OptionError, for what does not go together."""
+        if self.out_file is None:
+            is_input = self.training_set_file in STANDARD_INPUT
+            name = "stdin" if is_input else os.path.basename(self.training_set_file)
+            self.out_file = f"{name}.out"
+        if self.out_file == "null":
+            self.out_file = None
+        if self.resume_file == "":
+            self.resume_file = self.out_file
+            if self.out_file is None:
+                raise click.UsageError("-resume needs a file: -out null writes none")
+        FOLDS.check("n_folds", self.n_folds)
+        SECONDS.check("time_limit", self.time_limit)
+        if options.svm_type == "one_class":
+            raise click.UsageError("one-class (-s 2) has no C, and nothing to choose it by")
+        if options.svm_type == "nu_svc" and self.log2c:
+            raise click.UsageError(
+                "nu-SVC (-s 1) has no C: give -log2c null, and gamma alone is chosen"
+            )
+        if self.log2p and options.svm_type != "epsilon_svr":
+            raise click.UsageError("-log2p is for eps-SVR (-s 3)")
+        if self.test_file == self.training_set_file == "-":
+            raise click.UsageError("the training set and --test cannot both be standard input")
+        if options.kernel == "precomputed" and (self.scale_file or self.test_file):
+            raise click.UsageError("a precomputed kernel goes with neither --scale nor --test")
+        if not (self.log2c or self.log2p or (self.log2g and options.kernel in WITH_GAMMA)):
+            raise click.UsageError("there is nothing to choose: -log2c and -log2g are null")
+        try:
+            self.grid(options)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    def grid(self, options: TrainOptions) -> Grid:
+        """The settings to score. Raises ValueError."""
+
+        def powers(exponents: tuple[float, ...]) -> list[float] | None:
+            return [2.0**exponent for exponent in exponents] or None
+
+        gammas = powers(self.log2g) if options.kernel in WITH_GAMMA else None
+        Cs = powers(self.log2c) or [options.C]
+        return Grid.of(options, Cs, gammas, powers(self.log2p))
 
 
-@dataclass(frozen=True)
-class PredictJob:
+class PredictJob(Job):
     """The files of dcsvm-predict, what to write, and whether by the early level alone."""
-
-    test_file: str
-    model_file: str
-    output_file: str
-    probability: bool
-    decision_values: bool
-    early: bool
-    quiet: bool
-    lenient: bool
-    scale_file: str | None
-    threads: int | None
 
     def check(self) -> None:
         TrainOptions.check("threads", self.threads)
@@ -160,31 +180,17 @@ class PredictJob:
         check_not_auto(self.scale_file)
 
 
-@dataclass(frozen=True)
-class CompressJob:
+class CompressJob(Job):
     """The files of dcsvm-compress: models in and out, rows to fit to and to test by."""
 
-    model_file: str
-    output_file: str
-    rows_file: str | None
-    test_file: str | None
-    quiet: bool
-    lenient: bool
-    scale_file: str | None
-
-    @staticmethod
-    def of(given: dict) -> CompressJob:
-        """What was given beside the options of compression. Raises UsageError."""
-        found = {field.name: given[field.name] for field in fields(CompressJob)}
-        if found["output_file"] is None:
-            found["output_file"] = os.path.basename(found["model_file"]) + ".small"
-        job = CompressJob(**found)
-        if job.rows_file == job.test_file == "-":
+    def check(self) -> None:
+        if self.output_file is None:
+            self.output_file = os.path.basename(self.model_file) + ".small"
+        if self.rows_file == self.test_file == "-":
             raise click.UsageError("--rows and --test cannot both be standard input")
-        if job.scale_file is not None and job.rows_file is None and job.test_file is None:
+        if self.scale_file is not None and self.rows_file is None and self.test_file is None:
             raise click.UsageError("--scale is for rows: give --rows or --test")
-        check_not_auto(job.scale_file)
-        return job
+        check_not_auto(self.scale_file)
 
 
 def check_not_auto(scale_file: str | None) -> None:

@@ -46,8 +46,22 @@ class GroupedOption(click.Option):
 
 
 def group(title: str) -> Callable:
-    """The decorator that adds an option under this title."""
-    return partial(click.option, cls=GroupedOption, group=title)
+    """Return what makes options under this title, as `declared` does."""
+    return partial(declared, title)
+
+
+def declared(
+    title: str, spelling: str, name: str, kind=None, help="", details="", *, default=None, **rest
+) -> Callable:
+    """Return the decorator that adds an option under a title of the help: its `spelling` as in
+    Option, the `name` of the parameter, and the Click type of the values, if it has any."""
+    names = [word for word in spelling.split() if word[0] == "-"]
+    value = spelling.removeprefix(" ".join(names)).strip()
+    how = {"type": kind, "metavar": value} if value else {"is_flag": True}
+    if default is not None:
+        how |= {"default": default, "default_text": str(default)}
+    how |= {"cls": GroupedOption, "group": title, "help": help, "details": details, **rest}
+    return click.option(*names, name, **how)
 
 
 def with_options(*options: Callable) -> Callable:
@@ -77,22 +91,13 @@ def table_option(table: type[OptionTable], name: str, title: str = "") -> Callab
     """Return the decorator that adds one option of a table, under its own title by default."""
     field = table.__dataclass_fields__[name]
     own = option_of(field)
-    how, default = {"is_flag": True}, ""
+    how = {"default_text": own.default_text, "is_basic": own.is_basic}
+    kind = None
     if own.value:
         kind = type_of(own)
-        how = {"type": kind, "metavar": own.value, "multiple": isinstance(kind, tuple)}
-        default = text_of(field.default, kind)
-    return click.option(
-        *own.names,
-        name,
-        cls=GroupedOption,
-        group=title or own.group,
-        help=own.help,
-        details=own.details,
-        default_text=own.default_text or default,
-        is_basic=own.is_basic,
-        **how,
-    )
+        how["multiple"] = isinstance(kind, tuple)
+        how["default_text"] = own.default_text or text_of(field.default, kind)
+    return declared(title or own.group, own.spelling, name, kind, own.help, own.details, **how)
 
 
 def type_of(own: Option):
@@ -116,73 +121,34 @@ def text_of(default, kind) -> str:
 
 files, long_runs, other = map(group, ("Files", "Long runs", "Other"))
 
-lenient_option = files(
-    "--lenient",
-    is_flag=True,
-    help="accept blanks and comments in lines as svm-train does",
-    details="In a data line: blanks after a colon, words without a colon at the end (dropped), "
-    "hexadecimal numbers. nan, inf and index 0 stay errors.",
-)
-scale_option = files(
-    "--scale",
-    "scale_file",
-    type=FILE,
-    metavar="FILE",
-    help="scale the data by a range file of svm-scale -s",
-    details="A model of --scale auto needs none: MODEL_FILE.range is found.",
-)
-training_scale_option = files(
-    "--scale",
-    "scale_file",
-    type=FILE,
-    metavar="FILE|auto",
-    help="scale the data by a range file of svm-scale, or auto",
-    details="auto scales every feature of the training set to [-1, 1], as svm-scale does, and "
-    "writes the ranges to MODEL_FILE.range, where dcsvm-predict finds them. Of another range file "
-    "the model knows nothing: give it to both commands. ./auto is a file of that name.",
-)
-version_option = click.version_option(
-    dcsvm.__version__,
-    message="%(prog)s %(version)s",
-    cls=GroupedOption,
-    group="Other",
-    help="print the version",
-)
-# -h is LIBSVM's shrinking option, so help has only its long name
-help_option = click.help_option("--help", cls=GroupedOption, group="Other", help="print this")
-workers_options = with_options(
-    long_runs(
-        "--scheduler",
-        metavar="ADDR",
-        help="train on the workers of this Dask scheduler",
-        details="Such as tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers see, or "
-        "a URL of fsspec. Needs the extra dask.",
-    ),
-    long_runs(
-        "--scheduler-file",
-        type=FILE,
-        metavar="F",
-        help="the same, of the scheduler that wrote this file",
-        details="That of dask scheduler --scheduler-file.",
-    ),
-    long_runs(
-        "--workers",
-        "n_workers",
-        type=WHOLE,
-        metavar="N",
-        help="train on N processes of this machine",
-        details="A Dask cluster that ends with the command. The processes share the threads.",
-    ),
-)
-report_file_option = files(
-    "--report", "report_file", type=FILE, metavar="FILE", help="write what happened as JSON"
-)
-shrinking_option = other(
-    "-h",
-    "shrinking",
-    type=NO_OR_YES,
-    expose_value=False,
-    metavar="0|1",
-    help="LIBSVM's shrinking: accepted, without effect",
-    details="Rows are always left out while they cannot matter, and looked at again at the end.",
-)
+# a row: spelling, parameter, type; line of --help; details; what else is known
+# fmt: off
+SHARED = {
+    "lenient": files("--lenient", "lenient", None,
+        "accept blanks and comments in lines as svm-train does",
+        "In a data line: blanks after a colon, words without a colon at the end (dropped), "
+        "hexadecimal numbers. nan, inf and index 0 stay errors."),
+    "scale": files("--scale FILE", "scale_file", FILE,
+        "scale the data by a range file of svm-scale -s",
+        "A model of --scale auto needs none: MODEL_FILE.range is found."),
+    "scale or auto": files("--scale FILE|auto", "scale_file", FILE,
+        "scale the data by a range file of svm-scale, or auto",
+        "auto scales every feature of the training set to [-1, 1], as svm-scale does, and "
+        "writes the ranges to MODEL_FILE.range, where dcsvm-predict finds them. Of another range "
+        "file the model knows nothing: give it to both commands. ./auto is a file of that name."),
+    "report": files("--report FILE", "report_file", FILE, "write what happened as JSON"),
+    "shrinking": other("-h 0|1", "shrinking", NO_OR_YES,
+        "LIBSVM's shrinking: accepted, without effect",
+        "Rows are always left out while they cannot matter, and looked at again at the end.",
+        expose_value=False),
+    "version": click.version_option(dcsvm.__version__, message="%(prog)s %(version)s",
+        help="print the version", cls=GroupedOption, group="Other"),
+    # -h is LIBSVM's shrinking option, so help has only its long name
+    "help": click.help_option("--help", help="print this", cls=GroupedOption, group="Other"),
+}
+# fmt: on
+
+
+def shared(*names: str) -> Callable:
+    """Return the decorator that adds some of the options that several commands have."""
+    return with_options(*(SHARED[name] for name in names))

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand
-from dcsvm.cli.guard import guarded
-from dcsvm.cli.help import exit_statuses
+from dcsvm.cli.command import LibsvmCommand, exit_statuses
+from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.options import (
-    group,
-    help_option,
-    lenient_option,
-    other,
-    scale_option,
-    table_option,
-    version_option,
-)
+from dcsvm.cli.options import group, other, shared, table_option
 from dcsvm.cli.values import FILE, NO_OR_YES
 from dcsvm.problem.options import TrainOptions
 
@@ -27,7 +18,6 @@ EXAMPLES = (
     ("dcsvm-predict --early covtype.t covtype.tr.model labels", "less exact, much faster"),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
-STATUSES = exit_statuses(done="done", stopped="OUTPUT_FILE is as it was")
 FILES = (
     ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
     ("MODEL_FILE", "of dcsvm-train or of svm-train"),
@@ -36,49 +26,34 @@ FILES = (
 )
 
 
+# fmt: off
 @click.command(
     "dcsvm-predict",
     cls=LibsvmCommand,
     examples=EXAMPLES,
-    statuses=STATUSES,
+    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is as it was"),
     files=FILES,
     see_also=("dcsvm-train", "svm-predict", "svm-scale"),
 )
 @click.argument("test_file", type=FILE)
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE)
-@method(
-    "--early",
-    is_flag=True,
-    is_basic=True,
-    help="the model of the nearest cluster alone",
-)
-@output(
-    "-b",
-    "probability",
-    type=NO_OR_YES,
-    default=0,
-    metavar="0|1",
-    default_text="0",
-    is_basic=True,
-    help="1: write the probabilities of the classes, too",
-    details="They follow the label; the first line is the labels they are of. A regression "
+@method("--early", "early", None, "the model of the nearest cluster alone", is_basic=True)
+@output("-b 0|1", "probability", NO_OR_YES,
+    "1: write the probabilities of the classes, too",
+    "They follow the label; the first line is the labels they are of. A regression "
     "prints the sigma of its errors instead.",
-)
-@output(
-    "--decision-values",
-    is_flag=True,
-    is_basic=True,
-    help="write the decision values, too",
-    details="A value is positive for the model's first label. Of more than two classes there is "
+    default=0, is_basic=True)
+@output("--decision-values", "decision_values", None,
+    "write the decision values, too",
+    "A value is positive for the model's first label. Of more than two classes there is "
     "one for each pair, and the pairs in the first line.",
-)
-@scale_option
-@lenient_option
+    is_basic=True)
+@shared("scale", "lenient")
 @table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", is_flag=True, help="print errors only, not the accuracy")
-@version_option
-@help_option
+@other("-q", "quiet", None, "print errors only, not the accuracy")
+@shared("version", "help")
+# fmt: on
 def main(**given) -> None:
     """Predict the rows of a file with a model of dcsvm-train or svm-train.
 
@@ -88,10 +63,4 @@ def main(**given) -> None:
     """
     job = PredictJob(**given)
     job.check()
-
-    def work() -> int:
-        from dcsvm.cli.predict_file import predict_file
-
-        return predict_file(job)
-
-    guarded(work)
+    run("predict_file", job)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_writable, known_scaling, scaling_of
+from dcsvm.cli.files import check_outputs, scaling_given, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.quality import Quality
 from dcsvm.cli.streams import say, show_beside
@@ -28,65 +28,60 @@ def predict_file(job: PredictJob) -> int:
     """Do the job; returns the exit status."""
     threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
-    check_writable(job.output_file, *inputs)
+    check_outputs(inputs, [job.output_file])
     whole = read_model(job.model_file, threads=threads)
     check_parts(job, whole)
     how = "exact" if whole.exact and not job.early else "early"
     model = replace(whole, **{"early" if how == "exact" else "exact": None})
     quality = Quality(model.svm_type, model.labels)
-    test = TestFile(test_data(job, whole, threads))
-    parts = text_parts(job, model, test, how, threads, quality)
+    data = test_data(job, whole, threads)
+    parts = text_parts(job, model, data, how, threads, quality)
     write_beside(job.output_file, parts)
     if not job.quiet:
-        for sentence in warnings_of_features(job, whole, test):
+        for sentence in warnings(job, whole, quality):
             say(f"warning: {sentence}")
-        say_warnings(job, whole, quality)
         tell = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
             tell(line)
     return 0
 
 
-class TestFile:
-    """The pieces of a test file, iterated once; `n_rows` and `n_features` count those so far."""
-
-    def __init__(self, pieces: Iterable[Dataset]):
-        self.pieces, self.n_rows, self.n_features = pieces, 0, 0
-
-    def __iter__(self) -> Iterator[Dataset]:
-        for data in self.pieces:
-            self.n_rows += data.rows.n_samples
-            self.n_features = max(self.n_features, data.n_features)
-            yield data
-
-
-def warnings_of_features(job: PredictJob, model, test: TestFile) -> list[str]:
-    """Warn of a test file with features beyond those of the training set, or far fewer."""
+def warnings(job: PredictJob, model, quality: Quality) -> Iterator[str]:
+    """Yield what looks wrong with the test file or the model."""
     part = model.exact or model.early
-    known, found = part.rows.n_features, test.n_features
-    if model.kernel.is_precomputed:
-        return []
+    known, found = part.rows.n_features, quality.n_features
     is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
-    says_all = model.exact is None or part.row_numbers is not None
+    is_libsvm = model.exact is not None and part.row_numbers is None
     # with a scaling the training set may have had more features, which do not vary
-    is_more = found > known and says_all and not is_scaled
+    is_more = found > known and not is_libsvm and not is_scaled
     enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
-    is_less = found < FEW_FEATURES * known and test.n_rows >= enough
-    if not (is_more or is_less):
-        return []
-    last = model.first_index - 1
-    return [
-        f"{job.test_file} has features up to index {found + last}, the training set of "
-        f"{job.model_file} up to {known + last}: is it of the same kind?"
-    ]
+    is_less = found < FEW_FEATURES * known and quality.n_rows >= enough
+    if (is_more or is_less) and not model.kernel.is_precomputed:
+        last = model.first_index - 1
+        yield (
+            f"{job.test_file} has features up to index {found + last}, the training set of "
+            f"{job.model_file} up to {known + last}: is it of the same kind?"
+        )
+    worth = model.exact.worth if model.exact and not job.early else None
+    if worth is not None and not worth.converged:
+        rest = "; --early uses the clusters' models" if model.early is not None else ""
+        yield f"the exact solution did not converge, its violation is {worth.violation:.3g}{rest}"
+    range_file = range_file_of(job.model_file)
+    if is_libsvm and job.scale_file is None and os.path.exists(range_file):
+        yield (
+            f"{range_file} is not used: LIBSVM's model format does not say whether "
+            f"the rows were scaled by it; if they were, give --scale {range_file}"
+        )
+    if model.is_classifier and not quality.has_known_label:
+        known = ", ".join(map(plain, model.labels))
+        yield f"no label in {job.test_file} is one of the model's: {known}"
 
 
 def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
     """The rows of the test file, piece by piece; kernel values all at once, as they tell together
     which are missing."""
-    beside = scaling_of(job.model_file, model, job.scale_file)
     how = {"lenient": job.lenient, "threads": threads}
-    how["scaling"] = known_scaling(job.scale_file, beside)
+    how["scaling"] = scaling_given(job) or scaling_of(job.model_file, model)
     if model.says_first_index:
         how["first_index"] = model.first_index
     if model.kernel.is_precomputed:
@@ -94,58 +89,29 @@ def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
     return read_pieces(job.test_file, **how)
 
 
-def say_warnings(job: PredictJob, model, quality: Quality) -> None:
-    if model.exact and not job.early:
-        for sentence in warnings_of_worth(model):
-            say(f"warning: {sentence}")
-    if is_left_out(job, model):
-        range_file = range_file_of(job.model_file)
-        say(
-            f"warning: {range_file} is not used: LIBSVM's model format does not say whether "
-            f"the rows were scaled by it; if they were, give --scale {range_file}"
-        )
-    if model.is_classifier and not quality.has_known_label:
-        known = ", ".join(map(plain, model.labels))
-        say(f"warning: no label in {job.test_file} is one of the model's: {known}")
-
-
-def is_left_out(job: PredictJob, model) -> bool:
-    """Whether there is a range file of which the format of the model cannot say that it is used."""
-    is_libsvm = model.exact is not None and model.exact.row_numbers is None
-    return is_libsvm and job.scale_file is None and os.path.exists(range_file_of(job.model_file))
-
-
 def check_parts(job: PredictJob, model) -> None:
     """Raise ValueError for a model that lacks what the job needs."""
-    if job.early and model.early is None:
-        lack = "no early level, which --early needs"
-    elif job.probability and model.probability is None:
-        lack = "no probabilities, which -b 1 needs"
-    else:
-        return
-    raise ValueError(f"{job.model_file}: the model has {lack}")
-
-
-def lines_for(job: PredictJob, model):
-    """What makes the lines of a block of rows."""
-    if job.probability and model.is_classifier:
-        return with_probabilities
-    return with_decision_values if job.decision_values else predictions_alone
+    for is_lacking, lack in (
+        (job.early and model.early is None, "no early level, which --early needs"),
+        (job.probability and model.probability is None, "no probabilities, which -b 1 needs"),
+    ):
+        if is_lacking:
+            raise ValueError(f"{job.model_file}: the model has {lack}")
 
 
 def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
     """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
-    lines_of, is_first = lines_for(job, model), True
-    models = {model.first_index: model}
+    is_first, models = True, {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
+        quality.n_features = max(quality.n_features, data.n_features)
         model = models.get(first_index) or models[model.first_index].for_first_index(first_index)
         model = models[first_index] = widened(model, data.rows.n_features)
         for some, values in blocks(model, data.rows, how, threads):
-            predicted, lines = lines_of(model, values)
+            predicted, lines = lines_of(job, model, values)
             quality.add(predicted, data.labels[some])
             if is_first:
-                yield header(lines_of, model)
+                yield header(job, model)
             yield "\n".join([*lines, ""]).encode()
             is_first = False
 
@@ -157,13 +123,13 @@ def widened(model, n_features: int):
     return replace(model, **{"exact" if model.exact else "early": part})
 
 
-def header(lines_of, model) -> bytes:
+def header(job: PredictJob, model) -> bytes:
     """The first line, where there is one: the labels of probabilities, and which pairs decision
     values are of where there is more than one."""
     labels = shown(model.labels)
-    if lines_of is with_probabilities:
+    if job.probability and model.is_classifier:
         return f"{' '.join(['labels', *labels])}\n".encode()
-    if lines_of is with_decision_values and model.n_pairs > 1:
+    if job.decision_values and model.n_pairs > 1:
         pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
         return f"{' '.join(['pairs', *pairs])}\n".encode()
     return b""
@@ -176,42 +142,18 @@ def shown(predicted) -> list[str]:
     return [texts[k] for k in number.reshape(-1).tolist()]
 
 
-def predictions_alone(model, values):
-    """(predictions, lines)."""
-    predicted = predicted_from(model, values)
-    return predicted, shown(predicted)
-
-
-def with_probabilities(model, values):
-    """(predictions, lines) with the probabilities of the classes, as svm-predict writes them."""
-    probabilities = probabilities_from(model, values)
-    predicted = model.labels[probabilities.argmax(axis=1)]
-    lines = [
-        " ".join([label, *(f"{value:g}" for value in row)])
-        for label, row in zip(shown(predicted), probabilities.tolist(), strict=True)
-    ]
-    return predicted, lines
-
-
-def with_decision_values(model, values):
-    """(predictions, lines) with decision values."""
-    predicted, labels = predictions_alone(model, values)
-    lines = [
-        " ".join([label, *map(repr, row)])
-        for label, row in zip(labels, values.tolist(), strict=True)
-    ]
-    return predicted, lines
-
-
-def warnings_of_worth(model) -> list[str]:
-    """That an exact solution did not converge."""
-    worth = model.exact.worth
-    if worth is None or worth.converged:
-        return []
-    sentence = f"the exact solution did not converge, its violation is {worth.violation:.3g}"
-    if model.early is not None:
-        sentence += "; --early uses the clusters' models"
-    return [sentence]
+def lines_of(job: PredictJob, model, values: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """(predictions, lines), which have the probabilities of the classes, as svm-predict writes
+    them, or the decision values, where the job asks for these."""
+    if job.probability and model.is_classifier:
+        values, form = probabilities_from(model, values), "{:g}".format
+        predicted = model.labels[values.argmax(axis=1)]
+    else:
+        predicted, form = predicted_from(model, values), repr
+        if not job.decision_values:
+            return predicted, shown(predicted)
+    rows = zip(shown(predicted), values.tolist(), strict=True)
+    return predicted, [" ".join([label, *map(form, row)]) for label, row in rows]
 
 
 def remarks(model, probability) -> list[str]:

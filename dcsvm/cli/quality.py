@@ -21,11 +21,11 @@ def quality_of_folds(svm_type: str, predicted: np.ndarray, labels: np.ndarray) -
 
 
 class Quality:
-    """svm-predict's lines on rows that come in pieces."""
+    """svm-predict's lines on rows that come in pieces; `n_features` is for whom reads these."""
 
     def __init__(self, svm_type: str, known: np.ndarray):
         self.svm_type, self.known = svm_type, known
-        self.n_rows = self.n_correct = 0
+        self.n_rows = self.n_correct = self.n_features = 0
         self.has_known_label = False
         self.squared_error = 0.0
         self.mean, self.spread = np.zeros(2), np.zeros((2, 2))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from dcsvm.cli.streams import say
 from dcsvm.data.output_file import write_beside
-from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport, report_dict
+from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
 
 MAX_PAIRS = 10  # of 5 classes; more pairs are printed in one line
 
@@ -50,7 +50,14 @@ class TerminalProgress(Progress):
         )
 
     def end_choice(self, choice: EarlyChoice) -> None:
-        self.say(told_choice(choice))
+        coarsest, finest = sorted((choice.coarsest, choice.finest))
+        of = "" if coarsest == finest else f" of {coarsest} to {finest}"
+        if choice.is_wrong:
+            told = f"{100 * choice.loss:.2f} +- {100 * choice.error:.2f} % wrong"
+        else:
+            told = f"mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
+        rows = "test rows" if choice.is_test else "rows left out"
+        self.say(f"early level {choice.level}{of}: {told} ({choice.n_rows} {rows})")
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
         rest = "" if n_sv is None else f"; {n_sv} support vectors"
@@ -77,18 +84,6 @@ class TerminalProgress(Progress):
     def warn(self, sentence: str) -> None:
         self.close()
         say(f"warning: {sentence}")
-
-
-def told_choice(choice: EarlyChoice) -> str:
-    """Which early level was found, and what it is worth."""
-    coarsest, finest = sorted((choice.coarsest, choice.finest))
-    of = "" if coarsest == finest else f" of {coarsest} to {finest}"
-    if choice.is_wrong:
-        told = f"{100 * choice.loss:.2f} +- {100 * choice.error:.2f} % wrong"
-    else:
-        told = f"mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
-    rows = "test rows" if choice.is_test else "rows left out"
-    return f"early level {choice.level}{of}: {told} ({choice.n_rows} {rows})"
 
 
 def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
@@ -155,12 +150,8 @@ def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> No
     why = "interrupted" if time_limit is None else f"stopped at the time limit of {time_limit:g} s"
     is_stored = checkpoint is not None and checkpoint.error is None
     rest = f"; go on with --resume {checkpoint.folder}" if is_stored else ""
-    say(f"warning: {why}, {worth_of_stopped(report)}{rest}")
-
-
-def worth_of_stopped(report: TrainReport) -> str:
     missing = f"; missing: {', '.join(report.missing)}" if report.missing else ""
-    return f"{worth_of_solution(report)}{missing}"
+    say(f"warning: {why}, {worth_of_solution(report)}{missing}{rest}")
 
 
 def worth_of_solution(report: TrainReport) -> str:
@@ -189,9 +180,7 @@ def peak_rss_mb() -> float:
     return round(peak * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
 
 
-def write_report(path: str, report: TrainReport, seconds: dict[str, float]) -> None:
-    """One JSON object; `seconds` are read, write and total, which only the command knows."""
-    values = report_dict(report)
-    values["seconds"] |= seconds
+def write_report(path: str, values: dict) -> None:
+    """Write one JSON object, with the memory that was used."""
     values["peak_rss_mb"] = peak_rss_mb()
     write_beside(path, [json.dumps(values, indent=1).encode(), b"\n"])

@@ -29,7 +29,7 @@ from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
-from dcsvm.solving.report import TrainReport
+from dcsvm.solving.report import TrainReport, report_dict
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows
 
@@ -52,9 +52,13 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             from dcsvm.cli.train_remote import RemoteSet
 
             data = RemoteSet(job, options, at_end)
+            train = data.train
         else:
             data = read_training_set(job, options, to_train=True)
-            warn_of_labels(options, data)
+            train = partial(train_rows, data.rows, data.labels, consume=True)
+            for label in options.class_weight or {}:
+                if label not in data.labels:
+                    say(f"warning: no row has the label {label:g} of -w{label:g}")
         test = None
         if job.test_file is not None:
             found = read_test_set(job, options, data)
@@ -70,7 +74,6 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             control.checkpoint.for_file = for_file
         read = time.perf_counter()
         interrupts = at_end.enter_context(Interrupts(control.stop))
-        train = data.train if job.is_remote else partial(train_here, data)
         try:
             model, report = train(options, control, init_model=init_model, test=test)
         except Stopped:
@@ -80,14 +83,14 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         for_file(model).save(job.model_file, job.model_format)
         written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
-    tell(job, report, seconds, is_classifier=model.is_classifier)
+    if job.report_file is not None:
+        values = report_dict(report)
+        values["seconds"] |= seconds
+        write_report(job.report_file, values)
+    if not job.quiet:
+        beside = show_beside(job.model_file, job.report_file)
+        say_result(report, beside, is_classifier=model.is_classifier)
     return conclude(job, options, report, control.checkpoint, interrupts.received)
-
-
-def warn_of_labels(options: TrainOptions, data: Dataset) -> None:
-    for label in options.class_weight or {}:
-        if label not in data.labels:
-            say(f"warning: no row has the label {label:g} of -w{label:g}")
 
 
 def cross_validate_data(
@@ -111,12 +114,6 @@ def cross_validate_data(
     return NOT_CONVERGED if caught else 0
 
 
-def train_here(
-    data: Dataset, options: TrainOptions, control: Control, **how
-) -> tuple[Model, TrainReport]:
-    return train_rows(data.rows, data.labels, options, control, consume=True, **how)
-
-
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:
     """That which the options ask for; where both name one folder, training goes on if there is
     something to go on from."""
@@ -125,15 +122,6 @@ def checkpoint_of(job: TrainJob) -> Checkpoint | None:
     may_begin = job.checkpoint_folder is not None
     resume = not may_begin or Checkpoint.exists(job.resume_folder)
     return Checkpoint(job.resume_folder, resume=resume)
-
-
-def tell(job: TrainJob, report: TrainReport, seconds: dict, *, is_classifier: bool) -> None:
-    """Write the report and print svm-train's lines."""
-    if job.report_file is not None:
-        write_report(job.report_file, report, seconds)
-    if not job.quiet:
-        beside = show_beside(job.model_file, job.report_file)
-        say_result(report, beside, is_classifier=is_classifier)
 
 
 def conclude(

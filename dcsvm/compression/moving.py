@@ -9,11 +9,10 @@ alone; else it is half the square of the error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.compression.slopes import Slopes
 from dcsvm.kernel.kernels import Kernel
 
 SHARPNESS = np.float32(2.0)  # of the sigmoid of a decision value; 4 is as good
@@ -71,10 +70,8 @@ class Moving:
     used: np.ndarray | None
     width: float
     held: np.ndarray
-    slopes: Slopes = field(init=False)
 
     def __post_init__(self):
-        self.slopes = Slopes(self.kernel)
         self.set([np.ascontiguousarray(part) for part in self.parts])  # for steps by blocks
 
     @property
@@ -112,12 +109,12 @@ class Moving:
     ) -> list[np.ndarray]:
         rows = target.rows[chosen]
         with np.errstate(over="ignore", invalid="ignore"):  # see is_finite
-            values, slopes = self.slopes.values(rows, self.vectors)
+            values, slopes = values_and_slopes(self.kernel, rows, self.vectors)
             outputs = values @ self.coefficients + self.offset
             errors = target.errors(outputs, chosen) / np.float32(n)
             loss = [np.array(target.losses(outputs, chosen) / n)] if with_loss else []
             pulls = (errors @ self.coefficients.T) * slopes
-            moves = self.slopes.gradient(pulls, rows, self.vectors)
+            moves = slope_gradient(self.kernel, pulls, rows, self.vectors)
             return [moves, values.T @ errors, errors.sum(axis=0), *loss]
 
 
@@ -198,3 +195,50 @@ def refine(
 def sigmoid(values: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-SHARPNESS f)), float32."""
     return (0.5 * (1 + np.tanh(SHARPNESS / 2 * values))).astype(np.float32)
+
+
+def values_and_slopes(
+    kernel: Kernel, rows: np.ndarray, vectors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """K(rows, vectors) of any kernel but the precomputed one, and its slopes dK/ds by the inner
+    product s, with |x| and |z| fixed and less a constant factor, float32 (n, m).
+
+    In NumPy: the vectors are others at every step, so that nothing prepared of them could be used
+    again.
+    """
+    product = rows @ vectors.T
+    if kernel.name == "linear":
+        return product, np.ones_like(product)
+    if kernel.name == "rbf":
+        return (values := _rbf(product, rows, vectors, kernel.gamma)), values
+    product = np.float32(kernel.gamma) * product + np.float32(kernel.coef0)
+    if kernel.name == "sigmoid":
+        values = np.tanh(product)
+        return values, 1 - values**2
+    return product**kernel.degree, product ** max(kernel.degree - 1, 0)
+
+
+def slope_gradient(
+    kernel: Kernel, pulls: np.ndarray, rows: np.ndarray, vectors: np.ndarray
+) -> np.ndarray:
+    """sum_i pulls_ij dK_ij/dz_j, float32 (m, d); `pulls` (n, m) are times the slopes."""
+    gradient = pulls.T @ rows
+    if kernel.name == "rbf":  # depends on |z|, too
+        gradient -= pulls.sum(axis=0)[:, None] * vectors
+    factor = {
+        "linear": 1.0,
+        "polynomial": kernel.degree * kernel.gamma,
+        "rbf": 2.0 * kernel.gamma,
+        "sigmoid": kernel.gamma,
+    }[kernel.name]
+    return np.float32(factor) * gradient
+
+
+def _rbf(product: np.ndarray, rows: np.ndarray, vectors: np.ndarray, gamma: float) -> np.ndarray:
+    """exp(-gamma |x - z|^2), in the memory of the products."""
+    product *= np.float32(-2)
+    product += np.einsum("ij,ij->i", rows, rows)[:, None]
+    product += np.einsum("ij,ij->i", vectors, vectors)
+    np.maximum(product, 0, out=product)
+    product *= np.float32(-gamma)
+    return np.exp(product, out=product)

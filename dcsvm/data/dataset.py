@@ -15,10 +15,10 @@ from functools import partial
 import numpy as np
 
 from dcsvm import _svmlight
+from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.coded_rows import coded_parts
-from dcsvm.data.csr import BYTES_OF_VALUE
-from dcsvm.data.found_scaling import Extremes, found_scaling
+from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.pieces import text_pieces
 from dcsvm.data.room import zeros
@@ -110,7 +110,7 @@ def _parsed(
         if scaling is not None:
             parts = _Parts(text, **how)
             if scaling == OWN_RANGES:
-                scaling = found_scaling(parts, name, first_index)
+                scaling = Extremes.of(parts).scaling(name, first_index)
             scaling = scaling.with_first_index(first_index)
             rows = scaling.scaled_rows(parts, name, how["threads"], to_train=to_train)
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)

@@ -68,8 +68,3 @@ class Extremes:
         varies = minimum < maximum
         features = Interval(*LIMITS, minimum[varies], maximum[varies])
         return Scaling(f"the ranges of {name}", self.columns[varies], features, None, first_index)
-
-
-def found_scaling(parts: Iterable[Part], name: str, first_index: int) -> Scaling:
-    """The scaling of rows by their own ranges; `name` stands for their file in errors."""
-    return Extremes.of(parts).scaling(name, first_index)

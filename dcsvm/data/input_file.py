@@ -135,10 +135,15 @@ class Released(io.RawIOBase):
         begin = self.data.tell()
         text = self.data.read(len(buffer))
         buffer[: len(text)] = text
-        if text and hasattr(mmap, "MADV_DONTNEED"):
-            first = begin // mmap.PAGESIZE * mmap.PAGESIZE
-            self.data.madvise(mmap.MADV_DONTNEED, first, begin + len(text) - first)
+        let_go(self.data, begin, begin + len(text))
         return len(text)
+
+
+def let_go(data: mmap.mmap, begin: int, end: int) -> None:
+    """Keep these bytes in memory no longer."""
+    first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > begin and hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 @contextmanager

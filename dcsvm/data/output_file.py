@@ -32,7 +32,8 @@ def write_beside(path: str | os.PathLike[str], parts) -> None:
 
 def _write_and_rename(path: str, parts) -> None:
     path = os.path.realpath(path)
-    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
+    os.umask(mask := os.umask(0))  # what it is can only be asked for by setting it
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask
     handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     unfinished.add(name)
     try:
@@ -57,9 +58,3 @@ def remove_unfinished() -> None:
             os.unlink(name)
         except OSError:
             continue
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

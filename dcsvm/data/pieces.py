@@ -12,14 +12,7 @@ import mmap
 import threading
 from collections.abc import Iterable, Iterator
 
-from dcsvm.data.input_file import (
-    LONGEST_MAGIC,
-    Released,
-    decompressing,
-    mapped,
-    module_for,
-    opened,
-)
+from dcsvm.data.input_file import Released, decompressing, let_go, mapped, module_for, opened
 
 PIECE_BYTES = 2**25
 READ_AT_ONCE = 2**18
@@ -33,15 +26,14 @@ def text_pieces(name: str) -> Iterator[bytes]:
     """
     with opened(name) as file:
         data = mapped(file)
-        source = file.raw if data is None else Released(data)
-        start = (source.read(READ_AT_ONCE) or b"") if data is None else data[:LONGEST_MAGIC]
+        source = io.BufferedReader(file.raw if data is None else Released(data), READ_AT_ONCE)
+        start = source.peek()
         module = module_for(start)
         if module is not None:
-            packed = source if data is not None else _Begun(start, source)
-            with decompressing(io.BufferedReader(packed), name, module) as text:
+            with decompressing(source, name, module) as text:
                 yield from _whole_lines(iter(lambda: text.read(PIECE_BYTES), b""))
         elif data is None:
-            yield from _whole_lines(_Ahead(start, source))
+            yield from _whole_lines(_Ahead(start, file.raw))
         else:
             yield from _lines_of(data)
 
@@ -52,9 +44,7 @@ def _lines_of(data: mmap.mmap) -> Iterator[bytes]:
         newline = data.find(b"\n", begin + PIECE_BYTES)
         end = newline + 1 if newline >= 0 else len(data)
         yield data[begin:end]
-        if hasattr(mmap, "MADV_DONTNEED"):
-            first = begin // mmap.PAGESIZE * mmap.PAGESIZE
-            data.madvise(mmap.MADV_DONTNEED, first, end - first)
+        let_go(data, begin, end)
         begin = end
 
 
@@ -69,23 +59,6 @@ def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
         begun = [part[end:]] if end < len(part) else []
     if begun:
         yield b"".join(begun)
-
-
-class _Begun(io.RawIOBase):
-    """A raw file of which the start has been read already."""
-
-    def __init__(self, start: bytes, file):
-        self.start, self.file = start, file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int | None:
-        if not self.start:
-            return self.file.readinto(buffer)
-        size = min(len(buffer), len(self.start))
-        buffer[:size], self.start = self.start[:size], self.start[size:]
-        return size
 
 
 class _Ahead:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.arrays import as_float32, check_finite, check_form, csr_arrays
+from dcsvm.data.arrays import Csr, as_float32, check_finite, check_form, csr_arrays
 from dcsvm.data.byte_rows import as_byte_rows, suit_bytes, with_ends, zero_bytes
-from dcsvm.data.csr import Csr
 from dcsvm.data.file_order import gather, page_by_page
 from dcsvm.data.room import fits_memory, is_mapped, zeros
 from dcsvm.data.slices import AT_ONCE, slices

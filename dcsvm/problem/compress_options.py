@@ -23,38 +23,29 @@ class CompressOptions(OptionTable):
 
     function = "dcsvm.Model.compress"
 
-    vectors: int | None = of_size(
-        optional(integer(1)),
-        "--vectors N",
+    # fmt: off
+    vectors: int | None = of_size(optional(integer(1)), "--vectors N",
         "at most so many vectors",
-        "In all clusters of an early model together.",
-    )
+        "In all clusters of an early model together.")
     times: float | None = of_size(
-        optional(number("above 1 and finite", lambda value: 1 < value < math.inf)),
-        "--times T",
+        optional(number("above 1 and finite", lambda value: 1 < value < math.inf)), "--times T",
         "about so many times fewer kernel values for a row",
-        "Of an early model with those that find the cluster of a row.",
-    )
+        "Of an early model with those that find the cluster of a row.")
     loss: float | None = of_size(
-        optional(number("above 0 and below 100", lambda value: 0 < value < 100)),
-        "--loss PERCENT",
+        optional(number("above 0 and below 100", lambda value: 0 < value < 100)), "--loss PERCENT",
         "labels that may change, in percent; needs --test",
         "The smallest size, of some, of which the test rows say that no more change, with 95 % "
-        "confidence.",
-    )
+        "confidence.")
     method: str | None = option(None, optional(choice("exact", "early")))
-    steps: int | None = of_method(
-        None,
-        optional(integer(1)),
-        "--steps N",
+    steps: int | None = of_method(None, optional(integer(1)), "--steps N",
         "steps of the landmarks of a cluster, or of all",
         "The default is 200 times all rows, 256 a step, and at most 6000. More of them are "
         "better, and take longer.",
-        default_text="up to 6000",
-    )
+        default_text="up to 6000")
     seed: int = of_method(0, integer(0), "--seed N", "of what is random")
     threads: int | None = threads_option(group="Other")
 
+    # fmt: on
     def __post_init__(self):
         super().__post_init__()
         asked = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]

@@ -120,10 +120,7 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 
 def _signed(signs: np.ndarray, bound: np.ndarray) -> dict[str, np.ndarray]:
     """The bounds of signed alpha of sizes up to `bound`."""
-    return {
-        "lower": np.where(signs > 0, 0.0, -bound),
-        "upper": np.where(signs > 0, bound, 0.0),
-    }
+    return {"lower": np.where(signs > 0, 0.0, -bound), "upper": np.where(signs > 0, bound, 0.0)}
 
 
 def _one(size: int) -> np.ndarray:

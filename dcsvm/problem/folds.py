@@ -81,7 +81,6 @@ def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     Both the rows of a class in a fold and the rows of a fold differ by at most one between folds.
     Raises ValueError unless 2 <= n_folds <= n.
     """
-    _check(len(labels), n_folds)
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(np.asarray(labels)[order], kind="stable")]
     return _dealt(order, n_folds)
@@ -93,17 +92,13 @@ def shuffled_folds(n_samples: int, n_folds: int, seed: int) -> np.ndarray:
     The rows of a fold differ by at most one between folds. Raises ValueError unless
     2 <= n_folds <= n_samples.
     """
-    _check(n_samples, n_folds)
     return _dealt(np.random.default_rng(seed).permutation(n_samples), n_folds)
 
 
 def _dealt(order: np.ndarray, n_folds: int) -> np.ndarray:
     """Rows dealt to the folds in turn, class after class without starting anew."""
+    if not 2 <= n_folds <= len(order):
+        raise ValueError(f"{len(order)} rows cannot be divided into {n_folds} folds")
     fold = np.empty(len(order), np.int64)
     fold[order] = np.arange(len(order)) % n_folds
     return fold
-
-
-def _check(n_samples: int, n_folds: int) -> None:
-    if not 2 <= n_folds <= n_samples:
-        raise ValueError(f"{n_samples} rows cannot be divided into {n_folds} folds")

@@ -50,15 +50,13 @@ class BoxProblem:
 
     def part(self, variables: slice | np.ndarray) -> BoxProblem:
         """The problem of some variables, the others as they are."""
-        return BoxProblem(
-            self.linear[variables],
-            self.lower[variables],
-            self.upper[variables],
-            None if self.sum_of is None else self.sum_of[variables],
-            self.n_sums,
-            self.rows[variables],
-            self.unit,
-            self.divides_by_margin,
+        return replace(
+            self,
+            linear=self.linear[variables],
+            lower=self.lower[variables],
+            upper=self.upper[variables],
+            sum_of=None if self.sum_of is None else self.sum_of[variables],
+            row=self.rows[variables],
         )
 
 
@@ -162,20 +160,15 @@ def in_folds(
         rows = kept[one.problem.rows]
         folds.append(replace(one, problem=replace(one.problem, row=rows)))
     problems = [one.problem for one in folds]
-    sum_of = None
-    if problems[0].sum_of is not None:
-        sum_of = np.concatenate([problem.sum_of for problem in problems])
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(problem, name) for problem in problems])
+
+    arrays = {name: joined(name) for name in ("linear", "lower", "upper")}
+    sum_of = None if problems[0].sum_of is None else joined("sum_of")
+    unit = min(problem.unit for problem in problems)
+    problem = replace(problems[0], **arrays, sum_of=sum_of, row=joined("rows"), unit=unit)
     sizes = np.concatenate([np.diff(one.start) for one in folds])
-    problem = BoxProblem(
-        linear=np.concatenate([problem.linear for problem in problems]),
-        lower=np.concatenate([problem.lower for problem in problems]),
-        upper=np.concatenate([problem.upper for problem in problems]),
-        sum_of=sum_of,
-        n_sums=problems[0].n_sums,
-        row=np.concatenate([problem.rows for problem in problems]),
-        unit=min(problem.unit for problem in problems),
-        divides_by_margin=problems[0].divides_by_margin,
-    )
     return Formulation(
         problem,
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),

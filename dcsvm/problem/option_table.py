@@ -54,19 +54,7 @@ def option_of(one: Field) -> Option:
 
 
 class UnknownOption(TypeError):
-    """A name that is none of the `known` options of `where`."""
-
-    def __init__(self, name: str, known: tuple[str, ...], where: str):
-        super().__init__(name, known, where)
-        self.name, self.known, self.where = name, known, where
-
-    def __str__(self) -> str:
-        from difflib import get_close_matches
-
-        known = {option.lower(): option for option in self.known}
-        near = get_close_matches(self.name.lower(), known, n=1, cutoff=0.5)
-        hint = f"did you mean {known[near[0]]!r}?" if near else f"help({self.where}) lists them"
-        return f"unknown option {self.name!r}; {hint}"
+    """A name that no option has."""
 
 
 class OptionTable:
@@ -81,11 +69,18 @@ class OptionTable:
     def of(cls, **options):
         """Make a table of keywords. Raises UnknownOption for a name that is no field, and
         OptionError."""
-        known = cls.names()
         for name in options:
-            if name not in known:
-                raise UnknownOption(name, known, cls.function)
+            if name not in cls.names():
+                raise UnknownOption(f"unknown option {name!r}; {cls._hint(name)}")
         return cls(**options)
+
+    @classmethod
+    def _hint(cls, name: str) -> str:
+        from difflib import get_close_matches
+
+        known = {option.lower(): option for option in cls.names()}
+        near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+        return f"did you mean {known[near[0]]!r}?" if near else f"help({cls.function}) lists them"
 
     @classmethod
     def check(cls, name: str, value: object) -> Any:

@@ -16,10 +16,7 @@ def checked_weights(sample_weight, n_rows: int) -> np.ndarray:
     if weights.shape != (n_rows,):
         shape = " x ".join(map(str, weights.shape)) or "1 number"
         raise ValueError(f"sample weights must be one for each of {n_rows} rows, not {shape}")
-    for wrong, reason in (
-        (~np.isfinite(weights), "finite numbers"),
-        (weights < 0, "at least 0"),
-    ):
+    for wrong, reason in ((~np.isfinite(weights), "finite numbers"), (weights < 0, "at least 0")):
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(f"sample weights must be {reason}, not {weights[row]:g} (row {row})")

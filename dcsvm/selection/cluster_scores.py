@@ -16,9 +16,8 @@ from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
 from dcsvm.model.coupling import most_voted
-from dcsvm.selection.grid import Setting
+from dcsvm.selection.grid import Score, Setting
 from dcsvm.selection.layout import Held, Layout
-from dcsvm.selection.score import Score
 from dcsvm.solving.preparation import Prepared
 
 SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
@@ -155,10 +154,8 @@ class ClusterScores:
         return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
 
     def score(self, k: int) -> Score:
-        seen, loss = self.seen[k], self.loss[k]
-        folds = self.problem.folds
+        seen, loss, folds = self.seen[k], self.loss[k], self.problem.folds
         is_complete = bool(self.is_judged.all() and self.alive[k])
-        n_models = folds.n_folds
         with np.errstate(invalid="ignore"):
             losses = loss / seen
         return Score(
@@ -169,6 +166,6 @@ class ClusterScores:
             weight=float(seen.sum()),
             is_complete=is_complete,
             converged=bool(self.converged[k]),
-            n_sv=int(self.n_sv[k]) // n_models if is_complete else None,
+            n_sv=int(self.n_sv[k]) // folds.n_folds if is_complete else None,
             seconds=float(self.seconds[k]),
         )

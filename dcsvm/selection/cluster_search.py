@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.selection.cluster_scores import ClusterScores, Problem
-from dcsvm.selection.grid import Setting
-from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.grid import Score, Setting, best_of
 
 PILOT_SHARE, PILOT_ROWS = 0.02, 2000  # of the clusters that all settings are tried on, at least
 BATCHES = 32  # of clusters, after each of which settings may be left
@@ -54,8 +54,8 @@ class ClusterSearch:
             left = [setting for setting in self.order if setting in self.open]
             if tried:
                 left.sort(key=lambda setting: (tried[setting].loss, setting.C))
-            own = [one for one in left if _axis(one) == _axis(left[0])]
-            some = sorted(own[: 1 if is_first else self.problem.most_at_once], key=_C)
+            own = [one for one in left if one.axis == left[0].axis]
+            some = sorted(own[: 1 if is_first else self.problem.most_at_once], key=attrgetter("C"))
             is_first = False
             for score in self._score(some):
                 self.open.discard(score.setting)
@@ -71,8 +71,8 @@ class ClusterSearch:
         if 2 * n_clusters > len(sizes) or len(self.order) < FEWEST_TRIED:
             return []
         clusters = self._by_size(self.clusters[:n_clusters])
-        for axis in dict.fromkeys(_axis(one) for one in self.order):
-            own = sorted((one for one in self.order if _axis(one) == axis), key=_C)
+        for axis in dict.fromkeys(one.axis for one in self.order):
+            own = sorted((one for one in self.order if one.axis == axis), key=attrgetter("C"))
             for first in range(0, len(own), self.problem.most_at_once):
                 settings = own[first : first + self.problem.most_at_once]
                 some = ClusterScores(self.problem_of(axis[1]), settings)
@@ -143,11 +143,3 @@ class ClusterSearch:
         factor = total / best.weight / score.loss
         of_folds = tuple(loss * factor for loss in score.losses)
         return replace(score, loss=score.loss * factor, losses=of_folds)
-
-
-def _axis(setting: Setting) -> tuple[float | None, float | None]:
-    return setting.gamma, setting.epsilon
-
-
-def _C(setting: Setting) -> float:
-    return setting.C

@@ -17,9 +17,7 @@ from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import Task
-from dcsvm.selection.grid import Setting
-from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.solving.extraction import NoMargin
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
@@ -71,18 +69,15 @@ class ExactSearch:
             return self.order
         of_axis: dict[tuple, float] = {}
         for one in self.order:
-            axis = one.gamma or 0.0, one.epsilon or 0.0
-            of_axis[axis] = min(of_axis.get(axis, np.inf), found[one])
-        axes = sorted(of_axis, key=lambda axis: (of_axis[axis], axis))
-        place = {axis: k for k, axis in enumerate(axes)}
+            of_axis[one.axis] = min(of_axis.get(one.axis, np.inf), found[one])
         best = min(self.order, key=lambda one: (found[one], one.C))
         rest = [one for one in self.order if one != best]
-        rest.sort(key=lambda one: (place[one.gamma or 0.0, one.epsilon or 0.0], one.C))
+        rest.sort(key=lambda one: (of_axis[one.axis], one.gamma or 0.0, one.epsilon or 0.0, one.C))
         return [best, *rest]
 
     def _known(self, setting: Setting) -> Score | None:
         """The score of a smaller C whose solutions stay as they are."""
-        largest, score = self.inside.get((setting.gamma, setting.epsilon), (np.inf, None))
+        largest, score = self.inside.get(setting.axis, (np.inf, None))
         return replace(score, setting=setting, seconds=0.0) if largest < setting.C else None
 
     def _scored(self, setting: Setting) -> Score:
@@ -117,9 +112,8 @@ class ExactSearch:
             seconds=time.perf_counter() - start,
         )
         if score.may_win and held.largest < np.inf:
-            axis = setting.gamma, setting.epsilon
-            known = self.inside.get(axis, (np.inf, None))
-            self.inside[axis] = min(known, (held.largest, score), key=lambda one: one[0])
+            known = self.inside.get(setting.axis, (np.inf, None))
+            self.inside[setting.axis] = min(known, (held.largest, score), key=lambda one: one[0])
         return score
 
     def _enough(self, setting: Setting, folds: Folds, least: float, lost: float) -> int:
@@ -156,11 +150,7 @@ class ExactSearch:
             self.of_gamma = widest, prepared, folds
         _, prepared, folds = self.of_gamma
         options = setting.options(self.options)
-        task = _with_C(prepared.task, options)
+        task = prepared.task
+        task = replace(task, options=options, class_C=task.class_C * (options.C / task.options.C))
         formulation = task.formulate(prepared.targets, prepared.sample_weight)
         return replace(prepared, options=options, task=task, formulation=formulation), folds
-
-
-def _with_C(task: Task, options: TrainOptions) -> Task:
-    """A task with the C of other options, which are its own otherwise."""
-    return replace(task, options=options, class_C=task.class_C * (options.C / task.options.C))

@@ -1,9 +1,9 @@
-"""The settings of a grid: C, gamma and, for epsilon-SVR, epsilon."""
+"""The settings of a grid: C, gamma and, for epsilon-SVR, epsilon; what they are worth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -26,10 +26,63 @@ class Setting:
     gamma: float | None = None
     epsilon: float | None = None
 
+    @property
+    def axis(self) -> tuple[float | None, float | None]:
+        """What settings of other C have in common."""
+        return self.gamma, self.epsilon
+
+    @property
+    def sought(self) -> dict[str, float]:
+        """What is sought, by its name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def options(self, base: TrainOptions) -> TrainOptions:
         """The options of training with this setting."""
-        found = {"C": self.C, "gamma": self.gamma, "epsilon": self.epsilon}
-        return replace(base, **{name: value for name, value in found.items() if value is not None})
+        return replace(base, **self.sought)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What models of a setting make of rows that they have not seen: the mean `loss`, part of the
+    rows that are wrong or squared error, of `n_rows` rows of this `weight`. That is all of them
+    where the score `is_complete`; otherwise the setting was left, since it could not win any more
+    (or the search was stopped). `losses` has one of each fold, nan where it has no rows.
+
+    `n_sv` support vectors have the models of all folds, None where the setting was left. `seconds`
+    is its share of the time."""
+
+    setting: Setting
+    loss: float
+    losses: tuple[float, ...]
+    n_rows: int
+    weight: float
+    is_complete: bool
+    converged: bool
+    n_sv: int | None
+    seconds: float
+
+    @property
+    def total(self) -> float:
+        """The sum of the losses, or hardly more: settings that are equal do not exceed it."""
+        return self.loss * self.weight * (1.0 + 1e-12)
+
+    @property
+    def may_win(self) -> bool:
+        return self.is_complete and self.converged
+
+
+def best_of(scores: Iterable[Score]) -> Score | None:
+    """The least loss of complete scores, where there are any that converged; ties go to the
+    smaller C, then the smaller gamma and the larger epsilon. None of nothing."""
+    scores = [score for score in scores if score.n_rows > 0]
+    complete = [score for score in scores if score.is_complete]
+    among = [score for score in complete if score.converged] or complete or scores
+    return min(among, key=_rank, default=None)
+
+
+def _rank(score: Score):
+    setting = score.setting
+    return score.loss, setting.C, setting.gamma or 0.0, -(setting.epsilon or 0.0)
 
 
 @dataclass(frozen=True)
@@ -53,14 +106,10 @@ class Grid:
             raise ValueError(f"epsilon is of epsilon-SVR, {options.svm_type} has none")
         if options.svm_type == "one_class":
             raise ValueError("one-class SVM has no C, and nothing to choose it by")
-        has_gamma = options.kernel in WITH_GAMMA
-        if gammas is not None and not has_gamma:
+        if gammas is not None and options.kernel not in WITH_GAMMA:
             raise ValueError(f"the kernel {options.kernel} has no gamma")
-        grid = Grid(
-            _ascending("C", Cs),
-            _ascending("gamma", gammas) if gammas is not None else (None,),
-            _ascending("epsilon", epsilons) if epsilons is not None else (None,),
-        )
+        named = {"C": Cs, "gamma": gammas, "epsilon": epsilons}.items()
+        grid = Grid(*(_ascending(name, values) for name, values in named))
         if len(grid.settings) > MOST_SETTINGS:
             raise ValueError(f"{len(grid.settings)} settings are more than {MOST_SETTINGS}")
         for setting in grid.settings:
@@ -68,19 +117,22 @@ class Grid:
         return grid
 
     @property
+    def axes(self) -> dict[str, tuple]:
+        return {"C": self.Cs, "gamma": self.gammas, "epsilon": self.epsilons}
+
+    @property
     def settings(self) -> list[Setting]:
-        return [Setting(*values) for values in product(self.Cs, self.gammas, self.epsilons)]
+        return [Setting(*values) for values in product(*self.axes.values())]
 
     def coarse_to_fine(self) -> list[Setting]:
         """The middle first, then ever finer meshes, so that any first part covers all of it."""
         ranks = [
             {value: rank for rank, value in enumerate(_middle_first(list(axis)))}
-            for axis in (self.Cs, self.gammas, self.epsilons)
+            for axis in self.axes.values()
         ]
 
         def fineness(setting: Setting) -> tuple[int, int]:
-            values = (setting.C, setting.gamma, setting.epsilon)
-            own = [rank[value] for rank, value in zip(ranks, values, strict=True)]
+            own = [rank[value] for rank, value in zip(ranks, vars(setting).values(), strict=True)]
             return max(own), sum(own)
 
         return sorted(self.settings, key=fineness)
@@ -88,24 +140,21 @@ class Grid:
     def around(self, setting: Setting) -> Grid:
         """The fine grid around one of these settings: half a step of this one to both sides (Hsu,
         Chang and Lin, A practical guide to support vector classification, 2003)."""
-        return Grid(
-            _finer(self.Cs, setting.C),
-            _finer(self.gammas, setting.gamma),
-            _finer(self.epsilons, setting.epsilon),
-        )
+        values = vars(setting).values()
+        return Grid(*map(_finer, self.axes.values(), values))
 
     def edges(self, setting: Setting) -> list[str]:
         """Of which values a setting has the first or last of several: C, gamma, epsilon."""
-        axes = {"C": self.Cs, "gamma": self.gammas, "epsilon": self.epsilons}
-        values = (setting.C, setting.gamma, setting.epsilon)
         return [
-            f"the {'smallest' if value == axis[0] else 'largest'} {name}"
-            for (name, axis), value in zip(axes.items(), values, strict=True)
-            if len(axis) > 2 and value in (axis[0], axis[-1])
+            f"the {'smallest' if value == self.axes[name][0] else 'largest'} {name}"
+            for name, value in vars(setting).items()
+            if len(self.axes[name]) > 2 and value in (self.axes[name][0], self.axes[name][-1])
         ]
 
 
-def _ascending(name: str, values: Sequence[float]) -> tuple[float, ...]:
+def _ascending(name: str, values: Sequence[float] | None) -> tuple[float | None, ...]:
+    if values is None:
+        return (None,)
     several = [values] if isinstance(values, (int, float)) else values
     found = sorted({float(value) for value in several})
     if not found:

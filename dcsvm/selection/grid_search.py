@@ -15,8 +15,7 @@ from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid
-from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
 
 
@@ -49,9 +48,8 @@ class GridResult:
     @property
     def table(self) -> dict[str, np.ndarray]:
         """A column for each thing that is known of the settings, as pandas.DataFrame takes it."""
-        settings = [score.setting for score in self.scores]
         columns = {
-            name: np.array([getattr(one, name) for one in settings])
+            name: np.array([getattr(score.setting, name) for score in self.scores])
             for name in ("C", "gamma", "epsilon")
         }
         for name in ("loss", "n_rows", "is_complete", "converged", "n_sv", "seconds"):
@@ -59,8 +57,8 @@ class GridResult:
         return columns
 
     def __repr__(self) -> str:
-        found = {"C": self.best_C, "gamma": self.best_gamma, "epsilon": self.best_epsilon}
-        text = ", ".join(f"{name}={value:g}" for name, value in found.items() if value is not None)
+        found = self.best.setting.sought
+        text = ", ".join(f"{name}={value:g}" for name, value in found.items())
         return f"GridResult({len(self.scores)} settings, best {text}: loss {self.best_loss:.6g})"
 
 

@@ -19,9 +19,8 @@ from dcsvm.problem.task import class_order
 from dcsvm.selection.cluster_scores import Problem
 from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch
-from dcsvm.selection.grid import Grid, Setting
+from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
-from dcsvm.selection.score import Score, best_of
 from dcsvm.solving.memory import MB
 from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare_rows
@@ -139,26 +138,15 @@ class Search:
         return search
 
     def _exact(self, grid: Grid, order: list[Setting], known: list[Score]) -> Iterator[Score]:
-        estimates = {}
-        options = self.options
+        estimates, options = {}, self.options
         if options.svm_type in WITH_LEVELS and self.rows.n_samples >= WORTH_TRYING:
             clusters = self._clusters(grid, order, [])
             estimates = {one.setting: one.loss for one in clusters.tried(TRIED_SHARE)}
             self.problem_of = None  # whose memory the solver has
-        search = ExactSearch(
-            self._prepared,
-            self.fold,
-            self.n_folds,
-            options,
-            order,
-            max(grid.Cs),
-            estimates,
-            self.stop,
-            self.every,
-            self.tell,
-            known,
-        )
-        yield from search.run()
+        yield from ExactSearch(
+            self._prepared, self.fold, self.n_folds, options, order, max(grid.Cs), estimates,
+            self.stop, self.every, self.tell, known,
+        ).run()  # fmt: skip
 
     def _problems(self, grid: Grid) -> Callable[[float | None], Problem]:
         """What makes the problem of an epsilon: all have the same clusters, those of the largest

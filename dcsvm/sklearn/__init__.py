@@ -17,23 +17,12 @@ except ImportError as _error:
         "dcsvm.sklearn needs scikit-learn 1.6 or later: pip install 'dcsvm[sklearn]'"
     ) from _error
 
-from dcsvm.sklearn.classification import SVC, NuSVC
+from dcsvm.sklearn.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from dcsvm.sklearn.loading import from_sklearn, load
-from dcsvm.sklearn.one_class import OneClassSVM
 from dcsvm.sklearn.patching import patch, unpatch
-from dcsvm.sklearn.regression import SVR, NuSVR
-from dcsvm.sklearn.selection import SVCCV, SVRCV
+from dcsvm.sklearn.search import SVCCV, SVRCV
 
 __all__ = [
-    "SVC",
-    "SVCCV",
-    "SVR",
-    "SVRCV",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "from_sklearn",
-    "load",
-    "patch",
-    "unpatch",
-]
+    "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "SVCCV", "SVRCV",
+    "from_sklearn", "load", "patch", "unpatch",
+]  # fmt: skip

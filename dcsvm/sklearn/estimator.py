@@ -28,7 +28,6 @@ from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import NOT_FINITE, checked_weights, rows_to_fit, warn_of_offsets
-from dcsvm.sklearn.conversion import Convertible
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import (
     SCALED_KERNELS,
@@ -39,7 +38,7 @@ from dcsvm.sklearn.kernels import (
     variance_of,
 )
 from dcsvm.sklearn.parameters import train_options
-from dcsvm.sklearn.theirs import fitted_by_scikit_learn, pair_values, take_over
+from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
 from dcsvm.sklearn.threads import threads_for
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control

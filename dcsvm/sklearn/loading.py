@@ -9,14 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.file import load_model
 from dcsvm.model.ordering import with_label_order
-from dcsvm.sklearn.classification import SVC, NuSVC
+from dcsvm.sklearn.estimators import OURS
 from dcsvm.sklearn.fitted import ModelRows
-from dcsvm.sklearn.one_class import OneClassSVM
 from dcsvm.sklearn.parameters import KERNELS
-from dcsvm.sklearn.regression import SVR, NuSVR
-from dcsvm.sklearn.theirs import NAMES, THEIRS, take_over
-
-OURS = {kind._svm_type: kind for kind in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
+from dcsvm.sklearn.theirs import THEIRS, take_over
 
 
 def load(path: str | os.PathLike[str]):
@@ -61,7 +57,7 @@ def from_sklearn(estimator):
     """
     svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
-        names = ", ".join(NAMES.values())
+        names = ", ".join(kind.__name__ for kind in THEIRS.values())
         raise TypeError(f"expected one of scikit-learn's {names}, not {type(estimator)}")
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)

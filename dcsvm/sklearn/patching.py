@@ -11,7 +11,7 @@ import sys
 import sklearn.svm
 from sklearn.utils._param_validation import InvalidParameterError
 
-from dcsvm.sklearn import classification, one_class, regression
+from dcsvm.sklearn.estimators import OURS
 from dcsvm.sklearn.theirs import THEIRS
 
 
@@ -41,38 +41,24 @@ class FallingBack:
         return any(given[name] != defaults[name] for name in set(defaults) - set(theirs_have))
 
 
-class SVC(FallingBack, classification.SVC):
-    __doc__ = classification.SVC.__doc__
+def patched(kind: type) -> type:
+    own = {"__module__": __name__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (FallingBack, kind), own)
 
 
-class NuSVC(FallingBack, classification.NuSVC):
-    __doc__ = classification.NuSVC.__doc__
-
-
-class SVR(FallingBack, regression.SVR):
-    __doc__ = regression.SVR.__doc__
-
-
-class NuSVR(FallingBack, regression.NuSVR):
-    __doc__ = regression.NuSVR.__doc__
-
-
-class OneClassSVM(FallingBack, one_class.OneClassSVM):
-    __doc__ = one_class.OneClassSVM.__doc__
-
-
-OURS = {one.__name__: one for one in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
+PATCHED = {kind.__name__: patched(kind) for kind in OURS.values()}
+globals().update(PATCHED)  # where pickles look for them
 
 
 def patch() -> None:
     """Replace the five estimators in sklearn.svm, and say so on standard error. To be called before
     they are imported from there."""
-    if sklearn.svm.SVC is SVC:
+    if sklearn.svm.SVC is PATCHED["SVC"]:
         return
-    for name, ours in OURS.items():
+    for name, ours in PATCHED.items():
         setattr(sklearn.svm, name, ours)
     print(
-        f"dcsvm: {', '.join(OURS)} of scikit-learn {sklearn.__version__} are those of dcsvm now",
+        f"dcsvm: {', '.join(PATCHED)} of scikit-learn {sklearn.__version__} are those of dcsvm now",
         file=sys.stderr,
     )
 

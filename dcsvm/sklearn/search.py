@@ -1,4 +1,4 @@
-"""What the estimators share that choose C, gamma and epsilon themselves."""
+"""SVCCV and SVRCV: SVC and SVR that choose C, gamma and epsilon themselves."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import check_cv
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid
+from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 from dcsvm.selection.grid_search import GridResult
-from dcsvm.selection.score import best_of
 from dcsvm.selection.search import Search
-from dcsvm.sklearn.parameters import train_options
-from dcsvm.sklearn.splits import fold_of_rows
+from dcsvm.sklearn.estimators import SVC, SVR
+from dcsvm.sklearn.parameters import train_options, with_parameters
+from dcsvm.training.held_out import fold_numbers
 
 OF_MODEL = ("_coef", "_probA", "_probB", "_theirs")  # beside what ends with _
 
@@ -123,3 +125,111 @@ def values_of(name: str, given: int | Sequence[float], default: Sequence[float])
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"{name} must be a number of values, or an array of positive ones")
     return values
+
+
+def fold_of_rows(estimator, X, y, targets: np.ndarray, seed: int) -> np.ndarray:
+    """The fold int64 (n,) that holds each row out by the `cv` of an estimator, -1 where none does.
+
+    X and y are as they were given, `targets` (n,) are classes, or values of a regression. Raises
+    ValueError for splits that are no folds.
+    """
+    cv, n_rows = estimator.cv, len(targets)
+    if cv is not None and not isinstance(cv, Integral):
+        return _fold_of_splits(check_cv(cv).split(X, y), n_rows)
+    n_folds = 5 if cv is None else int(cv)
+    if n_folds > n_rows:
+        raise ValueError(f"n_samples={n_rows} cannot be divided into {n_folds} folds: cv is less")
+    return fold_numbers(targets if is_classifier(estimator) else None, n_rows, n_folds, seed)
+
+
+def _fold_of_splits(splits, n_rows: int) -> np.ndarray:
+    fold, every = np.full(n_rows, -1), np.arange(n_rows)
+    for k, (train, test) in enumerate(splits):
+        try:
+            train, test = every[np.asarray(train)], every[np.asarray(test)]
+        except IndexError as error:
+            raise ValueError(f"split {k} of cv is not one of {n_rows} rows: {error}") from None
+        if not len(test):
+            raise ValueError(f"split {k} of cv has no row to test")
+        if len(np.unique(test)) < len(test) or (fold[test] >= 0).any():
+            raise ValueError("cv tests a row twice: test sets must have no row in common")
+        if not np.array_equal(np.sort(train), np.setdiff1d(every, test)):
+            raise ValueError(
+                f"split {k} of cv does not train on all rows that it does not test: "
+                f"{len(train)} and {len(test)} of {n_rows}"
+            )
+        fold[test] = k
+    if (fold < 0).all():
+        raise ValueError("cv has no splits")
+    return fold
+
+
+@with_parameters("SEARCH", "SEARCHED_KERNEL", "SOLVING", "CLASSES", "CLUSTERS", "MACHINE")
+class SVCCV(Searching, SVC):
+    """C-support vector classification that chooses C and gamma by cross validation.
+
+    Scores are those of GridSearchCV over SVC with the same folds, but settings share rows, folds
+    and clusters, and one that cannot win any more is left. With early=True early models are scored
+    and trained. class_weight='balanced' is that of all rows, also in the folds.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    C_, gamma_ : float
+        What was chosen: the highest score, of equal ones the smaller C, then the smaller gamma.
+        gamma_ and gammas_ are None where the kernel has none.
+    Cs_, gammas_ : float64 (n_Cs,), (n_gammas,)
+        What was tried, ascending; with refine=True the values of both grids.
+    scores_ : float64 (n_folds, n_gammas, n_Cs)
+        Accuracy; nan where nothing was scored.
+    is_complete_ : bool (n_gammas, n_Cs)
+        Whether a setting was scored on all rows. The scores of others, that were left, are
+        estimates.
+    best_score_ : float
+        Accuracy on all rows that were held out.
+    table_ : dict
+        Columns of what is known of each setting, as of dcsvm.grid_search.
+
+    With refit=True also those of SVC.
+    """
+
+    _sought = ("gamma", "C")
+
+    def _score_of(self, losses):
+        return 1.0 - losses
+
+
+@with_parameters(
+    "SEARCH", "epsilons", "SEARCHED_KERNEL", "SOLVING", "random_state", "CLUSTERS", "MACHINE"
+)
+class SVRCV(Searching, SVR):
+    """Epsilon-support vector regression that chooses C, gamma and epsilon by cross validation.
+
+    Scores are those of GridSearchCV over SVR with the same folds and
+    scoring='neg_mean_squared_error'.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    As of SVCCV and SVR, and epsilon_ and epsilons_ (n_epsilons,). Of equal scores the larger
+    epsilon is chosen, after the smaller C and gamma. Scores are negative mean squared errors;
+    scores_ is (n_folds, n_gammas, n_Cs, n_epsilons), is_complete_ without the folds.
+    """
+
+    _sought = ("gamma", "C", "epsilon")
+
+    def _axes(self, options):
+        epsilons = np.asarray(self.epsilons, dtype=np.float64)
+        is_valid = epsilons.ndim == 1 and len(epsilons) and np.all(epsilons >= 0)
+        if not is_valid or not np.all(np.isfinite(epsilons)):
+            raise ValueError("epsilons must be an array of values that are not negative")
+        return *super()._axes(options)[:2], epsilons
+
+    def _score_of(self, losses):
+        return -losses

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from dcsvm.cli.grid import main
 from dcsvm.cli.grid_picture import save_picture
-from dcsvm.selection.grid import Grid, Setting
-from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.grid import Grid, Score, Setting, best_of
 
 # matplotlib's own use of other packages may warn of what is deprecated
 WITHOUT_WARNINGS = pytest.mark.filterwarnings("error", "ignore::DeprecationWarning")

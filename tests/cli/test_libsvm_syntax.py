@@ -5,8 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from dcsvm.cli import compress, grid, predict, predict_file, train, train_file
-from dcsvm.cli.libsvm_syntax import for_click
-from dcsvm.cli.words import OPTION_OF, advice_on
+from dcsvm.cli.libsvm_syntax import OPTION_OF, advice_on, for_click
 
 
 def rewritten(*args):

@@ -5,7 +5,7 @@ import pytest
 from reference import csr_rows, dense_rows, kernel_values
 
 from dcsvm.compression.landmarks import RIDGE, Wanted, fitted, started
-from dcsvm.compression.slopes import Slopes
+from dcsvm.compression.moving import slope_gradient, values_and_slopes
 from dcsvm.kernel.kernels import Kernel
 
 KERNELS = [
@@ -31,9 +31,9 @@ def test_the_gradient_is_that_of_differences(kernel):
     rng = np.random.default_rng(0)
     X, Z = (rng.uniform(-1, 1, (n, 3)).astype(np.float32) for n in (20, 4))
     pulls = rng.normal(size=(20, 4)).astype(np.float32)
-    values, slopes = Slopes(kernel).values(X, Z)
+    values, slopes = values_and_slopes(kernel, X, Z)
     np.testing.assert_allclose(values, in_numpy(kernel, X, Z), atol=1e-5)
-    found = Slopes(kernel).gradient(pulls * slopes, X, Z)
+    found = slope_gradient(kernel, pulls * slopes, X, Z)
     for j, k in np.ndindex(Z.shape):
         step = np.zeros(Z.shape)
         step[j, k] = 1e-5

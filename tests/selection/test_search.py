@@ -13,8 +13,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection import exact_search, search
-from dcsvm.selection.grid import Grid, Setting
-from dcsvm.selection.score import Score, best_of
+from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.training.cross_validation import cross_validate
 
