@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.sorting import reduce_parts
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.solving.certificate import Certificate, certificate_of_known
+from dcsvm.solving.parts import Parts
 from dcsvm.solving.solver import FormulationSolver
 
 NANOSECONDS = 1e9  # a thread, of kernel values, by the core's cost model
@@ -21,11 +23,10 @@ def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
         gradient, _ = solver.gradient_of(unknown, Evaluation(reach=solver.reach))
         iterate.learn(unknown, gradient)
     is_convex = solver.data.kernel.is_positive_semidefinite
-    parts = []
-    for part in solver.formulation.parts():
-        neglected = solver.state.neglected + solver.locality.neglected(solver.alpha[part])
-        parts.append(certificate_of_known(solver.problem, part, iterate, neglected, is_convex))
-    return Certificate.of_all(parts)
+    parts = Parts.of_problems(solver.formulation)
+    weight = reduce_parts(np.add, np.abs(solver.alpha), parts.start)
+    neglected = solver.state.neglected + solver.locality.between.value * weight
+    return certificate_of_known(parts, iterate, neglected, is_convex)
 
 
 def _affordable(solver: FormulationSolver, variables: np.ndarray) -> np.ndarray:
