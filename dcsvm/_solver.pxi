@@ -32,17 +32,40 @@ cdef BoxQp box_qp(problem) except *:
     return qp
 
 
-def optimality(problem, const double[::1] alpha, const double[::1] gradient):
-    """(objective, violation, gap, multipliers, unit) of a feasible alpha with its gradient; the
-    violation is in the unit."""
-    cdef BoxQp qp = box_qp(problem)
+def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
+               const double[::1] gradient):
+    """Objectives, violations, gaps and units, float64 (n_parts,) each, and multipliers float64
+    (n_parts, n_sums) of a feasible alpha with its gradient: of each part of the problem by itself,
+    which has the variables from start[part] to before start[part + 1]. A violation is in the unit."""
+    cdef BoxQp qp = box_qp(problem), part = qp
+    cdef Optimality found
+    cdef Py_ssize_t n_parts = start.shape[0] - 1, i, k
+    cdef int64_t begin
+    check_indptr(np.asarray(start), qp.size, "parts")
     if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
         raise ValueError("alpha and gradient do not have one entry per variable")
-    if qp.size == 0:
-        return 0.0, 0.0, 0.0, [], problem.unit
-    cdef Optimality result = c_optimality(qp, &alpha[0], &gradient[0])
-    return (result.objective, result.violation / result.unit, result.gap,
-            list(result.multipliers), result.unit)
+    numbers, multipliers = np.zeros((4, n_parts)), np.zeros((n_parts, qp.n_sums))
+    numbers[3] = problem.unit
+    cdef double[:, ::1] out = numbers, of_sums = multipliers
+    with nogil:
+        for i in range(n_parts):
+            begin = start[i]
+            part.size = <size_t>(start[i + 1] - begin)
+            if part.size == 0:
+                continue
+            part.linear = qp.linear + begin
+            part.lower = qp.lower + begin
+            part.upper = qp.upper + begin
+            if qp.sum_of != NULL:
+                part.sum_of = qp.sum_of + begin
+            found = c_optimality(part, &alpha[begin], &gradient[begin])
+            out[0, i] = found.objective
+            out[1, i] = found.violation / found.unit
+            out[2, i] = found.gap
+            out[3, i] = found.unit
+            for k in range(<Py_ssize_t>found.multipliers.size()):
+                of_sums[i, k] = found.multipliers[k]
+    return *numbers, multipliers
 
 
 cdef check_clusters(problem, Points points, start, members):

@@ -1,5 +1,6 @@
 """Entries by the numbers of their groups, which are whole numbers of at least 0: what np.argsort
-and np.unique answer, in a small part of their time."""
+and np.unique answer, in a small part of their time. And entries of many groups, one after the
+other, all reduced at once."""
 
 from __future__ import annotations
 
@@ -25,3 +26,16 @@ def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     counts = np.bincount(group)
     found = np.flatnonzero(counts)
     return found, counts[found]
+
+
+def reduce_parts(
+    ufunc: np.ufunc, values: np.ndarray, start: np.ndarray, initial: float = 0.0
+) -> np.ndarray:
+    """`ufunc.reduce` of each part, float64 (n_parts,), to the last bit; `initial` of one without
+    entries. Part c has the values float64 (n,) from start[c] to before start[c + 1], `start` int64
+    (n_parts + 1,)."""
+    sizes, n_parts = np.diff(start), len(start) - 1
+    # begun with `initial`, as `reduce` is: sums would be rounded in another order without it
+    padded = np.full(len(values) + n_parts, initial)
+    padded[np.arange(len(values)) + np.repeat(np.arange(1, n_parts + 1), sizes)] = values
+    return ufunc.reduceat(padded, start[:-1] + np.arange(n_parts))

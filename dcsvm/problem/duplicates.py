@@ -52,12 +52,16 @@ class Duplicates:
         kept = np.any(share != 0, axis=0)
         return place[kept], own[kept], np.copysign(share, coef[:, place])[:, kept]
 
-    def count_filled(self, variables: np.ndarray, weight: np.ndarray) -> tuple[int, int]:
-        """How many rows get any, and how many all of theirs, of `weight` (n,) that is shared out in
-        the same way."""
+    def count_filled(
+        self, variables: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many rows of each variable get any, and how many all of theirs, of `weight` (n,) that
+        is shared out in the same way."""
         place, own, before = self._members(variables)
         share = filled(self.weights[own], weight[place] - before, ROUNDING * weight[place])
-        return int(np.count_nonzero(share)), int(np.count_nonzero(share == self.weights[own]))
+        gets_any, gets_all = share != 0, share == self.weights[own]
+        n = len(variables)
+        return np.bincount(place[gets_any], minlength=n), np.bincount(place[gets_all], minlength=n)
 
     def _members(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(place in `variables`, place in `rows`, weight of the rows before it of the variable) of

@@ -128,12 +128,6 @@ class Formulation:
     def n_problems_of_fold(self) -> int:
         return self.n_problems // self.n_folds
 
-    def parts_of_fold(self, fold: int) -> list[slice]:
-        """The problems of a fold that have variables."""
-        first = fold * self.n_problems_of_fold
-        parts = self.parts()[first : first + self.n_problems_of_fold]
-        return [part for part in parts if part.start < part.stop]
-
     def variables_of_fold(self, fold: int) -> np.ndarray:
         first, last = np.array([fold, fold + 1]) * self.n_problems_of_fold
         return np.arange(self.start[first], self.start[last], dtype=np.int32)

@@ -70,7 +70,7 @@ class RowMap:
         number = self.duplicates.rows[own].astype(np.int64)
         return place, number, shares, bound[place] * self.duplicates.weights[own]
 
-    def count_filled(self, rows: np.ndarray, weight: np.ndarray) -> tuple[int, int]:
-        """How many given rows get any, and how many all of theirs, of `weight` (n,) that is shared
-        out in the same way."""
+    def count_filled(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many given rows of each row get any, and how many all of theirs, of `weight` (n,)
+        that is shared out in the same way."""
         return self.duplicates.count_filled(self.order[rows], weight)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcsvm.data.sorting import reduce_parts
 from dcsvm.problem.dual_problems import c_svc_pairs, epsilon_svr, nu_svc_pairs, nu_svr, one_class
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import TrainOptions
@@ -72,24 +73,34 @@ class Task:
             return epsilon_svr(targets, sample_weight, options.C, options.epsilon)
         return nu_svr(targets, sample_weight, options.C, options.nu)
 
-    def parameter(
-        self, size: np.ndarray, bound: np.ndarray, n_rows: float, margin: float
-    ) -> tuple[str, float] | None:
-        """What svm-train states beside the objective of a problem: nu of C-SVC with equal bounds
+    def parameters(
+        self,
+        size: np.ndarray,
+        bound: np.ndarray,
+        start: np.ndarray,
+        n_rows: np.ndarray,
+        margin: np.ndarray,
+    ) -> list[tuple[str, float] | None]:
+        """What svm-train states beside the objective of each problem: nu of C-SVC with equal bounds
         and of epsilon-SVR, C of nu-SVC, epsilon of nu-SVR.
 
-        `size` is |alpha| of the variables, `bound` that of a row of weight 1, `n_rows` the sum of
-        the weights of the rows, `margin` r of nu-SVC and -epsilon of nu-SVR.
+        `size` is |alpha| of the variables of all problems, which begin at `start`, `bound` that of
+        a row of weight 1; (n_problems,) `n_rows` are the sums of the weights of the rows, `margin`
+        r of nu-SVC and -epsilon of nu-SVR.
         """
         if self.svm_type == "nu_svc":
-            return "C", 1.0 / margin
+            return [("C", value) for value in (1.0 / margin).tolist()]
         if self.svm_type == "nu_svr":
-            return "epsilon", -margin
-        if self.svm_type == "epsilon_svr" or (
-            self.svm_type == "c_svc" and np.all(bound == bound[0])
-        ):
-            return "nu", float(size.sum() / (bound[0] * n_rows))
-        return None
+            return [("epsilon", value) for value in (-margin).tolist()]
+        if self.svm_type == "one_class":
+            return [None] * len(margin)
+        largest = reduce_parts(np.maximum, bound, start)
+        are_equal = reduce_parts(np.minimum, bound, start, np.inf) == largest
+        nu = reduce_parts(np.add, size, start) / (largest * n_rows)
+        return [
+            ("nu", value) if is_one else None
+            for value, is_one in zip(nu.tolist(), are_equal.tolist(), strict=True)
+        ]
 
 
 def as_labels(y) -> np.ndarray:

@@ -68,7 +68,8 @@ class ActiveSet:
     def _violation(self) -> float:
         """The largest, in the unit."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
-        return _core.optimality(self.problem, alpha, gradient)[1]
+        whole = np.array([0, self.problem.size])
+        return float(_core.optimality(self.problem, whole, alpha, gradient)[1][0])
 
     def _join(self) -> None:
         """Make variables active that violate their conditions most."""

@@ -8,14 +8,16 @@ float32 kernel values are off.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.sorting import reduce_parts
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.formulation import BoxProblem
-from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.iterate import Iterate, Parts
 
 # Half and double: docs/benchmark.md, Constants.
 RANDOM_ROWS = 10_000  # of all problems together
@@ -29,44 +31,72 @@ FREE_SHARE = 0.1  # of the gap: where rounding adds more than that to it all fre
 SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
-    """Optimality of an alpha. `gap` is None for an indefinite kernel: the answer is a stationary
-    point. `violation` is in the `unit`, that of the problem or its margin. `kernel_error` is the
-    largest difference seen between the gradient it is based on and the one from float64 kernel
-    values, on `n_checked` rows; `violation` and `gap` include what it may do to the others,
-    `objective_error` says what it may do to the objective, both as estimated from the rows seen.
-    `multipliers` are those of the sums kept; `parts` the certificates of the problems where there
-    are several. Of a run that was stopped nothing is known of the kernel error, and where not all
-    rows are checked of the objective."""
+    """Optimality of an alpha: of each problem, float64 (n_problems,), and of all together.
 
-    objective: float | None
-    violation: float
-    gap: float | None
-    kernel_error: float | None
-    n_checked: int
-    objective_error: float | None = None
-    unit: float = 1.0
-    multipliers: tuple[float, ...] = ()
-    parts: tuple[Certificate, ...] = ()
+    `gaps` are NaN for an indefinite kernel: the answer is a stationary point. `violations` are in
+    `units`, that of the problem or its margin. `kernel_errors` are the largest differences seen
+    between the gradient they are based on and the one from float64 kernel values, on `counts` int64
+    rows; `violations` and `gaps` include what it may do to the others, `objective_errors` say what
+    it may do to the objectives, both as estimated from the rows seen. `multipliers` (n_problems,
+    n_sums) are those of the sums kept. Of a run that was stopped nothing is known (NaN) of the
+    kernel errors, and where not all rows are checked of the objectives.
+    """
+
+    objectives: np.ndarray
+    violations: np.ndarray
+    gaps: np.ndarray
+    kernel_errors: np.ndarray
+    counts: np.ndarray
+    objective_errors: np.ndarray
+    units: np.ndarray
+    multipliers: np.ndarray
 
     @staticmethod
-    def of_all(parts: list[Certificate]) -> Certificate:
-        """What is true of several problems together."""
+    def of_all(some: list[Certificate]) -> Certificate:
+        """Join the certificates of several problems."""
+        each = (np.concatenate([getattr(one, f.name) for one in some]) for f in fields(Certificate))
+        return Certificate(*each)
 
-        def over_all(function, values):
-            return None if None in values else function(values)
+    def take(self, problems: slice) -> Certificate:
+        """The certificate of some of the problems."""
+        return Certificate(*(values[problems] for values in vars(self).values()))
 
-        return Certificate(
-            objective=over_all(sum, [part.objective for part in parts]),
-            violation=max(part.violation for part in parts),
-            gap=over_all(sum, [part.gap for part in parts]),
-            kernel_error=over_all(max, [part.kernel_error for part in parts]),
-            n_checked=sum(part.n_checked for part in parts),
-            objective_error=over_all(sum, [part.objective_error for part in parts]),
-            unit=min(part.unit for part in parts),
-            parts=tuple(parts),
-        )
+    @property
+    def objective(self) -> float | None:
+        """The sum over all problems."""
+        return known_or_none(sum(self.objectives.tolist()))
+
+    @property
+    def violation(self) -> float:
+        """The largest of a problem."""
+        return float(self.violations.max())
+
+    @property
+    def gap(self) -> float | None:
+        """The sum over all problems."""
+        return known_or_none(sum(self.gaps.tolist()))
+
+    @property
+    def kernel_error(self) -> float | None:
+        """The largest of a problem."""
+        return known_or_none(self.kernel_errors.max())
+
+    @property
+    def n_checked(self) -> int:
+        """The rows checked in all problems."""
+        return int(self.counts.sum())
+
+    @property
+    def objective_error(self) -> float | None:
+        """The sum over all problems."""
+        return known_or_none(sum(self.objective_errors.tolist()))
+
+    @property
+    def unit(self) -> float:
+        """The smallest of a problem."""
+        return float(self.units.min())
 
     @property
     def relative_gap(self) -> float | None:
@@ -74,6 +104,11 @@ class Certificate:
         if self.gap is None or self.objective is None:
             return None
         return self.gap / max(abs(self.objective), float(np.finfo(float).tiny))
+
+
+def known_or_none(value: float) -> float | None:
+    """The value, or None for NaN."""
+    return None if np.isnan(value) else float(value)
 
 
 @dataclass(eq=False)
@@ -116,88 +151,85 @@ class Scope:
 
 
 def check(
-    problem: BoxProblem,
-    parts: list[slice],
+    parts: Parts,
     iterate: Iterate,
     checked: Checked,
     exact_gradients: Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
     scope: Scope,
-) -> list[Certificate]:
+) -> Certificate:
     """Replace the checked entries of the gradient by their float64 values, those of some variables
     (ascending) that `exact_gradients` gives piece by piece, and state the optimality of each
-    problem in `parts`, none of them empty. `checked` is where the check begins, and kept up to
-    date.
+    of the problems that are `parts`, ascending, none of them empty. `checked` is where the check
+    begins, and kept up to date.
 
     After it no variable that could violate by more than the tolerance rests on float32 kernel
     values, nor does the objective or the gap where they would show in it, as far as the error seen
     on the random rows holds for the others.
     """
-    if scope.every_row or all(own.stop - own.start <= FEWEST_ROWS for own in parts):
-        return _check_all(problem, parts, iterate, checked, exact_gradients, scope)
+
+    def make_exact(variables: np.ndarray) -> None:
+        for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
+            checked.replace(iterate.gradient, some, exact)
+
+    if scope.every_row or parts.sizes.max() <= FEWEST_ROWS:
+        make_exact(parts.members)
+        return _certificate_of_all(parts, iterate, checked, scope)
     # rows that come first are drawn in all problems, so that they are computed once for all
     draw = np.random.default_rng(scope.seed).permutation(scope.n_rows).astype(np.int32)
-    alpha, gradient = iterate.alpha, iterate.gradient
+    alpha, gradient, problem = iterate.alpha, iterate.gradient, parts.problem
+    begin = parts.members[parts.start[:-1]]
+    slices = [slice(*ends) for ends in zip(begin, begin + parts.sizes, strict=True)]
     checks = [
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
-        for own in parts
+        for own in slices
     ]
     wanted = [one.first_variables() for one in checks]
     while any(len(some) for some in wanted):
-        variables = np.concatenate(
-            [own.start + some for own, some in zip(parts, wanted, strict=True)]
+        make_exact(
+            np.concatenate([own.start + some for own, some in zip(slices, wanted, strict=True)])
         )
-        for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
-            checked.replace(gradient, some, exact)
         wanted = [
             one.doubtful(scope) if len(some) else some
             for one, some in zip(checks, wanted, strict=True)
         ]
-    return [one.certificate(scope) for one in checks]
+    return Certificate.of_all([one.certificate(scope) for one in checks])
 
 
-def _check_all(
-    problem: BoxProblem,
-    parts: list[slice],
-    iterate: Iterate,
-    checked: Checked,
-    exact_gradients: Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
-    scope: Scope,
-) -> list[Certificate]:
-    """As `check`, of every variable: nothing has to be estimated."""
-    alpha, gradient, found = iterate.alpha, iterate.gradient, []
-    variables = np.concatenate([np.arange(own.start, own.stop) for own in parts])
-    for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
-        checked.replace(gradient, some, exact)
-    for own in parts:
-        part, alphas, gradients = problem.part(own), alpha[own], gradient[own]
-        one = _certificate(
-            part, alphas, gradients, scope.between.value * float(np.abs(alphas).sum()),
-            has_gap=scope.is_convex,
-            kernel_error=0.0 if scope.every_row else float(np.abs(checked.difference[own]).max()),
-            n_checked=len(alphas),
-        )  # fmt: skip
-        objective = float(0.5 * np.dot(alphas, gradients - part.linear))
-        found.append(replace(one, objective=objective, objective_error=0.0))
-    return found
+def _certificate_of_all(
+    parts: Parts, iterate: Iterate, checked: Checked, scope: Scope
+) -> Certificate:
+    """Of problems of which every variable is checked: nothing has to be estimated."""
+    start, members = parts.start, parts.members
+    if len(members) == parts.problem.size:
+        members = slice(None)  # and nothing is copied
+    alpha, gradient = iterate.alpha[members], iterate.gradient[members]
+    weight = reduce_parts(np.add, np.abs(alpha), start)
+    error = reduce_parts(np.maximum, np.abs(checked.difference[members]), start)
+    return _certificate(
+        parts.problem.part(members), start, alpha, gradient, scope.between.value * weight,
+        has_gap=scope.is_convex,
+        kernel_errors=np.zeros_like(error) if scope.every_row else error,
+        counts=parts.sizes,
+    )  # fmt: skip
 
 
 def certificate_of_known(
-    problem: BoxProblem, part: slice, iterate: Iterate, neglected: float, is_convex: bool
+    parts: Parts, iterate: Iterate, neglected: np.ndarray, is_convex: bool
 ) -> Certificate:
-    """What float32 kernel values say of one problem where its gradient is known, of a run that was
-    stopped; `neglected` bounds what is left out of any entry."""
-    known = part.start + np.flatnonzero(iterate.is_known[part])
-    is_whole = len(known) == part.stop - part.start
+    """What float32 kernel values say of each part where its gradient is known, of a run that was
+    stopped; `neglected` (n_parts,) bounds what is left out of any entry."""
+    known = iterate.is_known[parts.members]
+    counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
+    own = Parts.of_sizes(parts.problem, parts.members[known], counts)
+    unknown = np.full(len(counts), np.nan)
     found = _certificate(
-        problem.part(known),
-        iterate.alpha[known],
-        iterate.gradient[known],
-        neglected,
-        has_gap=is_convex and is_whole,
-        kernel_error=None,
-        n_checked=len(known),
-    )
-    return found if is_whole else replace(found, objective=None)
+        own.problem.part(own.members), own.start, iterate.alpha[own.members],
+        iterate.gradient[own.members], neglected, has_gap=is_convex, kernel_errors=unknown,
+        counts=counts,
+    )  # fmt: skip
+    is_whole = counts == parts.sizes
+    objectives, gaps = (np.where(is_whole, v, np.nan) for v in (found.objectives, found.gaps))
+    return replace(found, objectives=objectives, gaps=gaps, objective_errors=unknown)
 
 
 class _Check:
@@ -250,7 +282,7 @@ class _Check:
         violates, those that show in the objective or in the gap."""
         reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
-        _, violation, gap, _, unit = _core.optimality(self.problem, self.alpha, self.gradient)
+        _, (violation,), (gap,), (unit,), _ = _optimality(self.problem, self.alpha, self.gradient)
         most = scope.tolerance * unit / (1 if self.problem.sum_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
@@ -304,55 +336,69 @@ class _Check:
     def certificate(self, scope: Scope) -> Certificate:
         """The gradient of free variables that were not checked is taken to be as far from zero as
         the error seen allows."""
-        neglected = scope.between.value * float(np.abs(self.alpha).sum())
-        found = _certificate(
-            self.problem, self.alpha, self.gradient, neglected, has_gap=scope.is_convex,
-            kernel_error=self.error, n_checked=int(np.count_nonzero(self.checked.is_exact)),
-        )  # fmt: skip
-        free = self.is_free & self.remaining
-        violation, gap = found.violation, found.gap
-        if free.any():
-            reduced = reduced_gradient(self.problem, self.alpha, self.gradient)
-            outer = self.gradient.copy()
-            outer[free] += np.copysign(SAFETY * self.error, reduced[free])
-            violation = _certificate(
-                self.problem, self.alpha, outer, neglected, has_gap=False, kernel_error=None,
-                n_checked=0,
-            ).violation  # fmt: skip
-            gap = None if gap is None else gap + self._gap_error(self.remaining)
         objective, error = self._objective(self.remaining)
+        certified = partial(
+            _certificate, self.problem, np.array([0, self.size]), self.alpha,
+            neglected=np.array([scope.between.value * float(np.abs(self.alpha).sum())]),
+            has_gap=scope.is_convex,
+            kernel_errors=np.array([self.error]),
+            counts=np.array([np.count_nonzero(self.checked.is_exact)]),
+        )  # fmt: skip
+        found = replace(
+            certified(self.gradient),
+            objectives=np.array([objective]),
+            objective_errors=np.array([error]),
+        )
+        free = self.is_free & self.remaining
+        if not free.any():
+            return found
+        reduced = reduced_gradient(self.problem, self.alpha, self.gradient)
+        outer = self.gradient.copy()
+        outer[free] += np.copysign(SAFETY * self.error, reduced[free])
         return replace(
-            found, objective=objective, violation=violation, gap=gap, objective_error=error
+            found,
+            violations=certified(outer).violations,
+            gaps=found.gaps + self._gap_error(self.remaining),
         )
 
 
 def _certificate(
     problem: BoxProblem,
+    start: np.ndarray,
     alpha: np.ndarray,
     gradient: np.ndarray,
-    neglected: float,
+    neglected: np.ndarray,
     *,
     has_gap: bool,
-    kernel_error: float | None,
-    n_checked: int,
+    kernel_errors: np.ndarray,
+    counts: np.ndarray,
 ) -> Certificate:
-    """The certificate of a gradient of which up to `neglected` is left out in every entry."""
-    objective, violation, gap, multipliers, unit = _core.optimality(problem, alpha, gradient)
-    room = np.maximum(alpha - problem.lower, problem.upper - alpha).sum()
-    return Certificate(
-        objective,
-        violation + neglected * (1 if problem.sum_of is None else 2) / unit,
-        gap + float(neglected * room) if has_gap else None,
-        kernel_error=kernel_error,
-        n_checked=n_checked,
-        unit=unit,
-        multipliers=tuple(multipliers),
+    """The certificate of the parts of a problem, which begin at `start`, by a gradient of which up
+    to `neglected` is left out in every entry."""
+    objectives, violations, gaps, units, multipliers = _core.optimality(
+        problem, start, alpha, gradient
     )
+    room = np.maximum(alpha - problem.lower, problem.upper - alpha)
+    gaps += neglected * reduce_parts(np.add, room, start)
+    return Certificate(
+        objectives,
+        violations + neglected * (1 if problem.sum_of is None else 2) / units,
+        gaps if has_gap else np.full_like(gaps, np.nan),
+        kernel_errors,
+        counts,
+        np.zeros_like(objectives),
+        units,
+        multipliers,
+    )
+
+
+def _optimality(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> tuple:
+    """`_core.optimality` of the whole problem as one part."""
+    return _core.optimality(problem, np.array([0, problem.size]), alpha, gradient)
 
 
 def reduced_gradient(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """The gradient with the multipliers of the sums that are kept, zero at the optimum."""
     if problem.sum_of is None:
         return gradient
-    multipliers = np.append(_core.optimality(problem, alpha, gradient)[3], 0.0)
-    return gradient + multipliers[problem.sum_of]
+    return gradient + _optimality(problem, alpha, gradient)[4][0, problem.sum_of]

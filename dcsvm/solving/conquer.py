@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 
+from dcsvm.data.sorting import reduce_parts
 from dcsvm.solving.certificate import Certificate, Checked, Scope, check
 from dcsvm.solving.extraction import check_told
+from dcsvm.solving.iterate import Parts
 from dcsvm.solving.refinement import Refinement
 from dcsvm.solving.relaxation import solve_relaxed
 from dcsvm.solving.solver import FormulationSolver
@@ -58,9 +61,9 @@ def conquer(solver: FormulationSolver) -> None:
             tolerance *= min(max(wanted, 0.01), 0.5)
             state.gap_tolerance = tolerance
     found = [certificates[k] for k in sorted(certificates)]
-    if solver.problem.divides_by_margin and not state.budget.is_used_up:
+    if folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
         check_told([certificates[k].unit for k in folds], _weight(solver, folds))
-    state.certificate = Certificate.of_all([part for one in found for part in one.parts])
+    state.certificate = Certificate.of_all(found)
     state.converged = np.array([_is_reached(solver, one) for one in found])
     state.costs.conquer_seconds = time.perf_counter() - start
     solver.control.progress.end("conquer", state.costs.conquer_seconds, solver.solution.n_sv)
@@ -72,7 +75,6 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
     start, state = time.perf_counter(), solver.state
     if state.checked is None:
         state.checked = Checked.nothing(solver.problem.size)
-    parts = [solver.formulation.parts_of_fold(k) for k in folds]
     kernel = solver.data.kernel
     scope = Scope(
         n_rows=solver.data.rows.n_samples,
@@ -84,24 +86,22 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
         tolerance=tolerance,
         seed=solver.options.seed + state.checks,
     )
-    together = [part for own in parts for part in own]
+    parts = Parts.of_folds(solver.formulation, folds)
     try:
-        certificates = check(
-            solver.problem, together, solver.iterate, state.checked, solver.exact_gradients, scope
-        )
+        found = check(parts, solver.iterate, state.checked, solver.exact_gradients, scope)
     finally:
         state.costs.seconds_verify += time.perf_counter() - start
-    state.checked, found = None, iter(certificates)
-    return {
-        k: Certificate.of_all([next(found) for _ in own])
-        for k, own in zip(folds, parts, strict=True)
-    }
+    state.checked = None
+    fold = solver.formulation.problem_of(parts.members[parts.start[:-1]])
+    ends = np.searchsorted(fold // solver.formulation.n_problems_of_fold, [*folds, folds[-1] + 1])
+    return {k: found.take(slice(*own)) for k, own in zip(folds, pairwise(ends), strict=True)}
 
 
 def _weight(solver: FormulationSolver, folds: list[int]) -> float:
     """The largest sum of |alpha| of a problem of some folds."""
-    parts = [part for k in folds for part in solver.formulation.parts_of_fold(k)]
-    return max((float(np.abs(solver.alpha[part]).sum()) for part in parts), default=0.0)
+    parts = Parts.of_folds(solver.formulation, folds)
+    weights = reduce_parts(np.add, np.abs(solver.alpha[parts.members]), parts.start)
+    return float(weights.max())
 
 
 def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.sorting import group_order
+from dcsvm.data.sorting import group_order, group_sizes, reduce_parts
 from dcsvm.kernel.partition import Partition
 from dcsvm.model.parts import EarlyModel, ExactModel, Worth
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.task import Task
-from dcsvm.solving.certificate import Certificate
-from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.certificate import Certificate, known_or_none
+from dcsvm.solving.iterate import Iterate, Parts
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReport
 
@@ -53,53 +53,60 @@ class Solution:
         each."""
         return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
 
-    def offset_and_margin(self, variables: np.ndarray) -> tuple[float, float]:
-        """(rho, r) of the variables of one problem: the decision value is (sum a K - rho) / r.
+    def offsets_and_margins(self, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+        """(rho, r) float64 (n_parts,) of parts of problems, from the variables whose gradient is
+        known: the decision value is (sum a K - rho) / r.
 
         Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two
         sums r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided
         by it.
         """
-        problem = self.formulation.problem
+        problem, n_parts = parts.problem, len(parts.sizes)
         if problem.sum_of is None:
-            return 0.0, 1.0
-        alpha, gradient = self.alpha[variables], self.iterate.gradient[variables]
-        lower, upper = problem.lower[variables], problem.upper[variables]
+            return np.zeros(n_parts), np.ones(n_parts)
+        known = self.iterate.is_known[parts.members]
+        sizes = np.where(known, np.abs(self.alpha[parts.members]), 0.0)
+        largest = reduce_parts(np.maximum, sizes, parts.start)
+        members, part = parts.members[known], np.repeat(np.arange(n_parts), parts.sizes)[known]
+        # the variables of each sum of each part, one after the other
+        sums = part * problem.n_sums + problem.sum_of[members]
+        if problem.n_sums > 1:
+            order = group_order(sums)
+            members, part, sums = members[order], part[order], sums[order]
+        alpha, gradient = self.alpha[members], self.iterate.gradient[members]
+        lower, upper = problem.lower[members], problem.upper[members]
         # of sums that were put right, at a warm start
-        rounding = AT_BOUND * np.minimum(upper - lower, np.abs(alpha).max(initial=0.0))
-        can_rise_at_all, can_fall_at_all = alpha < upper - rounding, alpha > lower + rounding
-        offsets = []
-        for number in range(problem.n_sums):
-            own = problem.sum_of[variables] == number
-            can_rise, can_fall = own & can_rise_at_all, own & can_fall_at_all
-            free = can_rise & can_fall
-            if free.any():
-                offsets.append(float(gradient[free].mean()))
-                continue
-            ends = [gradient[can_rise].min()] if can_rise.any() else []
-            ends += [gradient[can_fall].max()] if can_fall.any() else []
-            offsets.append(float(np.mean(ends)) if ends else 0.0)
-        if len(offsets) == 1:
-            return offsets[0], 1.0
-        return 0.5 * (offsets[0] + offsets[1]), 0.5 * (offsets[0] - offsets[1])
+        rounding = AT_BOUND * np.minimum(upper - lower, largest[part])
+        can_rise, can_fall = alpha < upper - rounding, alpha > lower + rounding
+
+        def of_sums(ufunc: np.ufunc, some: np.ndarray, initial: float) -> np.ndarray:
+            start = np.searchsorted(sums[some], np.arange(n_parts * problem.n_sums + 1))
+            return reduce_parts(ufunc, gradient[some], start, initial)
+
+        free = can_rise & can_fall
+        n_free = np.bincount(sums[free], minlength=n_parts * problem.n_sums)
+        least = of_sums(np.fmin, can_rise, np.nan)
+        most = of_sums(np.fmax, can_fall, np.nan)
+        ends = np.where(np.isnan(least), most, least) + np.where(np.isnan(most), least, most)
+        ends = np.nan_to_num(0.5 * ends)
+        offsets = np.where(n_free, of_sums(np.add, free, 0.0) / np.maximum(n_free, 1), ends)
+        if problem.n_sums == 1:
+            return offsets, np.ones(n_parts)
+        first, second = offsets.reshape(n_parts, 2).T
+        return 0.5 * (first + second), 0.5 * (first - second)
 
     def offsets_of_clusters(self, cluster_of: np.ndarray, n_clusters: int) -> np.ndarray:
         """rho (n_clusters, n_problems), by the cluster of every variable; a cluster that has rows
         of one class only decides for it, and for none where it has neither. One that was not begun
         decides for most of its rows."""
-        problem = self.formulation.problem
-        rho = np.full((n_clusters, self.formulation.n_problems), np.nan)
-        problem_of = self.formulation.number
-        part = problem_of.astype(np.int64) * n_clusters + cluster_of
-        if problem.sum_of is None:
-            return self._deciding(rho, part)
-        order = group_order(part)
-        starts = np.flatnonzero(np.diff(part[order], prepend=-1))
-        for members in np.split(order, starts[1:]):
-            place = cluster_of[members[0]], problem_of[members[0]]
-            known = members[self.iterate.is_known[members]]
-            rho[place] = self.offset_and_margin(known)[0]
-        return self._deciding(rho, part)
+        formulation = self.formulation
+        rho = np.full((formulation.n_problems, n_clusters), np.nan)
+        part = formulation.number.astype(np.int64) * n_clusters + cluster_of
+        if formulation.has_sums:
+            found, sizes = group_sizes(part)
+            parts = Parts.of_sizes(formulation.problem, group_order(part), sizes)
+            rho.reshape(-1)[found] = self.offsets_and_margins(parts)[0]
+        return self._deciding(rho.T, part)
 
     def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
         """rho with that of clusters that have no solution: 0 where there is no bias, or what
@@ -175,22 +182,14 @@ class ExactResult:
 def exact_model(solution: Solution, certificate: Certificate, converged: bool) -> ExactResult:
     """The model of the whole problem. Raises NoMargin."""
     task, targets = solution.task, solution.prepared.targets
-    found, known = Coefficients(solution), solution.iterate.is_known
-    parts, gap, violation = solution.formulation.parts(), certificate.gap, certificate.violation
-    offsets = [
-        solution.offset_and_margin(part.start + np.flatnonzero(known[part])) for part in parts
-    ]
-    margin = np.array(offsets)[:, 1]
+    found, gap, violation = Coefficients(solution), certificate.gap, certificate.violation
+    rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
     if task.divides_by_margin:
         check_margins(margin)
-        gap = _divided_gap(certificate, margin)
+        gap = known_or_none(np.sum(certificate.gaps / margin**2))
         if not converged:  # before that there is more than one margin
-            own = zip(certificate.parts, margin, strict=True)
-            violation = max(one.violation * one.unit / r for one, r in own)
-    problems = [
-        _problem_report(solution, part, one.objective, *numbers)
-        for part, one, numbers in zip(parts, certificate.parts, offsets, strict=True)
-    ]
+            violation = float((certificate.violations * certificate.units / margin).max())
+    problems = _problem_reports(solution, certificate, rho, margin)
     coef, classes, counts = found.coef, targets[found.row], None
     order = np.argsort(found.row_numbers)
     if task.is_classification:
@@ -201,7 +200,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     model = ExactModel(
         rows=solution.prepared.rows_for_model(found.row[order]),
         dual_coef=coef[:, order],
-        rho=np.array([problem.rho for problem in problems]),
+        rho=rho / margin if task.divides_by_margin else rho,
         n_sv=counts,
         row_numbers=found.row_numbers[order],
         worth=Worth(converged, violation, gap),
@@ -222,29 +221,29 @@ def check_told(margins: list[float], size: float) -> None:
         raise NoMargin
 
 
-def _divided_gap(certificate: Certificate, margin: np.ndarray) -> float | None:
-    gaps = [part.gap for part in certificate.parts]
-    return certificate.gap if None in gaps else float(np.sum(np.array(gaps) / margin**2))
-
-
-def _problem_report(
-    solution: Solution, part: slice, objective: float | None, rho: float, margin: float
-) -> ProblemReport:
-    """What svm-train prints of a problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
-    task, prepared = solution.task, solution.prepared
-    problem = solution.formulation.problem.part(part)
-    size, bound = np.abs(solution.alpha[part]), task.bound_of(prepared.targets[problem.rows])
-    scale = margin if task.divides_by_margin else 1.0
-    n_rows = prepared.sample_weight[problem.rows].sum() / (2 if task.is_regression else 1)
-    some = np.flatnonzero(size)
-    n_sv, n_bsv = prepared.row_map.count_filled(problem.rows[some], size[some] / bound[some])
-    return ProblemReport(
-        objective=None if objective is None else float(objective / scale**2),
-        rho=float(rho / scale),
-        n_sv=n_sv,
-        n_bsv=n_bsv,
-        parameter=task.parameter(size, bound, n_rows, margin),
+def _problem_reports(
+    solution: Solution, certificate: Certificate, rho: np.ndarray, margin: np.ndarray
+) -> list[ProblemReport]:
+    """What svm-train prints of each problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
+    task, prepared, formulation = solution.task, solution.prepared, solution.formulation
+    rows, start = formulation.problem.rows, formulation.start
+    size, bound = np.abs(solution.alpha), task.bound_of(prepared.targets[rows])
+    scale = margin if task.divides_by_margin else np.ones_like(margin)
+    n_rows = reduce_parts(np.add, prepared.sample_weight[rows], start)
+    parameters = task.parameters(
+        size, bound, start, n_rows / (2 if task.is_regression else 1), margin
     )
+    some = np.flatnonzero(size)
+    filled = prepared.row_map.count_filled(rows[some], size[some] / bound[some])
+    own = formulation.problem_of(some)
+    n_sv, n_bsv = (np.bincount(own, n, formulation.n_problems).astype(np.int64) for n in filled)
+    return [
+        ProblemReport(known_or_none(objective), *numbers)
+        for objective, *numbers in zip(
+            (certificate.objectives / scale**2).tolist(), (rho / scale).tolist(), n_sv.tolist(),
+            n_bsv.tolist(), parameters, strict=True,
+        )
+    ]  # fmt: skip
 
 
 def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:

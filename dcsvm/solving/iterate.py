@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.kernel.kernel_rows import Reach
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxProblem, Formulation
 
 # What is known of the gradient of a variable: `Known` of csrc/solver/iterate.h.
 NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
@@ -75,6 +75,19 @@ class Parts:
     def of_sizes(problem: BoxProblem, members: np.ndarray, sizes: np.ndarray) -> Parts:
         start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         return Parts(problem, start, members)
+
+    @staticmethod
+    def of_folds(formulation: Formulation, folds: list[int]) -> Parts:
+        """The problems of some folds, ascending, that have variables."""
+        sizes = np.diff(formulation.start).reshape(formulation.n_folds, -1)[folds].reshape(-1)
+        members = np.concatenate([formulation.variables_of_fold(k) for k in folds])
+        return Parts.of_sizes(formulation.problem, members, sizes[sizes > 0])
+
+    @staticmethod
+    def of_problems(formulation: Formulation) -> Parts:
+        """All problems, of all folds, those without variables too."""
+        members = np.arange(formulation.problem.size, dtype=np.int32)
+        return Parts(formulation.problem, formulation.start, members)
 
     @property
     def sizes(self) -> np.ndarray:

@@ -96,8 +96,8 @@ class FormulationSolver:
     @property
     def size_of_values(self) -> float:
         """What decision values of a settled run are compared with."""
-        multipliers = self.state.certificate.parts[0].multipliers
-        return self.task.size_of_values(self.prepared.targets, *multipliers[:1])
+        multipliers = self.state.certificate.multipliers[0]
+        return self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
 
     @property
     def needs_float64(self) -> bool:

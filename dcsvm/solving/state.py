@@ -15,6 +15,7 @@ from dcsvm.solving.certificate import Certificate, Checked
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import Costs, EarlyChoice, LevelReport
 
+CERTIFICATE = "certificate_"  # begins the names of its arrays
 DONE = "done"  # instead of the name of a step
 JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
                "last_violation", "float64", "rounding")  # fmt: skip
@@ -100,6 +101,8 @@ class RunState:
         arrays: dict[str, np.ndarray] = {**vars(self.iterate)}
         if self.checked is not None:
             arrays |= vars(self.checked)
+        if self.certificate is not None:
+            arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
         for number, support in enumerate(self.support_by_level):
             arrays[f"support_{number}"] = support
         values = {"iterations_left": self.budget.iterations_left}
@@ -110,7 +113,6 @@ class RunState:
             elif name in JSON_FIELDS or name in UNKNOWN_AT_FIRST:
                 values[name] = value
         values["costs"] = asdict(self.costs)
-        values["certificate"] = self.certificate and asdict(self.certificate)
         values["early_choice"] = self.early_choice and asdict(self.early_choice)
         values["levels"] = [asdict(level) for level in self.levels]
         values["has_early"] = self.early is not None
@@ -164,7 +166,10 @@ class RunState:
         ]
         self.support_by_level = [arrays[f"support_{k}"] for k in range(len(self.levels))]
         self.early_choice = _choice(values["early_choice"])
-        self.certificate = _certificate(values["certificate"])
+        self.certificate = None
+        if CERTIFICATE + "units" in arrays:
+            n_problems = len(self.n_iterations)
+            self.certificate = _certificate(arrays, n_problems, problem.n_sums)
         return _like(False, values["has_early"])
 
 
@@ -212,13 +217,18 @@ def _choice(values: dict | None) -> EarlyChoice | None:
     return choice
 
 
-def _certificate(values: dict | None) -> Certificate | None:
-    if values is None:
-        return None
-    parts = tuple(_certificate(one) for one in values.pop("parts"))
-    multipliers = tuple(_number(one) for one in values.pop("multipliers"))
-    values = {name: _number(one, unknown=True) for name, one in values.items()}
-    return Certificate(**values, multipliers=multipliers, parts=parts)
+def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_sums: int) -> Certificate:
+    """The certificate that was stored, if it is one of so many problems."""
+    found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
+    if found.multipliers.shape != (n_problems, n_sums):
+        raise ValueError("multipliers")
+    _check_floats(found.multipliers.reshape(-1), found.multipliers.size)
+    _check_array(found.counts, np.int64, n_problems, least=0)
+    for values in (found.units, found.violations):
+        _check_floats(values, n_problems)
+    for values in (found.objectives, found.gaps, found.kernel_errors, found.objective_errors):
+        _check_array(values, np.float64, n_problems)
+    return found
 
 
 def _check_array(values: np.ndarray, dtype, size: int, *, least=None) -> None:

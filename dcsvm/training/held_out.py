@@ -15,6 +15,7 @@ from dcsvm.kernel.partition import blended
 from dcsvm.problem.folds import Folds, shuffled_folds, stratified_folds
 from dcsvm.problem.formulation import Formulation, in_folds
 from dcsvm.solving.extraction import check_margins
+from dcsvm.solving.iterate import Parts
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.solver import FormulationSolver
@@ -118,13 +119,9 @@ class _Values:
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """rho (1, n_problems) and what the values of a problem are divided by."""
         solution = self.solver.solution
-        found = [
-            solution.offset_and_margin(np.arange(part.start, part.stop))
-            if part.start < part.stop
-            else (np.nan, 1.0)
-            for part in solution.formulation.parts()
-        ]
-        rho, margin = np.array(found).T
+        rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
+        is_empty = np.diff(solution.formulation.start) == 0
+        rho[is_empty], margin[is_empty] = np.nan, 1.0
         if not solution.task.divides_by_margin:
             return rho[None], np.ones_like(rho)
         check_margins(margin)

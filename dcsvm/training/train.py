@@ -10,6 +10,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.coded_rows import coded
 from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.data.sorting import reduce_parts
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.model.model import Model
@@ -20,6 +21,7 @@ from dcsvm.solving.certificate import Certificate, certificate_of_known
 from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
+from dcsvm.solving.iterate import Parts
 from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
@@ -240,11 +242,10 @@ def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
         gradient, _ = solver.gradient_of(unknown, Evaluation(reach=solver.reach))
         iterate.learn(unknown, gradient)
     is_convex = solver.data.kernel.is_positive_semidefinite
-    parts = []
-    for part in solver.formulation.parts():
-        neglected = solver.state.neglected + solver.locality.neglected(solver.alpha[part])
-        parts.append(certificate_of_known(solver.problem, part, iterate, neglected, is_convex))
-    return Certificate.of_all(parts)
+    parts = Parts.of_problems(solver.formulation)
+    weight = reduce_parts(np.add, np.abs(solver.alpha), parts.start)
+    neglected = solver.state.neglected + solver.locality.between.value * weight
+    return certificate_of_known(parts, iterate, neglected, is_convex)
 
 
 def _affordable(solver: FormulationSolver, variables: np.ndarray) -> np.ndarray:

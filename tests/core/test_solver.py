@@ -839,12 +839,35 @@ def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="one entry per variable"):
         solve(X, RBF, good, gradient=nine)
     with pytest.raises(ValueError, match="one entry per variable"):
-        _core.optimality(good, nine, np.zeros(20))
+        _core.optimality(good, np.array([0, 20]), nine, np.zeros(20))
 
 
 def test_the_optimality_of_nothing_is_zero():
     none = np.empty(0)
-    assert _core.optimality(BoxProblem(none, none, none), none, none) == (0.0, 0.0, 0.0, [], 1.0)
+    problem = BoxProblem(none, none, none, unit=0.5)
+    *found, multipliers = _core.optimality(problem, np.zeros(2, np.int64), none, none)
+    assert [values.tolist() for values in found] == [[0.0], [0.0], [0.0], [0.5]]
+    assert multipliers.shape == (1, 0)
+
+
+@pytest.mark.parametrize("n_sums", [0, 2])
+def test_the_optimality_of_parts_is_that_of_each_by_itself(n_sums):
+    rng = np.random.default_rng(0)
+    alpha, gradient, linear = rng.normal(size=(3, 50))
+    sums = rng.integers(0, 2, 50).astype(np.int8) if n_sums else None
+    size = np.abs(alpha)
+    problem = BoxProblem(
+        linear, alpha - 1, alpha + size, sums, n_sums, divides_by_margin=n_sums > 0
+    )
+    start = np.array([0, 20, 20, 21, 50])
+    found = _core.optimality(problem, start, alpha, gradient)
+    for k, own in enumerate([slice(0, 20), slice(20, 20), slice(20, 21), slice(21, 50)]):
+        whole = np.array([0, own.stop - own.start])
+        alone = _core.optimality(problem.part(own), whole, alpha[own], gradient[own])
+        for values, (expected,) in zip(found, alone, strict=True):
+            assert np.array_equal(values[k], expected)
+    with pytest.raises(ValueError, match="parts do not"):
+        _core.optimality(problem, start[:-1], alpha, gradient)
 
 
 @pytest.mark.parametrize("has_sum", [False, True])

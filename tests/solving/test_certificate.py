@@ -11,7 +11,7 @@ from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving import conquer
 from dcsvm.solving.certificate import Certificate, Checked, Scope, certificate_of_known, check
-from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.iterate import Iterate, Parts
 
 PROBLEMS = {
     "many bounded": dict(C=30.0, gamma=0.05),
@@ -54,6 +54,10 @@ def test_the_kernel_values_of_every_step_are_counted():
     assert all(parts) and sum(parts) == report.kernel_evaluations
 
 
+def whole(problem):
+    return Parts(problem, np.array([0, problem.size]), np.arange(problem.size, dtype=np.int32))
+
+
 @pytest.mark.parametrize("n_sums", [0, 1])
 def test_violation_and_gap_hold_for_every_gradient_within_what_is_left_out(n_sums):
     rng = np.random.default_rng(0)
@@ -63,16 +67,16 @@ def test_violation_and_gap_hold_for_every_gradient_within_what_is_left_out(n_sum
     known = Iterate.of(alpha)
     known.learn(np.arange(300), gradient)
     plain, stated = (
-        certificate_of_known(problem, slice(0, 300), known, neglected, True)
+        certificate_of_known(whole(problem), known, np.array([neglected]), True)
         for neglected in (0.0, 0.3)
     )
-    reduced = gradient + (plain.multipliers[0] if n_sums else 0.0)
+    reduced = gradient + plain.multipliers.sum()
     worst = replace(problem, linear=-gradient - np.copysign(0.3, reduced))
     violation, gap = certificate(np.zeros((300, 300)), worst, alpha)
     assert stated.violation == pytest.approx(violation / 0.5)
     assert plain.gap + 10 < gap <= stated.gap
     known.forget(np.arange(200, 300))
-    some = certificate_of_known(problem, slice(0, 300), known, 0.0, True)
+    some = certificate_of_known(whole(problem), known, np.zeros(1), True)
     assert (some.objective, some.gap, some.n_checked) == (None, None, 200)
 
 
@@ -83,8 +87,8 @@ def checked(problem, alpha, gradient, difference, **changes):
     scope = Scope(n, 1, True, False, 0.0, Reach(), tolerance=1e9, seed=0)
     exact, state = gradient + difference, Checked.nothing(n)
     gradients = lambda some: [(some, exact[some])]  # noqa: E731
-    found = check(problem, [slice(0, n)], known, state, gradients, replace(scope, **changes))
-    return found[0], state.is_exact == 1
+    found = check(whole(problem), known, state, gradients, replace(scope, **changes))
+    return found, state.is_exact == 1
 
 
 @pytest.mark.parametrize("mean", [0.02, 0.0])
@@ -127,7 +131,7 @@ def test_what_could_violate_is_checked(n_sums):
     sums = np.zeros(n, np.int8) if n_sums else None
     problem = BoxProblem(np.zeros(n), np.zeros(n), np.full(n, 2.0), sums, n_sums)
     found, is_exact = checked(problem, alpha, gradient, 0.0, tolerance=1.0, neglected=0.3)
-    reduced = gradient + (found.multipliers[0] if n_sums else 0.0)
+    reduced = gradient + found.multipliers.sum()
     at_bound, most = alpha == 0, 0.5 if n_sums else 1.0
     assert is_exact[~at_bound & (np.abs(reduced) > most - 0.29)].all()
     assert is_exact[at_bound & (np.abs(reduced) < 0.29)].all() and not is_exact.all()
@@ -154,10 +158,12 @@ def test_values_between_groups_are_in_no_gradient_but_in_violation_and_gap():
 
 
 def test_several_problems_are_as_far_from_optimal_as_the_worst():
-    parts = [Certificate(-1.0, 0.2, 0.5, 0.1, 3, 0.01), Certificate(-2.0, 0.1, 0.25, 0.2, 4, 0.02)]
-    whole = Certificate.of_all(parts)
+    parts = [np.array(one) for one in ([-1.0, -2.0], [0.2, 0.1], [0.5, 0.25], [0.1, 0.2], [3, 4])]
+    whole = Certificate(*parts, np.array([0.01, 0.02]), np.ones(2), np.zeros((2, 0)))
     found = whole.objective, whole.violation, whole.gap, whole.kernel_error, whole.n_checked
     assert found == (-3.0, 0.2, 0.75, 0.2, 7) and whole.objective_error == pytest.approx(0.03)
+    joined = Certificate.of_all([whole.take(slice(0, 1)), whole.take(slice(1, 2))])
+    assert all(np.array_equal(getattr(joined, name), one) for name, one in vars(whole).items())
 
 
 def test_every_check_draws_other_rows(wavy, monkeypatch):

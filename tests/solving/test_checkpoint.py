@@ -207,8 +207,8 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.sample, state.n_iterations = some, state.n_iterations + 7
     state.checked = Checked.nothing(run.solver.problem.size)
     state.checked.replace(state.iterate.gradient, some, np.tan(some))
-    one = Certificate(-2.5, 1e-3, None, 1e-6, 5, multipliers=(0.5,))
-    state.certificate = Certificate.of_all([one])
+    values = [np.array([one]) for one in (-2.5, 1e-3, 0.5, 1e-6, 5, 0.25, 1.0)]
+    state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_sums)))
     state.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.support_by_level = [some]
     state.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, True)

@@ -9,6 +9,7 @@ from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import in_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.conquer import conquer
+from dcsvm.solving.iterate import Parts
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
@@ -57,9 +58,9 @@ def test_the_problems_of_a_fold_are_those_of_its_rows(name):
         assert np.array_equal(together.problem.upper[own], alone.problem.upper)
         assert np.array_equal(together.problem.linear[own], alone.problem.linear)
         assert np.array_equal(together.alpha[own], alone.alpha)
-        assert together.parts_of_fold(k) == [
-            slice(own[0] + part.start, own[0] + part.stop) for part in alone.parts()
-        ]
+        parts = Parts.of_folds(together, [k])
+        assert np.array_equal(parts.members, own)
+        assert np.array_equal(parts.start, alone.start)
 
 
 def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
@@ -68,7 +69,7 @@ def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
     weights = [without, prepared.sample_weight]
     both = in_folds(prepared.task.formulate, prepared.targets, weights)
     assert np.flatnonzero(np.diff(both.start) == 0).tolist() == [0, 2]
-    assert [len(both.parts_of_fold(k)) for k in (0, 1)] == [1, 3]
+    assert [len(Parts.of_folds(both, [k]).sizes) for k in (0, 1)] == [1, 3]
 
 
 def test_entries_say_what_each_fold_holds_out():
