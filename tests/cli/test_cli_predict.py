@@ -90,24 +90,6 @@ def test_predictions_on_standard_output_have_the_accuracy_on_stderr(model, test_
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_test_file_may_be_standard_input(model, test_file):
-    with open(test_file, "rb") as file:
-        done = program("-q", "-", model, "-", stdin=file)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 300
-    assert done.stderr == ""
-
-
-def test_a_closed_pipe_is_no_traceback(model, test_file):
-    code = "from dcsvm.cli.predict import main; main()"
-    command = [sys.executable, "-c", code, str(test_file), str(model), "-"]
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
-    os.close(write)
-    assert "Traceback" not in done.stderr
-
-
 def test_a_model_without_an_early_level_is_one_sentence(run, wavy, test_file, tmp_path):
     X, y = wavy
     flat, _ = train_rows(Rows.from_array(X), y, TrainOptions(gamma=2.0, levels=0, threads=1))
@@ -147,15 +129,6 @@ def test_labels_that_the_model_does_not_know_are_told(run, model, tmp_path):
         assert result.exit_code == 0
         assert result.stderr.count("no label in") == n_warnings
     assert result.stderr.endswith("is one of the model's: 1, -1\n")
-
-
-def test_labels_are_written_as_the_model_has_them(run, wavy, test_file, tmp_path):
-    X, y = wavy
-    labels = np.where(y > 0, 2.5, 7.0)
-    other, _ = train_rows(Rows.from_array(X), labels, TrainOptions(gamma=2.0, levels=0, threads=1))
-    other.save(tmp_path / "other.model")
-    assert run(test_file, tmp_path / "other.model", "out.txt").exit_code == 0
-    assert set(lines_of("out.txt")) == {"2.5", "7"}
 
 
 @pytest.mark.parametrize(
@@ -283,26 +256,6 @@ def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
     assert result.stderr.startswith("error: ")
     assert result.stderr.endswith(" --help\n")
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_lenient_data_is_accepted_on_request(run, model, tmp_path):
-    path = tmp_path / "rows.txt"
-    path.write_text("1 1: 0.5 # a comment\n")
-    result = run(path, model, "out.txt")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "rows.txt:1:3: no value after the colon" in result.stderr
-    assert run("--lenient", path, model, "out.txt").exit_code == 0
-    assert len(lines_of("out.txt")) == 1
-
-
-def test_the_data_is_scaled_by_a_range_file(run, model, wavy_test, write_libsvm, tmp_path):
-    X, y = wavy_test
-    (tmp_path / "half.range").write_text("x\n-1 1\n" + "".join(f"{j} -2 2\n" for j in range(1, 5)))
-    run("--decision-values", write_libsvm(X / 2, y, "half"), model, "half.out")
-    whole = write_libsvm(X, y, "whole")
-    result = run("--decision-values", "--scale", tmp_path / "half.range", whole, model, "whole.out")
-    assert result.exit_code == 0, result.stderr
-    assert lines_of("whole.out") == lines_of("half.out")
 
 
 def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_file, tmp_path):

@@ -91,16 +91,6 @@ def test_every_kernel_is_trained(run, training, kernel):
     assert load_model("a.model").kernel.name == names[kernel]
 
 
-def test_the_options_reach_the_model(run, training):
-    result = run("-t", 1, "-d", 2, "-g", 0.25, "-r", 1.5, "-c", 0.5, "--threads", 1, training, "a")
-    assert result.exit_code == 0
-    model = load_model("a")
-    assert model.kernel.parameters == {"degree": 2, "gamma": 0.25, "coef0": 1.5}
-    assert np.abs(model.exact.dual_coef[0]).max() == 0.5
-    assert run(training, "b").exit_code == 0
-    assert load_model("b").kernel.parameters == {"gamma": 0.25}
-
-
 def test_early_writes_a_model_of_local_models(run, training):
     result = run(*FAST, "-l", 1, "--early", training, "a.model")
     assert result.exit_code == 0, result.stderr
@@ -160,68 +150,11 @@ def test_a_bad_file_is_one_sentence_with_its_place(run, tmp_path, kind):
     assert os.listdir() == []
 
 
-def test_files_that_cannot_be_opened_are_named(run, tmp_path):
-    result = run("nothing.txt", "a.model")
-    assert (result.exit_code, result.stderr) == (1, "error: nothing.txt: no such file\n")
-    result = run(tmp_path, "a.model")
-    assert (result.exit_code, result.stderr) == (1, f"error: {tmp_path}: is a directory\n")
-
-
-@pytest.mark.parametrize("which", ["model", "report"])
-def test_a_place_that_cannot_be_written_is_found_before_the_work(run, training, tmp_path, which):
-    def arguments(path):
-        return [training, path] if which == "model" else ["--report", path, training, "a.model"]
-
-    result = run(*arguments(tmp_path / "nowhere" / "a"))
-    assert result.exit_code == 1
-    assert "no such folder" in result.stderr
-    result = run(*arguments(tmp_path))
-    assert result.exit_code == 1
-    assert "is a directory" in result.stderr
-    if os.getuid() != 0:
-        tmp_path.chmod(0o500)
-        result = run(*arguments(tmp_path / "a"))
-        tmp_path.chmod(0o700)
-        assert result.exit_code == 1
-        assert "not writable" in result.stderr
-    assert os.listdir() == []
-
-
-def test_the_training_set_may_be_standard_input(training, tmp_path):
-    with open(training, "rb") as file:
-        done = program(*FAST, "-", "a.model", stdin=file, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "obj = " in done.stdout
-    assert (tmp_path / "a.model").exists()
-
-
 def test_the_command_says_the_same_as_a_process(training, tmp_path):
     done = program(training, "a", "-q", "--max-iter", "5", cwd=tmp_path)
     assert done.returncode == 3
     assert program("nothing", cwd=tmp_path).returncode == 1
     assert program(cwd=tmp_path).returncode == 2
-
-
-def test_lenient_data_is_accepted_on_request(run, tmp_path):
-    path = tmp_path / "rows.txt"
-    path.write_text("1 1: 0.5 # a comment\n-1 1:0x1p1\n" * 5)
-    result = run(*FAST, path, "a.model")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "rows.txt:1:3: no value after the colon" in result.stderr
-    result = run(*FAST, "--lenient", path, "a.model")
-    assert result.exit_code == 0, result.stderr
-
-
-def test_the_data_is_scaled_by_a_range_file(run, wavy, write_libsvm, tmp_path):
-    X, y = wavy
-    X = np.where(X == 0, 0.5, X).astype(np.float32)
-    (tmp_path / "half.range").write_text("x\n-1 1\n1 -2 2\n2 -2 2\n4 -2 2\n")
-    halved = X[:, :4] / np.array([2, 2, 1, 2], np.float32) * np.array([1, 1, 0, 1], np.float32)
-    whole, half = write_libsvm(X[:, :4], y, "whole"), write_libsvm(halved, y, "half")
-    assert run(*FAST, half, "half.model").exit_code == 0
-    assert run(*FAST, "--scale", tmp_path / "half.range", whole, "whole.model").exit_code == 0
-    with open("half.model", "rb") as left, open("whole.model", "rb") as right:
-        assert left.read() == right.read()
 
 
 def test_a_range_file_that_is_none_is_named(run, training, tmp_path):

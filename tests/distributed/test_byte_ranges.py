@@ -83,11 +83,7 @@ def test_urls_of_fsspec_are_read(tmp_path, protocol):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [
-        (None, "no such file"),
-        (b"", "no rows"),
-        (b"\x1f\x8b\x08\x00", "unpack it first"),
-    ],
+    [(None, "no such file"), (b"", "no rows"), (b"\x1f\x8b\x08\x00", "unpack it first")],
 )
 def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
     path = tmp_path / "rows"

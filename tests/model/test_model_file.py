@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import labelled_rows
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
@@ -20,9 +19,7 @@ from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import model_text
-from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
-from dcsvm.training.train import train_rows
 
 KERNELS = [
     Kernel("linear", 1.0),
@@ -308,29 +305,6 @@ def test_features_of_a_row_are_written_once(exact):
     written = [number for number, line in early if ":" in line]
     others = set(model.early.row_numbers) - set(model.exact.row_numbers if exact else ())
     assert len(written) == len(set(written)) and set(written) <= others
-
-
-@pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
-@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf", "sigmoid"])
-@pytest.mark.parametrize("labels", [(1, -1), (3, 7)])
-def test_svm_predict_reads_the_exact_model(tmp_path, write_libsvm, labels, kernel):
-    X, y = labelled_rows(500, 4, seed=1)
-    T, _ = labelled_rows(300, 4, seed=2)
-    options = TrainOptions(
-        C=2.0, kernel=kernel, gamma=0.5, coef0=0.5, degree=2, levels=1, threads=1
-    )
-    model, _ = train_rows(Rows.from_array(X), np.where(y > 0, *labels).astype(float), options)
-    assert model.early is not None
-    model.save(tmp_path / "a.model")
-    test = write_libsvm(T, np.ones(300), "test.txt")
-    command = ["svm-predict", str(test), str(tmp_path / "a.model"), str(tmp_path / "out.txt")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    theirs = np.loadtxt(tmp_path / "out.txt")
-    values = model.decision_function(T)
-    clear = np.abs(values) > 1e-4
-    assert np.array_equal(theirs[clear], model.predict(T)[clear])
-    assert clear.sum() > 290
 
 
 @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")

@@ -266,13 +266,3 @@ def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
     assert np.allclose(model.probability.A, apart.probability.A, rtol=5e-3)
     if name != "epsilon_svr":
         assert np.allclose(model.probability.B, apart.probability.B, atol=5e-3)
-
-
-def test_what_a_type_has_not_is_refused_in_a_sentence():
-    X, y = classes(600, 2)
-    with pytest.raises(ValueError, match="early is not for nu_svc"):
-        dcsvm.train(X, y, svm_type="nu_svc", early=True, threads=1)
-    with pytest.raises(ValueError, match="one-class, which has no probabilities"):
-        dcsvm.train(X, y, svm_type="one_class", probability=True, threads=1)
-    with pytest.raises(ValueError, match="no margin between two classes"):
-        dcsvm.train(np.zeros((50, 2)), np.arange(50) % 2, svm_type="nu_svc", threads=1)
