@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dcsvm._core import Stop
-from reference import labelled_rows
+from reference import uneven_rows
 
 from dcsvm.cli import predict, train_file
 from dcsvm.cli.report import TerminalProgress
@@ -27,14 +27,6 @@ EARLY = [*FAST, "--early", "-l", "1"]
 def predicted(invoke):
     """Runs dcsvm-predict with decision values into the file out."""
     return partial(invoke, predict.main, "--decision-values", "--threads", "1")
-
-
-def uneven_rows(n, seed):
-    """Of features that are offset, of other sizes, mostly absent and constant."""
-    X, y = labelled_rows(n, 4, seed=seed)
-    absent = np.random.default_rng(seed).random(n) < 0.7
-    wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
-    return np.column_stack([*wide, np.full(n, 7.0)]).round(6), y
 
 
 @pytest.fixture

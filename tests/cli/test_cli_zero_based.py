@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dcsvm._core import Stop
-from reference import labelled_rows
+from reference import labelled_rows, libsvm_text
 
 import dcsvm
 from dcsvm.cli import compress, grid, predict, train_file
@@ -28,15 +28,6 @@ def predicted(invoke):
     return partial(invoke, predict.main, "--decision-values", "--threads", "1")
 
 
-def write(name, X, y, first_index, head=""):
-    lines = []
-    for row, label in zip(X.tolist(), y, strict=True):
-        pairs = "".join(f" {j + first_index}:{v!r}" for j, v in enumerate(row) if v)
-        lines.append(f"{label:g}{pairs}\n")
-    Path(name).write_text(head + "".join(lines))
-    return name
-
-
 @pytest.fixture
 def files(invoke):
     """Training and test rows in files that count from 0 and from 1."""
@@ -44,7 +35,7 @@ def files(invoke):
         X, y = labelled_rows(n, 4, seed=seed)
         X[np.random.default_rng(seed).random(X.shape) < 0.3] = 0
         for first_index in (0, 1):
-            write(f"{name}{first_index}", X, y, first_index)
+            Path(f"{name}{first_index}").write_text(libsvm_text(X, y, first_index))
 
 
 @pytest.mark.parametrize("way", WAYS)

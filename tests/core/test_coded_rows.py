@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import libsvm_text
 
 import dcsvm
 from dcsvm import _core
@@ -51,11 +52,7 @@ def labels_of(X):
 
 
 def text_of(X, y):
-    lines = [
-        " ".join([f"{label:g}", *(f"{k + 1}:{v!r}" for k, v in enumerate(row.tolist()) if v)])
-        for label, row in zip(y, X, strict=True)
-    ]
-    return ("\n".join(lines) + "\n").encode()
+    return libsvm_text(X, y).encode()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)

@@ -15,6 +15,7 @@ from reference import (
     points_of,
     setup_of,
     solve_reference,
+    with_sum,
 )
 
 from dcsvm import _core
@@ -78,11 +79,6 @@ def core_kernel(X, kernel, form=None):
     return _core.kernel_matrix(
         setup_of(kernel, points, form), points, None, points, None, 1
     ).astype(np.float64)
-
-
-def with_bias(problem):
-    return BoxProblem(problem.linear, problem.lower, problem.upper,
-                      np.zeros(problem.size, np.int8), 1)  # fmt: skip
 
 
 def random_start(problem, seed=0, at_bounds=0.5):
@@ -258,7 +254,7 @@ def test_bounds_and_linear_terms_may_be_anything():
 @pytest.mark.parametrize("total", [0.0, 1.25])
 def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
     X, y = labelled_rows(100, 4, seed=11)
-    problem = with_bias(c_svc(y, C))
+    problem = with_sum(c_svc(y, C))
     start = feasible_start(problem, total) if total else np.zeros(100)
     tolerance = 1e-5
     alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=tolerance)
@@ -276,7 +272,7 @@ def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
 def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
     """With a sum they can move by less than others resolve, and would stop the descent."""
     X, y = labelled_rows(300, 4, seed=12, noise=0.1)
-    problem, kernel = with_bias(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
+    problem, kernel = with_sum(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
     best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
     start = np.where((best == 0) & np.isin(y, sides), y * 1.4e-17 * C, best)
     alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=1e-3)
@@ -359,7 +355,7 @@ def test_more_variables_than_rows_share_rows():
 def test_duplicate_rows_do_not_disturb(copies, bias):
     X, y = labelled_rows(60, 4, seed=15)
     X, y = np.repeat(X, copies, axis=0), np.repeat(y, copies)
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
     best, bound = solve_reference(K, problem, [0.0] if bias else None)
@@ -371,7 +367,7 @@ def test_duplicate_rows_do_not_disturb(copies, bias):
 def test_rows_with_both_labels_do_not_disturb(bias):
     X, y = labelled_rows(60, 4, seed=16)
     X, y = np.concatenate((X, X)), np.concatenate((y, -y))
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-6)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
     # the two copies cancel where both are at C: every alpha at its bound gives f = -2 n C + 0
@@ -388,7 +384,7 @@ def test_a_constant_kernel_is_solved(bias, kernel):
     X, y = labelled_rows(90, 4, seed=17)
     if kernel[0] == "linear":
         X = np.ones_like(X) * (kernel[1] + 1)
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, kernel, problem)
     check_solution(X, kernel, problem, alpha, gradient, report)
 
@@ -426,7 +422,7 @@ def test_no_clusters_and_empty_clusters_are_nothing():
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_objective_never_increases(bias, kernel):
     X, y = labelled_rows(150, 4, seed=21)
-    problem = with_bias(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
+    problem = with_sum(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
     K = core_kernel(X, kernel)
     alpha = feasible_start(problem, 0.0, 21) if bias else random_start(problem, 21)
     before = objective(K, problem.linear, alpha)
@@ -486,7 +482,7 @@ def go_on(X, problem, iterate, tolerance=1e-6, **options):
 @pytest.mark.parametrize("n_samples", [200, 2500])
 def test_a_solve_stopped_anywhere_goes_on_to_the_same_objective(n_samples, bias):
     X, y = labelled_rows(n_samples, 4, seed=24, noise=0.2)
-    problem = with_bias(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
+    problem = with_sum(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
     whole = go_on(X, problem, Iterate.of(np.zeros(problem.size)))
     iterate, n_pieces = Iterate.of(np.zeros(problem.size)), 0
     report = {"converged": False}
@@ -608,7 +604,7 @@ def shuffled_clusters(n_samples, sizes, seed=0):
 @pytest.mark.parametrize("bias", [False, True])
 def test_several_clusters_are_each_solved_as_if_alone(bias):
     X, y = labelled_rows(600, 4, seed=28)
-    problem = with_bias(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    problem = with_sum(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
     clusters = shuffled_clusters(600, [1, 2, 350, 147, 100])
     alpha, gradient, reports = solve(X, RBF, problem, clusters=clusters, tolerance=1e-4)
     for members, report in zip(clusters, reports, strict=True):
@@ -641,7 +637,7 @@ def test_variables_of_no_cluster_are_left_alone():
 @pytest.mark.parametrize("sizes", [[900], [500, 400], [30] * 30, [700] + [20] * 10])
 def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
     X, y = labelled_rows(900, 4, seed=30)
-    problem = with_bias(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    problem = with_sum(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
     clusters = shuffled_clusters(900, sizes)
     results = set()
     for threads in (1, 2, 3, 7):
@@ -709,7 +705,7 @@ def test_the_size_of_the_cache_does_not_change_the_optimum(large):
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_cached_kernel_value_is_the_same_bits_and_not_computed_for_the_working_set(large, bias):
     X, y = large
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     (alpha, gradient, (read,)), (other, other_gradient, (computed,)) = (
         solve(X, LARGE_KERNEL, problem, tolerance=1e-3, cache_bytes=cache_bytes, threads=2)
         for cache_bytes in (100_000_000, 0)
@@ -786,7 +782,7 @@ def test_float64_kernel_values_solve_what_float32_ones_cannot(n, form, has_sum):
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 10, 1.0, -1.0)
     kernel = ("polynomial", 0.1, 0.0, 2)
     problem = c_svc(y, 1.0)
-    problem = with_bias(problem) if has_sum else problem
+    problem = with_sum(problem) if has_sum else problem
     K = kernel_values(kernel, X, X)
     alpha, gradient, (report,) = solve(X, kernel, problem, tolerance=1e-6, form=form, float64=True)
     assert report["converged"]

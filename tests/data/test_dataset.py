@@ -8,6 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+from reference import csr_rows, dense_rows
+from reference import dense as as_dense
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
@@ -578,26 +580,11 @@ def test_random_damage_gives_rows_or_an_error_inside_the_text(n_prefix):
 # ------------------------------------------------------------------------------------------ Rows
 
 
-def dense_and_csr(n_samples=7, n_features=5):
+def dense_and_csr():
     """The same rows in both forms."""
-    rng = np.random.default_rng(8)
-    dense = rng.normal(size=(n_samples, n_features)).astype(np.float32)
-    dense[rng.random(dense.shape) < 0.5] = 0
-    stored = dense != 0
-    csr = Rows(
-        n_samples,
-        n_features,
-        indptr=np.concatenate(([0], np.cumsum(stored.sum(axis=1)))),
-        indices=np.nonzero(stored)[1].astype(np.int32),
-        values=dense[stored],
-    )
-    return Rows(n_samples, n_features, dense=dense), csr
-
-
-def as_dense(rows):
-    if rows.is_dense:
-        return rows.dense
-    return _svmlight.densify(rows.indptr, rows.indices, rows.values, rows.n_features, 1)
+    X = np.random.default_rng(8).normal(size=(7, 5)).astype(np.float32)
+    X[X < 0] = 0
+    return dense_rows(X), csr_rows(X)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from reference import dense, libsvm_text
 
 from dcsvm.data import dataset
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
@@ -26,15 +27,9 @@ def load(tmp_path):
 
 
 def rows_of(data):
-    """Dense rows, whatever their form."""
-    rows = data.rows
-    if rows.is_dense:
-        return rows.dense
-    dense = np.zeros((rows.n_samples, rows.n_features), np.float32)
-    row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
-    assert (rows.values != 0).all()
-    dense[row, rows.indices] = rows.values
-    return dense
+    """Dense rows, whatever their form; no zero is stored."""
+    assert data.rows.is_dense or (data.rows.values != 0).all()
+    return dense(data.rows)
 
 
 def test_values_are_mapped_linearly_and_beyond_the_limits(load):
@@ -176,8 +171,7 @@ def test_ranges_are_those_of_all_parts_of_a_text(monkeypatch):
 def test_a_scaling_that_was_found_is_the_one_of_its_range_file(load):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(50, 5)) * 10.0 ** rng.integers(-30, 30, 5)
-    text = "".join(f"1 {' '.join(f'{j + 1}:{v!r}' for j, v in enumerate(row))}\n"
-                   for row in X.tolist()).encode()  # fmt: skip
+    text = libsvm_text(X, np.ones(50)).encode()
     data = found(text)
     again = parse_dataset(text, "rows", scaling=load(range_text(data.scaling)))
     assert rows_of(again).tobytes() == rows_of(data).tobytes()

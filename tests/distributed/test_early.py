@@ -7,6 +7,7 @@ pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 from distributed import Client, LocalCluster  # noqa: E402
+from reference import libsvm_text  # noqa: E402
 
 import dcsvm  # noqa: E402
 from dcsvm.distributed import byte_ranges, train  # noqa: E402
@@ -42,11 +43,7 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     monkeypatch.setattr(byte_ranges, "SMALLEST", 2**10)
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])
-    lines = (
-        f"{label:g} " + " ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, 1)) + "\n"
-        for row, label in zip(far, y, strict=True)
-    )
-    (tmp_path / "rows").write_text("".join(lines))
+    (tmp_path / "rows").write_text(libsvm_text(far, y))
     ranges, found = byte_ranges.byte_ranges(str(tmp_path / "rows")), set()
     for n_threads in (1, 3, 100):
         tasks = Tasks(client)

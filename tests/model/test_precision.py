@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_models import dense, made_model
-from reference import csr_rows, dense_rows, kernel_values
+from made_models import made_model
+from reference import csr_rows, dense, dense_rows, kernel_values
 
 import dcsvm
 from dcsvm.kernel.kernels import Kernel

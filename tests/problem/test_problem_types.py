@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values
+from reference import certificate, full_alpha, kernel_values
 
 import dcsvm
 from dcsvm.data.rows import Rows
@@ -72,17 +72,11 @@ def test_the_solution_is_optimal_and_keeps_its_sums(name, levels):
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if name != "c_svc"])
-def test_the_answer_is_that_of_svm_train(name, tmp_path):
+def test_the_answer_is_that_of_svm_train(name, tmp_path, write_libsvm):
     if shutil.which("svm-train") is None:
         pytest.skip("svm-train is not installed")
     X, y = problem_for(name, repeats=0)
-    data = tmp_path / "data"
-    data.write_text(
-        "".join(
-            f"{label!r} " + " ".join(f"{k + 1}:{value!r}" for k, value in enumerate(row)) + "\n"
-            for label, row in zip(y.tolist(), X.astype(float).tolist(), strict=True)
-        )
-    )
+    data = write_libsvm(X, y)
     options = TYPES[name]
     command = ["svm-train", "-c", "4", "-g", str(GAMMA), "-e", "1e-4"]
     command += ["-s", LETTERS.get(options.get("svm_type"), "0")]
@@ -152,7 +146,6 @@ def test_probabilities_fit_rows_that_were_not_seen(name):
         assert 0.5 < model.probability.A[0] / residual < 2
         return
     values = model.predict_probability(new)
-    chosen = values[np.arange(len(new)), np.searchsorted(model.labels, wanted)]
     order = np.argsort(model.labels)
     chosen = values[:, order][np.arange(len(new)), wanted.astype(int) - 1]
     assert np.allclose(values.sum(axis=1), 1)
@@ -174,12 +167,9 @@ def test_the_tolerance_of_nu_svc_is_that_of_the_c_svc_its_answer_solves():
     _, model, report = solved(X, y, svm_type="nu_svc", nu=0.1, tolerance=1e-3)
     C = report.problems[0].parameter[1]
     assert report.converged and C > 50
-    support, rows = model.exact.row_numbers, model.exact.rows.dense
     sign = np.where(y == model.labels[0], 1, -1)
-    K = kernel_values(("rbf", GAMMA, 0, 0), X, rows)
-    alpha = np.zeros(len(y))
-    alpha[support] = model.exact.dual_coef[0]
-    gradient = K @ model.exact.dual_coef[0] - sign
+    alpha = full_alpha(model, len(y))
+    gradient = kernel_values(("rbf", GAMMA, 0, 0), X, X) @ alpha - sign
     bound = C * (1 + 1e-9)
     can_rise = alpha < np.where(sign > 0, bound, 0.0) - 1e-6 * C
     can_fall = alpha > np.where(sign > 0, 0.0, -bound) + 1e-6 * C
@@ -225,9 +215,7 @@ def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n
     report = model.report
     name, C = report.problems[0].parameter
     assert name == "C" and C > 1e4 and not report.converged
-    alpha = np.zeros(n)
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
-    is_first = y == model.labels[0]
+    alpha, is_first = full_alpha(model, n), y == model.labels[0]
     problem = BoxProblem(
         np.zeros(n), np.where(is_first, 0, -C), np.where(is_first, C, 0),
         (~is_first).astype(np.int8), 2,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from reference import certificate, csr_rows, dense_rows, kernel_values
+from reference import certificate, csr_rows, dense_rows, full_alpha, kernel_values
 
 import dcsvm
 from dcsvm.problem.filling import fill
@@ -111,8 +111,7 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
     bound = 2.0 * weights * np.where(y > 0, 1.0, 0.25)
     problem = BoxProblem(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
                          np.zeros(len(y), np.int8) if bias else None, int(bias))  # fmt: skip
-    alpha = np.zeros(len(y))
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
+    alpha = full_alpha(model, len(y))
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     violation, gap = certificate(kernel_values(("rbf", GAMMA, 0, 0), X, X), problem, alpha)
     assert violation < 2e-5

@@ -4,16 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-
-pytest.importorskip("sklearn", minversion="1.6")
-
-# ruff: noqa: E402
 import sklearn
 from reference import labelled_rows
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import make_classification, make_friedman1
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import (
     GridSearchCV,
@@ -36,18 +31,10 @@ SMALL = {"Cs": CS, "gammas": GAMMAS}
 
 
 @pytest.fixture(scope="module")
-def three_classes():
-    """240 rows of 6 features with the names of 3 classes, some of them wrong."""
-    X, y = make_classification(
-        240, 6, n_informative=4, n_redundant=0, n_classes=3, flip_y=0.05, random_state=1
-    )
+def three_classes(three_classes):
+    """The same rows, with the names of the classes."""
+    X, y = three_classes
     return X, np.array(["one", "two", "three"])[y]
-
-
-@pytest.fixture(scope="module")
-def curve():
-    """150 rows of 6 features and targets."""
-    return make_friedman1(150, 6, noise=1.0, random_state=2)
 
 
 def folds_of(n, n_folds, *, n_only_trained=0):

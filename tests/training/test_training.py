@@ -6,7 +6,15 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import scipy.sparse
-from reference import c_svc, certificate, kernel_values, labelled_rows, objective, solve_reference
+from reference import (
+    c_svc,
+    certificate,
+    full_alpha,
+    kernel_values,
+    labelled_rows,
+    objective,
+    solve_reference,
+)
 
 import dcsvm
 from dcsvm import _core
@@ -29,12 +37,6 @@ def train(X, y, progress=None, **options):
     stop = getattr(progress, "stop", None) or _core.Stop()
     control = Control(progress or Progress(), stop)
     return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), control)
-
-
-def full_alpha(model, n_samples):
-    alpha = np.zeros(n_samples)
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
-    return alpha
 
 
 def relative(a, b):
