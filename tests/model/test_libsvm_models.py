@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 CASES = {
     "two classes": ("c_svc", (1, -1), ["-c", "4"]),
+    "linear": ("c_svc", (1, -1), ["-t", "0"]),
     "three classes": ("c_svc", (3, -1, 2), ["-c", "4", "-w2", "3"]),
     "five classes": ("c_svc", (5, 1, 9, -4, 0), ["-c", "4", "-t", "1", "-r", "1"]),
     "one class of labels": ("c_svc", (7,), []),

@@ -5,15 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn.svm
+from scipy import sparse
+from sklearn.datasets import load_iris, make_classification, make_regression
 
-pytest.importorskip("sklearn", minversion="1.6")
-
-import sklearn.svm  # noqa: E402
-from scipy import sparse  # noqa: E402
-from sklearn.datasets import load_iris, make_classification, make_regression  # noqa: E402
-
-import dcsvm  # noqa: E402
-import dcsvm.sklearn as ours  # noqa: E402
+import dcsvm
+import dcsvm.sklearn as ours
 
 NAMES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
 

@@ -6,10 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("sklearn", minversion="1.6")
-
-# ruff: noqa: E402
 from reference import labelled_rows
 from scipy import sparse
 from sklearn import svm

@@ -10,25 +10,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-import joblib  # noqa: E402
+import joblib
 import numpy as np
 import pytest
-import sklearn  # noqa: E402
-from scipy import sparse  # noqa: E402
-from sklearn import ensemble, model_selection, svm  # noqa: E402
-from sklearn.base import clone  # noqa: E402
-from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
-from sklearn.inspection import permutation_importance  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV  # noqa: E402
-from sklearn.multiclass import OneVsRestClassifier  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
-from threadpoolctl import threadpool_limits  # noqa: E402
+import sklearn
+from scipy import sparse
+from sklearn import ensemble, model_selection, svm
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
-from dcsvm.kernel import small_work  # noqa: E402
-from dcsvm.machine import default_threads  # noqa: E402
-from dcsvm.sklearn import SVC, SVR  # noqa: E402
+from dcsvm.kernel import small_work
+from dcsvm.machine import default_threads
+from dcsvm.sklearn import SVC, SVR
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "examples" / "sklearn"
 THEIR_TOL = 1e-6  # of scikit-learn's solver, so that what differs is not its tolerance
