@@ -1,17 +1,36 @@
 """What the tests compare with: kernels, box QPs and certificates in plain NumPy float64.
 
-Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays.
+Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays,
+and to start a command.
 """
+
+import subprocess
+import sys
 
 import numpy as np
 import scipy.linalg
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import NAMES
+from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.problem.formulation import BoxProblem
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
+
+
+# -------------------------------------------------------------------------------------- commands
+
+
+def command_of(name, *arguments):
+    """The line that runs a command in a process of its own."""
+    code = f"from dcsvm.cli.{name} import main; main(prog_name='dcsvm-{name}')"
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+def program(name, *arguments, **options):
+    """What a command in a process of its own says, and its status."""
+    line = command_of(name, *arguments)
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, **options)
 
 
 # ------------------------------------------------------------------------------------------ data
@@ -104,7 +123,12 @@ def setup_of(kernel, points, form=None):
 
 
 def kernel_values(kernel, X, Z):
-    """K(X, Z) in float64, from the formulas of LIBSVM's README."""
+    """K(X, Z) in float64, from the formulas of LIBSVM's README.
+
+    A kernel is a Kernel, or (name, gamma, coef0, degree).
+    """
+    if isinstance(kernel, Kernel):
+        kernel = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
     name, gamma, coef0, degree = kernel
     X, Z = X.astype(np.float64), Z.astype(np.float64)
     if name == "rbf":

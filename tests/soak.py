@@ -96,8 +96,7 @@ def solved(rows, y, options, progress=None, checkpoint=None, **how):
 def check_solution(run, report):
     """Bounds, sums, violation and gap of a run, from float64 kernel values."""
     kernel, X = run.solver.data.kernel, run.solver.data.rows
-    name = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
-    K = kernel_values(name, dense(X), dense(X))
+    K = kernel_values(kernel, dense(X), dense(X))
     for part, told in zip(run.solver.formulation.parts(), report.problems, strict=True):
         problem, alpha = run.solver.problem.part(part), run.solver.alpha[part]
         inside = K[np.ix_(problem.rows, problem.rows)]

@@ -6,12 +6,11 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import threading
 
 import pytest
 from click.testing import CliRunner
-from reference import labelled_rows, libsvm_text
+from reference import command_of, labelled_rows, libsvm_text
 
 from dcsvm.cli import predict, predict_file, train, train_file
 
@@ -37,11 +36,6 @@ def files(tmp_path_factory):
 @pytest.fixture
 def folder(files, tmp_path):
     return shutil.copytree(files, tmp_path / "work")
-
-
-def command_of(command, *arguments):
-    code = f"from dcsvm.cli.{command} import main; main(prog_name='dcsvm-{command}')"
-    return [sys.executable, "-c", code, *map(str, arguments)]
 
 
 def run(folder, command, *arguments, shell="", before=(), **how):

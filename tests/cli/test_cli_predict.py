@@ -1,14 +1,12 @@
 """dcsvm-predict: labels, decision values, accuracy, and one test per kind of bad input."""
 
 import os
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from reference import labelled_rows
+from reference import labelled_rows, program
 
 from dcsvm.cli.predict import main
 from dcsvm.data.rows import Rows
@@ -34,12 +32,6 @@ def model(trained, tmp_path):
 @pytest.fixture
 def test_file(wavy_test, write_libsvm):
     return write_libsvm(*wavy_test, "test.txt")
-
-
-def program(*arguments, **options):
-    code = "from dcsvm.cli.predict import main; main()"
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
 def lines_of(path):
@@ -82,7 +74,7 @@ def test_quiet_says_nothing(run, model, test_file):
 
 @pytest.mark.parametrize("output", ["-", "/dev/stdout"])
 def test_predictions_on_standard_output_have_the_accuracy_on_stderr(model, test_file, output):
-    done = program(test_file, model, output)
+    done = program("predict", test_file, model, output)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.splitlines()) == {"1", "-1"}
     assert len(done.stdout.splitlines()) == 300

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dcsvm._core import Stop
-from reference import uneven_rows
+from reference import program, uneven_rows
 
 from dcsvm.cli import predict, train_file
 from dcsvm.cli.report import TerminalProgress
@@ -92,9 +91,8 @@ def test_svm_predict_agrees_on_rows_that_svm_scale_scaled(run, predicted, files)
 
 def test_the_training_set_may_be_standard_input(run, files):
     assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
-    code = "from dcsvm.cli.train import main; main()"
-    command = [sys.executable, "-c", code, *FAST, "--scale", "auto", "-", "b.model"]
-    subprocess.run(command, input=files.train.read_bytes(), check=True, timeout=60)
+    text = files.train.read_text()
+    program("train", *FAST, "--scale", "auto", "-", "b.model", input=text, check=True)
     for end in ("", ".range"):
         assert Path(f"a.model{end}").read_bytes() == Path(f"b.model{end}").read_bytes()
 

@@ -2,29 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reference import program
 
 from dcsvm.cli import train_file
 from dcsvm.model.file import load_model
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
-
-
-def program(*arguments, **options):
-    command = [
-        sys.executable,
-        "-c",
-        "from dcsvm.cli.train import main; main()",
-        *map(str, arguments),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
 def test_the_model_is_named_after_the_file_in_the_current_folder(run, training):
@@ -151,10 +140,10 @@ def test_a_bad_file_is_one_sentence_with_its_place(run, tmp_path, kind):
 
 
 def test_the_command_says_the_same_as_a_process(training, tmp_path):
-    done = program(training, "a", "-q", "--max-iter", "5", cwd=tmp_path)
+    done = program("train", training, "a", "-q", "--max-iter", "5", cwd=tmp_path)
     assert done.returncode == 3
-    assert program("nothing", cwd=tmp_path).returncode == 1
-    assert program(cwd=tmp_path).returncode == 2
+    assert program("train", "nothing", cwd=tmp_path).returncode == 1
+    assert program("train", cwd=tmp_path).returncode == 2
 
 
 def test_a_range_file_that_is_none_is_named(run, training, tmp_path):

@@ -4,12 +4,10 @@ import fsspec
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
-
-from dcsvm.data.dataset import read_dataset  # noqa: E402
-from dcsvm.data.input_file import DataError  # noqa: E402
-from dcsvm.distributed import byte_ranges as module  # noqa: E402
-from dcsvm.distributed.byte_ranges import (  # noqa: E402
+from dcsvm.data.dataset import read_dataset
+from dcsvm.data.input_file import DataError
+from dcsvm.distributed import byte_ranges as module
+from dcsvm.distributed.byte_ranges import (
     ByteRange,
     byte_ranges,
     chunks_of_ranges,

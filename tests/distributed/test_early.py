@@ -1,20 +1,17 @@
 """Early models on workers: the bits of one worker, and the level that one process finds."""
 
+import dask.array as da
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
+from reference import libsvm_text
 
-pytest.importorskip("distributed")
-da = pytest.importorskip("dask.array")
-
-from distributed import Client, LocalCluster  # noqa: E402
-from reference import libsvm_text  # noqa: E402
-
-import dcsvm  # noqa: E402
-from dcsvm.distributed import byte_ranges, train  # noqa: E402
-from dcsvm.distributed.tasks import Tasks  # noqa: E402
-from dcsvm.distributed.training import train_chunks  # noqa: E402
-from dcsvm.problem.options import TrainOptions  # noqa: E402
-from dcsvm.solving.control import Control  # noqa: E402
+import dcsvm
+from dcsvm.distributed import byte_ranges, train
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.training import train_chunks
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.control import Control
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
 

@@ -106,17 +106,6 @@ def test_the_answer_is_that_of_svm_train(name, tmp_path, write_libsvm):
         assert ours == pytest.approx([float(value) for value in found], rel=1e-2, abs=1e-3)
 
 
-@pytest.mark.parametrize("name", ["c_svc", "c_svc with bias", "epsilon_svr"])
-def test_early_models_predict_nearly_as_well(name):
-    X, y = problem_for(name, n=3000, repeats=0)
-    _, model, report = solved(X, y, levels=1, **TYPES[name])
-    early, exact = model.predict(X, method="early"), model.predict(X)
-    if name == "epsilon_svr":
-        assert np.mean((early - y) ** 2) < 2 * np.mean((exact - y) ** 2) + 1e-3
-    else:
-        assert np.mean(early == y) > np.mean(exact == y) - 0.03
-
-
 def test_a_cluster_of_one_class_predicts_it():
     rng = np.random.default_rng(0)
     X = np.concatenate(

@@ -85,23 +85,6 @@ def test_few_rows_are_solved_as_far_as_rounding_allows(wavy):
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("Estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
-def test_weights_are_copies(Estimator):
-    rng = np.random.default_rng(1)
-    X, weights = rng.normal(size=(120, 4)), rng.integers(0, 4, 120)
-    y = (X[:, 0] + 0.5 * rng.normal(size=120) > 0).astype(float)
-    order = rng.permutation(weights.sum())
-    again = np.repeat(np.arange(120), weights)[order]
-    weighted = Estimator().fit(X, y, sample_weight=weights)
-    repeated = Estimator().fit(X[again], y[again])
-    method = (
-        "predict" if hasattr(weighted, "epsilon") or Estimator is NuSVR else "decision_function"
-    )
-    np.testing.assert_allclose(
-        getattr(weighted, method)(X), getattr(repeated, method)(X), atol=1e-7
-    )
-
-
 def test_nu_svc_heeds_class_weights():
     X, y = make_blobs([60, 20], centers=[[0, 0], [1, 1]], cluster_std=1.0, random_state=0)
     plain = NuSVC(nu=0.3).fit(X, y)

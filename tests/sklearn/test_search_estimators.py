@@ -322,16 +322,6 @@ def test_sparse_rows_are_the_same_as_dense_ones(three_classes):
     assert np.mean(csr.predict(sparse.csr_matrix(X)) == dense.predict(X)) > 0.98
 
 
-def test_a_data_frame_keeps_its_names(three_classes):
-    pandas = pytest.importorskip("pandas")
-    X, y = three_classes
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
-    fitted = SVCCV(**SMALL, cv=KFold(3)).fit(frame, pandas.Series(y))
-    assert fitted.feature_names_in_.tolist() == list("abcdef")
-    assert set(fitted.predict(frame)) <= {"one", "two", "three"}
-    assert len(pandas.DataFrame(fitted.table_)) == 9
-
-
 def test_copies_and_pickles(three_classes):
     X, y = three_classes
     fitted = SVCCV(**SMALL, random_state=0).fit(X, y)
@@ -350,18 +340,7 @@ def test_a_pipeline_in_a_grid_search_over_kernels(three_classes):
     assert search.predict(X).shape == y.shape
 
 
-def test_weights_are_copies(three_classes, curve):
-    for Estimator, (X, y) in ((SVCCV, three_classes), (SVRCV, curve)):
-        weight = np.random.default_rng(3).integers(0, 4, len(y))
-        fold = np.arange(len(y)) % 3
-        again = np.repeat(np.arange(len(y)), weight)
-        weighted = Estimator(**SMALL, cv=PredefinedSplit(fold), every=True)
-        weighted.fit(X, y, sample_weight=weight)
-        repeated = Estimator(**SMALL, cv=PredefinedSplit(fold[again]), every=True)
-        repeated.fit(X[again], y[again])
-        np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-3)
-        assert (weighted.C_, weighted.gamma_) == (repeated.C_, repeated.gamma_)
-        assert np.array_equal(weighted.predict(X), repeated.predict(X)) or Estimator is SVRCV
+def test_sample_weights_are_asked_for_by_metadata_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         assert "sample_weight" in SVCCV().get_metadata_routing().fit.requests
 
