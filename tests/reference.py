@@ -4,10 +4,12 @@ Also the data the tests are made of. Nothing here calls the code under test exce
 and to start a command.
 """
 
+import shutil
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 import scipy.linalg
 
 from dcsvm import _core
@@ -31,6 +33,14 @@ def program(name, *arguments, **options):
     """What a command in a process of its own says, and its status."""
     line = command_of(name, *arguments)
     return subprocess.run(line, capture_output=True, text=True, timeout=60, **options)
+
+
+def libsvm(tool, *arguments):
+    """What a tool of LIBSVM prints; the test is skipped where it is not installed."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    line = [tool, *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
 
 # ------------------------------------------------------------------------------------------ data

@@ -77,14 +77,6 @@ def test_landmarks_that_move_are_nearer_to_what_is_wanted(by_sign):
     assert loss(moved) < 0.7 * loss(start)
 
 
-def test_sparse_landmarks_stay_rows():
-    X, values = waves(300)
-    wanted = Wanted(csr_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=True)
-    chosen = csr_rows(X[:9])
-    found = fitted(Kernel("rbf"), wanted, chosen, np.ones((9, 1), bool), seed=0)
-    assert found.rows is chosen
-
-
 @pytest.mark.parametrize("gamma", [3.0, 30.0])
 def test_zeros_and_ones_move_unless_rows_that_differ_in_one_do_not_meet(gamma):
     X, values = waves(800)

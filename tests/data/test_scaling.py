@@ -1,12 +1,10 @@
 """scaling: range files, each kind of malformed one, and rows as the real svm-scale writes them."""
 
 import math
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
-from reference import dense, libsvm_text
+from reference import dense, libsvm, libsvm_text
 
 from dcsvm.data import dataset
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
@@ -201,12 +199,6 @@ def test_ranges_are_not_found_of_a_precomputed_kernel():
         found(b"1 0:1 1:1\n", serials="training")
 
 
-def svm_scale(*arguments):
-    run = subprocess.run(["svm-scale", *map(str, arguments)], capture_output=True, check=True)
-    return run.stdout
-
-
-@pytest.mark.skipif(shutil.which("svm-scale") is None, reason="svm-scale is not installed")
 @pytest.mark.parametrize("limits", [[], ["-l", 0], ["-l", 0.5, "-u", 3], ["-y", -2, 5]])
 @pytest.mark.parametrize(("n_features", "density"), [(6, 0.7), (300, 0.01), (300, 0.5)])
 def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_features, density):
@@ -219,10 +211,13 @@ def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_
     y = rng.normal(size=120)
     train, test = write_libsvm(X[:60], y[:60], "train"), write_libsvm(X[60:] * 1.5, y[60:], "test")
     ranges = tmp_path / "ranges"
-    scaled = {train: svm_scale(*limits, "-s", ranges, train), test: svm_scale("-r", ranges, test)}
+    scaled = {
+        train: libsvm("svm-scale", *limits, "-s", ranges, train),
+        test: libsvm("svm-scale", "-r", ranges, test),
+    }
     scaling = load_scaling(ranges)
     for path, text in scaled.items():
-        ours, theirs = read_dataset(path, scaling=scaling), parse_dataset(text, "theirs")
+        ours, theirs = read_dataset(path, scaling=scaling), parse_dataset(text.encode(), "theirs")
         assert ours.rows.is_dense == theirs.rows.is_dense
         assert ours.rows.n_features == theirs.rows.n_features
         left, right = rows_of(ours), rows_of(theirs)

@@ -1,13 +1,11 @@
 """Precomputed kernels: tiles, files, models, training against the kernel they were computed of."""
 
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from reference import kernel_values, labelled_rows
+from reference import kernel_values, labelled_rows, libsvm
 from scipy.sparse import csr_array
 
 import dcsvm
@@ -462,20 +460,14 @@ def test_a_precomputed_kernel_is_not_scaled(files):
     assert done.exit_code == 2 and "cannot be scaled" in done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("svm-train"), reason="LIBSVM is not installed")
 def test_svm_train_and_svm_predict_agree(files, problem):
     folder, _ = files
     truth = problem[3]
     assert run(train_command, "-t", 4, "-c", 4, folder / "train", folder / "ours").exit_code == 0
-    command = ["svm-train", "-q", "-t", "4", "-c", "4", folder / "train", folder / "theirs"]
-    subprocess.run(command, check=True)
+    libsvm("svm-train", "-q", "-t", 4, "-c", 4, folder / "train", folder / "theirs")
     for model in ("ours", "theirs"):
         done = run(predict_command, folder / "test", folder / model, folder / "out")
         assert done.exit_code == 0, done.stderr
-        subprocess.run(
-            ["svm-predict", folder / "test", folder / model, folder / "libsvm.out"],
-            check=True,
-            capture_output=True,
-        )
+        libsvm("svm-predict", folder / "test", folder / model, folder / "libsvm.out")
         ours, theirs = np.loadtxt(folder / "out"), np.loadtxt(folder / "libsvm.out")
         assert np.array_equal(ours, theirs) and np.mean(ours == truth) > 0.7

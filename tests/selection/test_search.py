@@ -236,25 +236,6 @@ def test_a_stopped_search_keeps_what_is_scored():
     assert {score.setting for score in [*scores, *rest]} == set(Grid(CS, GAMMAS).settings)
 
 
-def test_a_fine_grid_goes_on_from_the_coarse_one():
-    result = dcsvm.grid_search(
-        *spots(300, 2, seed=12), Cs=[1, 16, 256], gammas=[0.25, 4], refine=True
-    )
-    assert len(result.scores) == 6 + 25 - 1
-    C, gamma = np.log2(result.best_C), np.log2(result.best_gamma)
-    assert (4 * C) % 1 == 0 and (4 * gamma) % 1 == 0
-
-
-def test_epsilon_is_chosen_too():
-    X, y = surface(200, seed=13)
-    y += np.random.default_rng(0).uniform(-0.2, 0.2, 200)
-    result = dcsvm.grid_search(
-        X, y, svm_type="epsilon_svr", Cs=[10], gammas=[3], epsilons=[1e-3, 0.1, 3]
-    )
-    assert result.best_epsilon == 0.1
-    assert result.table["epsilon"].tolist() == [0.1, 0.001, 3]
-
-
 @pytest.mark.parametrize("epsilon", [0.3, 5.0])
 def test_a_regression_without_support_vectors_is_scored_as_it_predicts(epsilon):
     X, y = surface(150, seed=16)

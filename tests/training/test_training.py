@@ -83,15 +83,6 @@ def test_dividing_first_does_not_change_the_objective(wavy, kernel, options):
     assert relative(divided.objective, direct.objective) <= 1e-6
 
 
-def test_the_warm_start_is_worth_as_much_as_the_cold_one(wavy):
-    X, y = wavy
-    cold, _ = train(X, y, tolerance=1e-6)
-    warm, _ = train(X, y, tolerance=1e-6, levels=2, branching=2)
-    difference = cold.decision_function(X) - warm.decision_function(X)
-    assert np.abs(difference).max() <= 1e-3
-    assert np.array_equal(cold.exact.row_numbers, warm.exact.row_numbers)
-
-
 @pytest.mark.parametrize("levels", [0, 1])
 def test_swapped_labels_turn_the_decision_values(wavy, levels):
     X, y = wavy
@@ -140,19 +131,6 @@ def test_a_second_run_gives_the_same_bits_and_another_seed_another_partition(wav
     sample = first.early.partition.sample.dense
     assert sample.tobytes() == again.early.partition.sample.dense.tobytes()
     assert sample.tobytes() != other.early.partition.sample.dense.tobytes()
-
-
-def test_sparse_and_dense_rows_have_the_same_objective():
-    X, y = labelled_rows(300, 100, seed=4)
-    keep = np.random.default_rng(5).random(X.shape) < 0.04
-    X = np.where(keep, X, np.float32(0))
-    sparse = Rows.from_array(X)
-    assert not sparse.is_dense
-    dense = sparse.in_form_of(Rows(0, 100, dense=np.empty((0, 100), np.float32)), 1)
-    options = TrainOptions(C=4.0, gamma=0.5, threads=1, cache_mb=50, levels=0, tolerance=1e-5)
-    (a, first), (b, second) = (train_rows(rows, y, options) for rows in (sparse, dense))
-    assert relative(first.objective, second.objective) <= 1e-6
-    assert np.abs(a.decision_function(X) - b.decision_function(X)).max() <= 1e-3
 
 
 # ----------------------------------------------------------------------------- reports, progress
