@@ -5,9 +5,8 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave the cores to others
 
-import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-from reference import labelled_rows  # noqa: E402
+from reference import labelled_rows, libsvm_text  # noqa: E402
 
 from dcsvm.data.rows import Rows  # noqa: E402
 from dcsvm.problem.options import TrainOptions  # noqa: E402
@@ -38,12 +37,8 @@ def write_libsvm(tmp_path):
     """Writes rows as LIBSVM text and returns the path."""
 
     def write(X, y, name="rows.txt"):
-        lines = []
-        for row, label in zip(np.asarray(X), y, strict=True):
-            pairs = "".join(f" {j + 1}:{float(v)!r}" for j, v in enumerate(row) if v)
-            lines.append(f"{label:g}{pairs}\n")
         path = tmp_path / name
-        path.write_text("".join(lines))
+        path.write_text(libsvm_text(X, y))
         return path
 
     return write

@@ -48,11 +48,3 @@ def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):
     early = EarlyModel(1, partition, cluster, class_, form(X[30:]), coef, rho, np.arange(30, 70))
     probability = Probability(-1 - rng.random(n_pairs), rng.normal(size=n_pairs))
     return Model(Kernel("rbf", 0.5), np.arange(k) * 2.0 - 3, exact, early, svm_type, probability)
-
-
-def dense(rows):
-    if rows.is_dense:
-        return rows.dense
-    X = np.zeros((rows.n_samples, rows.n_features), np.float32)
-    X[np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr)), rows.indices] = rows.values
-    return X

@@ -1,17 +1,46 @@
 """What the tests compare with: kernels, box QPs and certificates in plain NumPy float64.
 
-Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays.
+Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays,
+and to start a command.
 """
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
+import pytest
 import scipy.linalg
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import NAMES
+from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.problem.formulation import BoxProblem
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
+
+
+# -------------------------------------------------------------------------------------- commands
+
+
+def command_of(name, *arguments):
+    """The line that runs a command in a process of its own."""
+    code = f"from dcsvm.cli.{name} import main; main(prog_name='dcsvm-{name}')"
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+def program(name, *arguments, **options):
+    """What a command in a process of its own says, and its status."""
+    line = command_of(name, *arguments)
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, **options)
+
+
+def libsvm(tool, *arguments):
+    """What a tool of LIBSVM prints; the test is skipped where it is not installed."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    line = [tool, *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
 
 # ------------------------------------------------------------------------------------------ data
@@ -36,6 +65,38 @@ def labelled_rows(n_samples, n_features=4, seed=0, noise=0.1):
     return X, y
 
 
+def spots(n, n_classes, seed=0, repeats=0):
+    """Rows of three features in noisy stripes; the last `repeats` are rows again."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3)).astype(np.float32)
+    y = np.floor(2 * X[:, 0] + 2 * X[:, 1] + 0.3 * rng.standard_normal(n)) % n_classes
+    again = rng.integers(0, n, repeats)
+    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
+
+
+def surface(n, seed=0, repeats=0):
+    """The rows of spots(), and smooth targets."""
+    X, _ = spots(n, 2, seed, repeats)
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def uneven_rows(n, seed):
+    """Of features that are offset, of other sizes, mostly absent and, the last, constant."""
+    X, y = labelled_rows(n, 4, seed=seed)
+    absent = np.random.default_rng(seed).random(n) < 0.7
+    wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
+    return np.column_stack([*wide, np.full(n, 7.0)]).round(6), y
+
+
+def libsvm_text(X, y, first_index=1):
+    """LIBSVM's text of rows, every number with all its digits."""
+    lines = []
+    for row, label in zip(np.asarray(X), y, strict=True):
+        pairs = "".join(f" {j}:{float(v)!r}" for j, v in enumerate(row, first_index) if v)
+        lines.append(f"{label:.17g}{pairs}\n")
+    return "".join(lines)
+
+
 def csr_rows(X):
     """The rows of a float32 array as CSR, whatever form dcsvm would choose for them."""
     stored = X != 0
@@ -46,6 +107,14 @@ def csr_rows(X):
 
 def dense_rows(X):
     return Rows(*X.shape, dense=np.ascontiguousarray(X, dtype=np.float32))
+
+
+def dense(rows):
+    if rows.is_dense:
+        return rows.dense
+    X = np.zeros((rows.n_samples, rows.n_features), np.float32)
+    X[np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr)), rows.indices] = rows.values
+    return X
 
 
 # --------------------------------------------------------------------------------------- kernels
@@ -64,7 +133,12 @@ def setup_of(kernel, points, form=None):
 
 
 def kernel_values(kernel, X, Z):
-    """K(X, Z) in float64, from the formulas of LIBSVM's README."""
+    """K(X, Z) in float64, from the formulas of LIBSVM's README.
+
+    A kernel is a Kernel, or (name, gamma, coef0, degree).
+    """
+    if isinstance(kernel, Kernel):
+        kernel = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
     name, gamma, coef0, degree = kernel
     X, Z = X.astype(np.float64), Z.astype(np.float64)
     if name == "rbf":
@@ -87,6 +161,19 @@ def c_svc(sign, C, sample_weight=1):
     """Equation (1) of the paper in signed alpha (y_i alpha_i), counted `sample_weight` times."""
     sign, bound = np.ascontiguousarray(sign, dtype=np.float64), C * sample_weight
     return BoxProblem(sign, np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0))
+
+
+def with_sum(problem):
+    """The problem with one equality constraint, the sum of all variables."""
+    group = np.zeros(problem.size, np.int8)
+    return BoxProblem(problem.linear, problem.lower, problem.upper, group, 1)
+
+
+def full_alpha(model, n_samples):
+    """The signed alpha of all rows of a model of two classes, or of a regression."""
+    alpha = np.zeros(n_samples)
+    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
+    return alpha
 
 
 def objective(K, linear, alpha):

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from reference import certificate, csr_rows, dense_rows, kernel_values
+from reference import certificate, csr_rows, dense, dense_rows, kernel_values
 
 from dcsvm import _core
 from dcsvm.model.file import load_model
@@ -96,9 +96,7 @@ def solved(rows, y, options, progress=None, checkpoint=None, **how):
 def check_solution(run, report):
     """Bounds, sums, violation and gap of a run, from float64 kernel values."""
     kernel, X = run.solver.data.kernel, run.solver.data.rows
-    dense = X.dense if X.is_dense else to_dense(X)
-    name = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
-    K = kernel_values(name, dense, dense)
+    K = kernel_values(kernel, dense(X), dense(X))
     for part, told in zip(run.solver.formulation.parts(), report.problems, strict=True):
         problem, alpha = run.solver.problem.part(part), run.solver.alpha[part]
         inside = K[np.ix_(problem.rows, problem.rows)]
@@ -117,13 +115,6 @@ def check_solution(run, report):
             wanted = run.solver.formulation.alpha[part][own].sum()
             total = np.abs(alpha[own]).sum() + np.abs(run.solver.formulation.alpha[part][own]).sum()
             assert abs(alpha[own].sum() - wanted) <= 1e-9 * (1 + total)
-
-
-def to_dense(rows):
-    dense = np.zeros((rows.n_samples, rows.n_features), np.float32)
-    number = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
-    dense[number, rows.indices] = rows.values
-    return dense
 
 
 def check_file(model, rows, folder):

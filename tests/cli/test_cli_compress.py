@@ -2,13 +2,11 @@
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from reference import labelled_rows
+from reference import labelled_rows, libsvm
 
 import dcsvm
 from dcsvm.cli import compress, predict
@@ -41,14 +39,9 @@ def test_a_small_model_is_written_and_what_it_is_worth_is_said(
 
 
 def test_svm_predict_reads_a_small_exact_model(invoke, training, test_file, model_file):
-    if shutil.which("svm-predict") is None:
-        pytest.skip("LIBSVM is not installed")
     assert invoke(compress.main, "-q", "--vectors", 40, "--rows", training, "m").output == ""
     ours = invoke(predict.main, test_file, "m.small", "out").stdout
-    theirs = subprocess.run(
-        ["svm-predict", test_file, "m.small", "theirs"], capture_output=True, text=True
-    )
-    assert theirs.stdout == ours
+    assert libsvm("svm-predict", test_file, "m.small", "theirs") == ours
     assert Path("out").read_text() == Path("theirs").read_text()
 
 

@@ -129,25 +129,3 @@ def test_svm_grid_runs_unchanged(training, tmp_path):
     assert rate == rates[C, gamma] == max(rates.values())
     written = (tmp_path / "train.txt.out").read_text().splitlines()
     assert sorted(float(line.split("rate=")[1]) for line in written) == sorted(rates.values())
-
-
-@pytest.mark.slow
-def test_svm_easy_runs_unchanged(wavy, write_libsvm, tmp_path):
-    if not Path("/usr/bin/gnuplot").exists():
-        pytest.skip("svm-easy demands /usr/bin/gnuplot")
-    X, y = wavy
-    train, test = write_libsvm(X[:200], y[:200], "train"), write_libsvm(X[200:], y[200:], "test")
-    easy, folder = tool("svm-easy"), tmp_path / "easy" / "tools"
-    folder.mkdir(parents=True)
-    grid = f'#!/bin/sh\nexec "{sys.executable}" {tool("svm-grid")} "$@"\n'
-    (folder / "grid.py").write_text(grid)
-    (folder / "grid.py").chmod(0o755)
-    for name, path in (("svm-train", executable("dcsvm-train")), ("svm-scale", tool("svm-scale")),
-                       ("svm-predict", executable("dcsvm-predict"))):  # fmt: skip
-        (folder.parent / name).symlink_to(path)
-    done = subprocess.run([sys.executable, easy, train, test],
-                          cwd=folder, capture_output=True, text=True, timeout=600)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"Best c=[\d.]+, g=[\d.]+ CV rate=[789]\d", done.stdout)
-    assert re.search(r"Accuracy = [789]\d.*\(classification\)", done.stdout)
-    assert len((folder / "test.predict").read_text().splitlines()) == 800

@@ -6,12 +6,11 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import threading
 
 import pytest
 from click.testing import CliRunner
-from reference import labelled_rows
+from reference import command_of, labelled_rows, libsvm_text
 
 from dcsvm.cli import predict, predict_file, train, train_file
 
@@ -28,9 +27,7 @@ FOR_FILES = {"data", "data.model", "out"}
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    X, y = labelled_rows(200, 2, seed=1)
-    lines = [f"{label:g} 1:{a} 2:{b}\n" for label, (a, b) in zip(y, X, strict=True)]
-    (folder / "data").write_text("".join(lines))
+    (folder / "data").write_text(libsvm_text(*labelled_rows(200, 2, seed=1)))
     (folder / "out").write_text("as before")
     assert run(folder, "train", "-q", "data").returncode == 0
     return folder
@@ -39,11 +36,6 @@ def files(tmp_path_factory):
 @pytest.fixture
 def folder(files, tmp_path):
     return shutil.copytree(files, tmp_path / "work")
-
-
-def command_of(command, *arguments):
-    code = f"from dcsvm.cli.{command} import main; main(prog_name='dcsvm-{command}')"
-    return [sys.executable, "-c", code, *map(str, arguments)]
 
 
 def run(folder, command, *arguments, shell="", before=(), **how):

@@ -2,17 +2,14 @@
 answered when they come."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import labelled_rows
+from reference import command_of, labelled_rows
 
 from dcsvm.cli import predict, train
 from dcsvm.data import pieces
-
-COMMAND = [sys.executable, "-c", "from dcsvm.cli.predict import main; main()"]
 
 
 @pytest.fixture
@@ -59,13 +56,18 @@ def test_an_error_in_a_later_piece_leaves_the_output_as_it_was(invoke, files, mo
     assert Path("out").read_text() == "before\n"
 
 
+def started():
+    """The command with a pipe to it and from it."""
+    line, pipe = command_of("predict", "-", "m", "-"), subprocess.PIPE
+    return subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
+
+
 def test_a_line_of_a_pipe_is_answered_before_the_next_comes(invoke, files):
     whole = invoke(predict.main, "-q", files["labels"], "m", "whole")
     assert whole.exit_code == 0
     expected = Path("whole").read_text().splitlines()[:5]
     lines = Path(files["labels"]).read_text().splitlines()[:5]
-    with subprocess.Popen([*COMMAND, "-", "m", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, bufsize=1) as running:  # fmt: skip
+    with started() as running:
         for line, label in zip(lines, expected, strict=True):
             running.stdin.write(line + "\n")
             assert running.stdout.readline() == label + "\n"
@@ -76,8 +78,7 @@ def test_a_line_of_a_pipe_is_answered_before_the_next_comes(invoke, files):
 
 
 def test_a_wrong_line_of_a_pipe_ends_it_at_once(invoke, files):
-    with subprocess.Popen([*COMMAND, "-", "m", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, bufsize=1) as running:  # fmt: skip
+    with started() as running:
         running.stdin.write("1 1:0.5\n")
         assert running.stdout.readline() in ("1\n", "-1\n")
         running.stdin.write("1 1:oops\n")

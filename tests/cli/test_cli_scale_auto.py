@@ -1,9 +1,6 @@
 """--scale auto: the model of a range file of svm-scale, which prediction finds and checks."""
 
 import os
-import shutil
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dcsvm._core import Stop
-from reference import labelled_rows
+from reference import libsvm, program, uneven_rows
 
 from dcsvm.cli import predict, train_file
 from dcsvm.cli.report import TerminalProgress
@@ -27,14 +24,6 @@ EARLY = [*FAST, "--early", "-l", "1"]
 def predicted(invoke):
     """Runs dcsvm-predict with decision values into the file out."""
     return partial(invoke, predict.main, "--decision-values", "--threads", "1")
-
-
-def uneven_rows(n, seed):
-    """Of features that are offset, of other sizes, mostly absent and constant."""
-    X, y = labelled_rows(n, 4, seed=seed)
-    absent = np.random.default_rng(seed).random(n) < 0.7
-    wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
-    return np.column_stack([*wide, np.full(n, 7.0)]).round(6), y
 
 
 @pytest.fixture
@@ -70,28 +59,18 @@ def test_the_model_is_that_of_the_range_file_it_writes(run, files, options):
     assert without_line("a.model") == Path("b.model").read_bytes().splitlines()
 
 
-@pytest.mark.skipif(shutil.which("svm-scale") is None, reason="LIBSVM is not installed")
 def test_the_range_file_is_that_of_svm_scale(run, files):
     assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
-    theirs = subprocess.run(
-        ["svm-scale", "-s", "their.range", files.train], capture_output=True, check=True
-    ).stdout
+    theirs = libsvm("svm-scale", "-s", "their.range", files.train)
     assert Path("a.model.range").read_bytes() == Path("their.range").read_bytes()
-    ours = subprocess.run(
-        ["svm-scale", "-r", "a.model.range", files.train], capture_output=True, check=True
-    ).stdout
-    assert ours == theirs
+    assert libsvm("svm-scale", "-r", "a.model.range", files.train) == theirs
 
 
-@pytest.mark.skipif(shutil.which("svm-predict") is None, reason="LIBSVM is not installed")
 def test_svm_predict_agrees_on_rows_that_svm_scale_scaled(run, predicted, files):
     assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
     assert predicted(files.test, "a.model", "out").exit_code == 0
-    scaled = subprocess.run(
-        ["svm-scale", "-r", "a.model.range", files.test], capture_output=True, check=True
-    ).stdout
-    Path("scaled").write_bytes(scaled)
-    subprocess.run(["svm-predict", "scaled", "a.model", "theirs"], capture_output=True, check=True)
+    Path("scaled").write_text(libsvm("svm-scale", "-r", "a.model.range", files.test))
+    libsvm("svm-predict", "scaled", "a.model", "theirs")
     values = np.array([line.split() for line in Path("out").read_text().splitlines()], float)
     clear = np.abs(values[:, 1]) > 1e-3
     assert clear.sum() > 280
@@ -100,9 +79,8 @@ def test_svm_predict_agrees_on_rows_that_svm_scale_scaled(run, predicted, files)
 
 def test_the_training_set_may_be_standard_input(run, files):
     assert run(*FAST, "--scale", "auto", files.train, "a.model").exit_code == 0
-    code = "from dcsvm.cli.train import main; main()"
-    command = [sys.executable, "-c", code, *FAST, "--scale", "auto", "-", "b.model"]
-    subprocess.run(command, input=files.train.read_bytes(), check=True, timeout=60)
+    text = files.train.read_text()
+    program("train", *FAST, "--scale", "auto", "-", "b.model", input=text, check=True)
     for end in ("", ".range"):
         assert Path(f"a.model{end}").read_bytes() == Path(f"b.model{end}").read_bytes()
 

@@ -1,14 +1,12 @@
 """Files that count features from 0, as scikit-learn writes them: models say so."""
 
-import shutil
-import subprocess
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from dcsvm._core import Stop
-from reference import labelled_rows
+from reference import labelled_rows, libsvm, libsvm_text
 
 import dcsvm
 from dcsvm.cli import compress, grid, predict, train_file
@@ -28,15 +26,6 @@ def predicted(invoke):
     return partial(invoke, predict.main, "--decision-values", "--threads", "1")
 
 
-def write(name, X, y, first_index, head=""):
-    lines = []
-    for row, label in zip(X.tolist(), y, strict=True):
-        pairs = "".join(f" {j + first_index}:{v!r}" for j, v in enumerate(row) if v)
-        lines.append(f"{label:g}{pairs}\n")
-    Path(name).write_text(head + "".join(lines))
-    return name
-
-
 @pytest.fixture
 def files(invoke):
     """Training and test rows in files that count from 0 and from 1."""
@@ -44,7 +33,7 @@ def files(invoke):
         X, y = labelled_rows(n, 4, seed=seed)
         X[np.random.default_rng(seed).random(X.shape) < 0.3] = 0
         for first_index in (0, 1):
-            write(f"{name}{first_index}", X, y, first_index)
+            Path(f"{name}{first_index}").write_text(libsvm_text(X, y, first_index))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -78,11 +67,10 @@ def test_test_rows_count_as_the_model_does(run, predicted, files):
     assert 'feature indices start at 1, found "0:' in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("svm-predict") is None, reason="LIBSVM is not installed")
 @pytest.mark.parametrize("format", ["dcsvm", "libsvm"])
 def test_svm_predict_reads_a_model_of_a_file_from_0(run, predicted, files, format):
     assert run(*FAST, "--model-format", format, "train0", "a.model").exit_code == 0
-    subprocess.run(["svm-predict", "test0", "a.model", "theirs"], capture_output=True, check=True)
+    libsvm("svm-predict", "test0", "a.model", "theirs")
     assert predicted("test0", "a.model", "out").exit_code == 0
     values = np.array([line.split() for line in Path("out").read_text().splitlines()], float)
     clear = np.abs(values[:, 1]) > 1e-3

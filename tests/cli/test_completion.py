@@ -1,10 +1,9 @@
 """Completion by the shell, asked for as a shell does: through the environment."""
 
 import os
-import subprocess
-import sys
 
 import pytest
+from reference import program
 
 
 def completed(line, command="train"):
@@ -13,9 +12,7 @@ def completed(line, command="train"):
     variable = f"_DCSVM_{command.upper()}_COMPLETE"
     environment = {variable: "bash_complete", "COMP_WORDS": words,
                    "COMP_CWORD": str(len(words.split(" ")) - 1)}  # fmt: skip
-    code = f"from dcsvm.cli.{command} import main; main(prog_name='dcsvm-{command}')"
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment,
-                          capture_output=True, text=True)  # fmt: skip
+    done = program(command, env=os.environ | environment)
     assert (done.returncode, done.stderr) == (0, "")
     return [tuple(found.split(",")) for found in done.stdout.split()]
 
@@ -62,9 +59,6 @@ def test_predict_completes_the_same_way():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_for_the_shell_is_printed(shell):
-    code = "from dcsvm.cli.train import main; main(prog_name='dcsvm-train')"
-    environment = os.environ | {"_DCSVM_TRAIN_COMPLETE": f"{shell}_source"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment,
-                          capture_output=True, text=True)  # fmt: skip
+    done = program("train", env=os.environ | {"_DCSVM_TRAIN_COMPLETE": f"{shell}_source"})
     assert done.returncode == 0, done.stderr
     assert f"_DCSVM_TRAIN_COMPLETE={shell}_complete" in done.stdout

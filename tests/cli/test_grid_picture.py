@@ -14,6 +14,7 @@ from dcsvm.cli.grid import main
 from dcsvm.cli.grid_picture import save_picture
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 
+image = pytest.importorskip("matplotlib.image")
 # matplotlib's own use of other packages may warn of what is deprecated
 WITHOUT_WARNINGS = pytest.mark.filterwarnings("error", "ignore::DeprecationWarning")
 
@@ -64,7 +65,6 @@ SHAPES = {
 
 
 def pixels(path):
-    image = pytest.importorskip("matplotlib.image")
     return image.imread(path, format="png")
 
 
@@ -76,7 +76,6 @@ def has_colour(picture, colour):
 @pytest.mark.parametrize("is_classification", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_has_a_picture(shape, is_classification, tmp_path):
-    pytest.importorskip("matplotlib")
     path = tmp_path / "grid.png"
     save_picture(path, SHAPES[shape], title=shape, is_classification=is_classification)
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
@@ -88,7 +87,6 @@ def test_every_shape_has_a_picture(shape, is_classification, tmp_path):
 
 @pytest.mark.parametrize("is_classification", [True, False])
 def test_the_bands_leave_no_place_white(is_classification, tmp_path):
-    pytest.importorskip("matplotlib")
     flat = [score(one.setting, min(max(one.loss, 0.1), 0.3)) for one in scored(SQUARE)]
     for scores in (flat, SHAPES["constant"]):
         save_picture(tmp_path / "a", scores, title="", is_classification=is_classification)
@@ -98,7 +96,6 @@ def test_the_bands_leave_no_place_white(is_classification, tmp_path):
 
 
 def test_of_several_epsilons_the_best_is_drawn(tmp_path):
-    pytest.importorskip("matplotlib")
     names = tmp_path / "a", tmp_path / "b"
     several = scored(replace(SQUARE, epsilons=(0.0, 0.1, 0.5)))
     for name, scores in zip(names, (several, several[::3]), strict=True):
@@ -109,13 +106,11 @@ def test_of_several_epsilons_the_best_is_drawn(tmp_path):
 @WITHOUT_WARNINGS
 @pytest.mark.parametrize("title", ["", "a$b_{c", "two\nlines\t", "x" * 300, "数据", "\udcff\x00"])
 def test_a_title_may_be_any_name_of_a_file(title, tmp_path):
-    pytest.importorskip("matplotlib")
     save_picture(tmp_path / "a", SHAPES["one gamma"], title=title, is_classification=True)
     assert pixels(tmp_path / "a").shape[:2] == (800, 1000)
 
 
 def test_nothing_to_draw_is_an_error(tmp_path):
-    pytest.importorskip("matplotlib")
     nothing = [score(Setting(1.0, 1.0), math.nan), replace(COARSE[0], n_rows=0)]
     for scores in ([], nothing):
         with pytest.raises(ValueError, match="no setting has a score to draw"):
@@ -124,7 +119,6 @@ def test_nothing_to_draw_is_an_error(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_an_error_with_its_name(tmp_path):
-    pytest.importorskip("matplotlib")
     path = tmp_path / "none" / "grid.png"
     with pytest.raises(OSError, match="grid.png"):
         save_picture(path, COARSE, title="", is_classification=True)
@@ -141,7 +135,6 @@ def test_without_matplotlib_the_grid_is_not_run(monkeypatch, tmp_path):
 
 
 def test_a_picture_needs_no_display_and_changes_no_settings_of_matplotlib(tmp_path):
-    pytest.importorskip("matplotlib")
     (tmp_path / "data").write_text("1 1:1 2:0.5\n-1 1:0\n" * 10)
     program = """
 import matplotlib

@@ -100,21 +100,6 @@ def test_slips_are_errors(args, sentence):
 
 
 @pytest.mark.parametrize(
-    "args",
-    [["-c", "many"], ["-s", "5"], ["-t", "5"], ["-h", "2"], ["-b", "yes"], ["-w1", "x"],
-     ["-wx", "1"], ["-v", "half"], ["-m", "0"], ["-m", "inf"], ["-Q"],
-     ["--model-format", "xml"], ["-w", "1"]],
-    ids=str,
-)  # fmt: skip
-def test_malformed_options_are_one_sentence(args):
-    result = CliRunner().invoke(train.main, [*args, "data"], prog_name="dcsvm-train")
-    assert (result.exit_code, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert line.endswith("; see dcsvm-train --help")
-
-
-@pytest.mark.parametrize(
     ("name", "advice"),
     [("--gamma", " (gamma is -g)"), ("--gamma=2", " (gamma is -g)"), ("--cost", " (cost is -c)"),
      ("--C", " (c is -c)"), ("--kernel", " (kernel is -t)"),

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from reference import labelled_rows
+from reference import labelled_rows, libsvm_text
 
 import dcsvm
 
@@ -41,11 +41,7 @@ def loaded(command, *arguments, numpy, folder=None):
 def folder(tmp_path_factory):
     """A file like heart_scale: 270 rows of 13 features."""
     folder = tmp_path_factory.mktemp("start")
-    X, y = labelled_rows(270, 13, seed=1)
-    with open(folder / "data", "w", encoding="ascii") as file:
-        for label, row in zip(y, X, strict=True):
-            pairs = " ".join(f"{k + 1}:{value:.6g}" for k, value in enumerate(row))
-            file.write(f"{label:g} {pairs}\n")
+    (folder / "data").write_text(libsvm_text(*labelled_rows(270, 13, seed=1)))
     return folder
 
 

@@ -11,9 +11,8 @@ from dcsvm.problem.option_rules import OptionError
 
 @pytest.mark.parametrize(
     "arguments",
-    [["a", "b", "c"], ["-x", "a"], ["-t", "5", "a"], ["-c", "many", "a"], ["-m", "0", "a"],
-     ["-l", "-1", "a"], ["-k", "1", "a"], ["--threads", "0", "a"], ["--clustering", "x", "a"],
-     ["--max-iter", "0", "a"], ["--early-level", "0", "a"], ["-"]],
+    [["a", "b", "c"], ["-x", "a"], ["-Q", "a"], ["-w", "1", "a"], ["-wx", "1", "a"],
+     ["-v", "half", "a"], ["-"]],
     ids=str,
 )  # fmt: skip
 def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
@@ -55,19 +54,12 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
     [(["-w1", "0"], "error: -w must be positive and finite, not 0 for class 1;"),
      (["-w1", "-2", "-w1", "-2"], "error: -w must be positive and finite, not -2 for class 1;"),
      (["-wnan", "1"], "error: -w is for labels, finite numbers or strings, not nan;"),
-     (["-c", "1e300"], "error: -c must be at most 1e+100, not 1e+300;"),
      (["-c", "1e90", "-w1", "1e300"],
       "error: -w times C must be above 0 and at most 1e+100, not inf for class 1;"),
      (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, not inf for class"),
-     (["-c", "-1", "-w1", "2"], "error: -c must be positive and finite, not -1;"),
      (["-l", "1", "--early-level", "2"],
       "error: --early-level must be at most 1, the finest level, not 2;"),
-     (["-l", "0", "--early-level", "2"], "error: --early-level needs levels, and there are none;"),
-     (["-l", "0", "--early"], "error: --early needs levels, and there are none;"),
-     (["-s", "1", "--early"], "error: --early is not for nu_svc, which has no levels;"),
      (["-s", "2", "-b", "1"], "error: -b is not for one-class, which has no probabilities;"),
-     (["-t", "3", "--gap", "1"], "error: --gap cannot be stated for the kernel sigmoid;"),
-     (["-t", "4", "--clustering", "kmeans"], "error: --clustering kmeans needs features"),
      (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
      (["-t", "4", "--scale", "auto"], "a precomputed kernel cannot be scaled"),
      (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),

@@ -1,21 +1,18 @@
 """Rows held as bytes give the bits of the same rows held as floats, in every form."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
-from dcsvm.kernel.kernels import NAMES, Kernel
-from dcsvm.kernel.locality import find_locality
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
@@ -49,21 +46,7 @@ def both(X):
 def test_kernel_values(kernel, form, d):
     if form == "difference" and kernel.name != "rbf":
         return
-    values = []
-    for rows in both(pixels(130, d)):
-        points = _core.Points(rows, 1)
-        args = NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, points
-        setup = _core.Setup(*args, _core.Form[form])
-        points.fit(setup, 2)
-        sides = points, None, points, None
-        weights = np.random.default_rng(1).normal(size=130)
-        some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))
-        found = [_core.kernel_product(setup, *sides, weights, double, 2) for double in (0, 1)]
-        found.append(_core.kernel_matrix(setup, *sides, 2))
-        found.append(_core.kernel_matrix(setup, points, some, points, few, 1))
-        values.append(found)
-    for one, other in zip(*values, strict=True):
-        assert np.array_equal(one, other)
+    require_equal_values(both(pixels(130, d)), kernel, form)
 
 
 @pytest.mark.parametrize("coded", [False, True])
@@ -85,13 +68,7 @@ def test_codes(coded):
 def test_groups_and_orders():
     X = pixels(3000, 20, largest=3)
     X[:, :2] = np.random.default_rng(5).integers(0, 5, (3000, 1)) * 60
-    rows = both(X)
-    kernel = Kernel("rbf", 0.5)
-    one, other = (find_locality(some, kernel, 3000.0, 1e-3, 2) for some in rows)
-    assert np.array_equal(one.order, other.order) and np.array_equal(one.start, other.start)
-    assert one.n_groups > 2 and one.within == other.within
-    orders = [_core.neighbour_order(_core.Points(some, 1), 1) for some in rows]
-    assert np.array_equal(*orders)
+    require_equal_groups(both(X))
 
 
 @pytest.mark.parametrize(
@@ -170,10 +147,4 @@ def test_bytes_that_are_no_such_rows_are_refused():
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 def test_other_instruction_sets(isa):
-    if "DCSVM_ISA" in os.environ:
-        return
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(
-        command, env={**os.environ, "DCSVM_ISA": isa}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout
+    run_on(isa, __file__)

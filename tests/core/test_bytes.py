@@ -7,9 +7,6 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.predict import decision_values
-from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 KERNELS = [
     Kernel("rbf", 1e-5),
@@ -121,18 +118,3 @@ def test_rows_that_are_not_encoded_are_refused():
     with_bytes, plain = encoded(X, Kernel()), KernelRows(Rows.from_array(X), Kernel(), 1)
     with pytest.raises(ValueError, match="not encoded as bytes"):
         _core.kernel_matrix(with_bytes.setup, plain.points, None, with_bytes.points, None, 1)
-
-
-def test_training_on_bytes_gives_the_model_of_the_scaled_rows():
-    X = byte_rows(600, 40, seed=3)
-    y = np.where(X[:, 0] * X[:, 1] > X[:, 2] * 60, 1.0, -1.0)
-    small = (X / 256).astype(np.float32)
-    model, report = train_rows(Rows.from_array(X), y, TrainOptions(C=4, gamma=1e-5, levels=1))
-    scaled, other = train_rows(
-        Rows.from_array(small), y, TrainOptions(C=4, gamma=1e-5 * 65536, levels=1)
-    )
-    assert report.converged and abs(report.objective - other.objective) < 1e-5 * -other.objective
-    for method in ("exact", "early"):
-        ours = decision_values(model, Rows.from_array(X), method, 1)
-        theirs = decision_values(scaled, Rows.from_array(small), method, 1)
-        assert np.max(np.abs(ours - theirs)) < 0.02

@@ -1,13 +1,12 @@
 """Rows held as codes give the bits of the same rows held as floats, in every form."""
 
-import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import libsvm_text
+from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
@@ -16,9 +15,8 @@ from dcsvm.data.coded_rows import coded, coded_parts
 from dcsvm.data.dataset import DataError, parse_dataset
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.lattice import find_lattice
-from dcsvm.kernel.locality import find_locality
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import train as training
@@ -51,11 +49,7 @@ def labels_of(X):
 
 
 def text_of(X, y):
-    lines = [
-        " ".join([f"{label:g}", *(f"{k + 1}:{v!r}" for k, v in enumerate(row.tolist()) if v)])
-        for label, row in zip(y, X, strict=True)
-    ]
-    return ("\n".join(lines) + "\n").encode()
+    return libsvm_text(X, y).encode()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
@@ -64,21 +58,7 @@ def text_of(X, y):
 def test_kernel_values_of_rows_that_are_not_encoded(kernel, form, n_numeric):
     if form == "difference" and kernel.name != "rbf":
         return
-    values = []
-    for rows in both(mixed(130, n_numeric=n_numeric)):
-        points = _core.Points(rows, 1)
-        args = NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, points
-        setup = _core.Setup(*args, _core.Form[form])
-        points.fit(setup, 2)
-        sides = points, None, points, None
-        weights = np.random.default_rng(1).normal(size=130)
-        some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))
-        found = [_core.kernel_product(setup, *sides, weights, double, 2) for double in (0, 1)]
-        found.append(_core.kernel_matrix(setup, *sides, 2))
-        found.append(_core.kernel_matrix(setup, points, some, points, few, 1))
-        values.append(found)
-    for one, other in zip(*values, strict=True):
-        assert np.array_equal(one, other)
+    require_equal_values(both(mixed(130, n_numeric=n_numeric)), kernel, form)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
@@ -100,13 +80,7 @@ def test_encoded_rows_are_those_that_are_there(kernel):
 def test_groups_orders_and_lattices():
     X = mixed(3000)
     X[:, :2] = np.random.default_rng(5).integers(0, 5, (3000, 1)) * 60
-    rows = both(X)
-    kernel = Kernel("rbf", 0.5)
-    one, other = (find_locality(some, kernel, 3000.0, 1e-3, 2) for some in rows)
-    assert np.array_equal(one.order, other.order) and np.array_equal(one.start, other.start)
-    assert one.n_groups > 2 and one.within == other.within
-    orders = [_core.neighbour_order(_core.Points(some, 1), 1) for some in rows]
-    assert np.array_equal(*orders)
+    require_equal_groups(both(X))
     halves = both(np.round(X[:, 4:]) + np.float32(0))
     X = halves[1].dense.copy()
     X[:, 0] = np.arange(3000) % 3 / 2
@@ -275,10 +249,4 @@ def test_shapes_are_checked():
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 def test_other_instruction_sets(isa):
-    if "DCSVM_ISA" in os.environ:
-        return
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(
-        command, env={**os.environ, "DCSVM_ISA": isa}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout
+    run_on(isa, __file__)

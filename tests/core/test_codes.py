@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from reference import kernel_values
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 KERNELS = [
     Kernel("rbf", 0.7),
@@ -29,19 +28,6 @@ def one_hot(rng, n, sizes, n_numeric, missing=0.0):
     return np.concatenate(blocks, axis=1).astype(np.float32)
 
 
-def reference(X, kernel):
-    X = X.astype(np.float64)
-    dot = X @ X.T
-    if kernel.name == "rbf":
-        norms = np.diag(dot)
-        return np.exp(-kernel.gamma * np.maximum(norms[:, None] + norms - 2 * dot, 0))
-    if kernel.name == "linear":
-        return dot
-    if kernel.name == "sigmoid":
-        return np.tanh(kernel.gamma * dot + kernel.coef0)
-    return (kernel.gamma * dot + kernel.coef0) ** kernel.degree
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("n_numeric", [0, 3, 70])
@@ -50,8 +36,8 @@ def test_codes_change_no_kernel_value(kernel, missing, n_numeric):
     data = KernelRows(Rows(*X.shape, dense=X), kernel, 2, coded=True)
     assert 1 <= data.points.n_codes <= 10
     weights = np.random.default_rng(1).normal(size=150)
-    expected = reference(X, kernel) @ weights
-    scale = np.abs(reference(X, kernel)) @ np.abs(weights)
+    expected = kernel_values(kernel, X, X) @ weights
+    scale = np.abs(kernel_values(kernel, X, X)) @ np.abs(weights)
     for double_tiles, error in ((False, 1e-6), (True, 1e-13)):
         product = _core.kernel_product(
             data.setup, data.points, None, data.points, None, weights, double_tiles, 2
@@ -98,19 +84,6 @@ def test_coded_rows_meet_only_themselves():
     plain = KernelRows(Rows.from_array(X), Kernel(), 1)
     with pytest.raises(ValueError, match="coded rows meet only rows of the same codes"):
         _core.kernel_matrix(coded.setup, coded.points, None, plain.points, None, 1)
-
-
-def test_training_on_one_hot_rows_predicts_what_plain_rows_predict():
-    rng = np.random.default_rng(3)
-    X = one_hot(rng, 600, (6, 12), 2)
-    y = np.where(X[:, 0] + X[:, 3] - X[:, 10] + 0.3 * rng.normal(size=600) > 0, 1.0, -1.0)
-    options = TrainOptions(C=10, gamma=0.5, tolerance=1e-5, levels=1, threads=2)
-    model, report = train_rows(Rows.from_array(X), y, options)
-    assert report.converged
-    # a shift that leaves every RBF value as it is but makes the columns no longer 0/1
-    shifted, plain = train_rows(Rows.from_array(X + np.float32(0.5)), y, options)
-    assert report.objective == pytest.approx(plain.objective, rel=1e-6)
-    assert np.array_equal(model.predict(X), shifted.predict(X + np.float32(0.5)))
 
 
 def test_rows_of_codes_alone_have_no_feature_that_could_be_anything(monkeypatch):

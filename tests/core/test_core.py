@@ -294,18 +294,6 @@ def test_the_way_targets_are_cut_does_not_change_a_bit(kernel, form):
                 assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
-def test_norms_do_not_depend_on_threads():
-    X = grid_rows(1000, 90, 31)
-    w = np.random.default_rng(32).normal(size=1000)
-    results = set()
-    for threads in THREADS:
-        points = points_of(X, "product", threads)
-        setup = setup_of(("rbf", 0.01, 0.0, 0), points, "product")
-        result = _core.kernel_product(setup, points, None, points, None, w, False, threads)
-        results.add(result.tobytes())
-    assert len(results) == 1
-
-
 # ------------------------------------------------------------------------------------ the errors
 
 
@@ -369,10 +357,6 @@ def test_points_keep_their_arrays_alive():
         assert one.n_samples == 3
         K = _core.kernel_matrix(setup_of(("linear", 1, 0, 0), one), one, None, one, None, 1)
         assert np.array_equal(K, expected)
-
-
-def test_the_instruction_set_has_a_name():
-    assert _core.instruction_set()
 
 
 def test_a_stop_ends_a_product_inside_its_one_block():

@@ -11,12 +11,12 @@ from reference import (
     labelled_rows,
     objective,
     solve_reference,
+    with_sum,
 )
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import NAMES, Kernel
-from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
 
 UNLIMITED = -1
@@ -39,11 +39,6 @@ def unequal_rows(n_samples, n_features, seed=0, density=1.0):
     score = X @ rng.normal(size=n_features) / np.linalg.norm(X, axis=1).mean()
     y = np.where(score + 0.3 * rng.normal(size=n_samples) > np.median(score), 1.0, -1.0)
     return X, y
-
-
-def with_sum(problem):
-    return BoxProblem(problem.linear, problem.lower, problem.upper,
-                      np.zeros(problem.size, np.int8), 1)  # fmt: skip
 
 
 def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, threads=1,

@@ -15,6 +15,7 @@ from reference import (
     points_of,
     setup_of,
     solve_reference,
+    with_sum,
 )
 
 from dcsvm import _core
@@ -80,11 +81,6 @@ def core_kernel(X, kernel, form=None):
     ).astype(np.float64)
 
 
-def with_bias(problem):
-    return BoxProblem(problem.linear, problem.lower, problem.upper,
-                      np.zeros(problem.size, np.int8), 1)  # fmt: skip
-
-
 def random_start(problem, seed=0, at_bounds=0.5):
     """Feasible alpha, part of it exactly at its bounds."""
     rng = np.random.default_rng(seed)
@@ -130,46 +126,17 @@ def check_solution(X, kernel, problem, alpha, gradient, report, tolerance=1e-6, 
     return K, f, gap
 
 
-def check_optimal(K, problem, f, gap, sums=None):
+def check_optimal(K, problem, f, gap, sums=None, most=1e-6):
     best, bound = solve_reference(K, problem, sums)
     at_best = objective(K, problem.linear, best)
     slack = 1e-9 * (1 + abs(at_best))
     assert at_best - bound <= slack, "the reference itself is not solved"
     assert f >= bound - slack
     assert f - at_best <= gap + slack
-    assert f - at_best <= 1e-6 * (1 + abs(at_best))
+    assert f - at_best <= most * (1 + abs(at_best))
 
 
 # --------------------------------------------------------------------------------- the reference
-
-
-@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
-@pytest.mark.parametrize("C", [0.1, 1000.0])
-@pytest.mark.parametrize("bias", [False, True])
-def test_the_reference_meets_the_optimality_conditions(bias, C, kernel):
-    X, y = labelled_rows(120, 4, seed=1)
-    problem = with_bias(c_svc(y, C)) if bias else c_svc(y, C)
-    K = kernel_values(kernel, X, X)
-    alpha, bound = solve_reference(K, problem, [0.0] if bias else None)
-    f = objective(K, problem.linear, alpha)
-    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
-    assert f - bound <= 1e-9 * (1 + abs(f))
-    if bias:
-        assert abs(alpha.sum()) <= 1e-9 * C
-    # complementary slackness with the bounds reached to 1e-7 of their width
-    rounded = np.where(alpha - problem.lower < 1e-7 * C, problem.lower, alpha)
-    rounded = np.where(problem.upper - alpha < 1e-7 * C, problem.upper, rounded)
-    scale = 1 + np.abs(K).max() * C
-    assert certificate(K, problem, rounded)[0] <= 1e-4 * scale
-
-
-def test_the_reference_finds_a_known_optimum():
-    problem = BoxProblem(np.array([3.0, -1.0, 0.5]), -np.ones(3), np.ones(3))
-    alpha, _ = solve_reference(np.eye(3), problem)
-    assert np.allclose(alpha, [1.0, -1.0, 0.5], atol=1e-6)
-    summed = BoxProblem(np.array([1.0, 0.0, 0.0]), -np.ones(3), np.ones(3), np.zeros(3, np.int8), 1)
-    alpha, _ = solve_reference(np.eye(3), summed, [0.0])
-    assert np.allclose(alpha, [2 / 3, -1 / 3, -1 / 3], atol=1e-6)
 
 
 # ------------------------------------------------------------------------- the optimum is reached
@@ -184,18 +151,6 @@ def test_a_solution_is_the_optimum_of_the_reference(n_samples, C, kernel):
     alpha, gradient, (report,) = solve(X, kernel, problem)
     K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report)
     check_optimal(K, problem, f, gap)
-
-
-@pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
-def test_five_hundred_rows_are_solved_to_the_float64_optimum(kernel):
-    X, y = labelled_rows(500, 4, seed=3)
-    problem = c_svc(y, 1.0)
-    alpha, gradient, (report,) = solve(X, kernel, problem)
-    K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report)
-    check_optimal(K, problem, f, gap)
-    exact = kernel_values(kernel, X, X)
-    best = objective(exact, problem.linear, solve_reference(exact, problem)[0])
-    assert abs(f - best) <= 1e-6 * abs(best)
 
 
 @pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
@@ -299,25 +254,21 @@ def test_bounds_and_linear_terms_may_be_anything():
 @pytest.mark.parametrize("total", [0.0, 1.25])
 def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
     X, y = labelled_rows(100, 4, seed=11)
-    problem = with_bias(c_svc(y, C))
+    problem = with_sum(c_svc(y, C))
     start = feasible_start(problem, total) if total else np.zeros(100)
     tolerance = 1e-5
     alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=tolerance)
     assert abs(alpha.sum() - start.sum()) <= 1e-9 * max(1.0, C)
     K, f, gap = check_solution(X, kernel, problem, alpha, gradient, report, tolerance)
     assert f <= objective(K, problem.linear, start) + 1e-12
-    best, bound = solve_reference(K, problem, [start.sum()])
-    at_best = objective(K, problem.linear, best)
-    assert f >= bound - 1e-8 * (1 + abs(at_best))
-    assert f - at_best <= gap + 1e-8 * (1 + abs(at_best))
-    assert f - at_best <= 1e-5 * (1 + abs(at_best))
+    check_optimal(K, problem, f, gap, [start.sum()], 1e-5)
 
 
 @pytest.mark.parametrize(("C", "sides"), [(1024.0, (-1, 1)), (32768.0, (-1,))])
 def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
     """With a sum they can move by less than others resolve, and would stop the descent."""
     X, y = labelled_rows(300, 4, seed=12, noise=0.1)
-    problem, kernel = with_bias(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
+    problem, kernel = with_sum(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
     best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
     start = np.where((best == 0) & np.isin(y, sides), y * 1.4e-17 * C, best)
     alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=1e-3)
@@ -336,11 +287,7 @@ def test_two_sums_are_kept_and_their_optimum_found():
     for number in range(2):
         assert abs(alpha[group == number].sum() - sums[number]) <= 1e-9
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
-    best, bound = solve_reference(K, problem, sums)
-    at_best = objective(K, problem.linear, best)
-    assert at_best - bound <= 1e-8 * (1 + abs(at_best))
-    assert bound - 1e-8 <= f <= at_best + gap + 1e-8
-    assert f - at_best <= 1e-5 * (1 + abs(at_best))
+    check_optimal(K, problem, f, gap, sums, 1e-5)
 
 
 @pytest.mark.parametrize("n", [120, 1500], ids=["one-working-set", "several"])
@@ -387,9 +334,7 @@ def test_more_variables_than_rows_share_rows():
         problem = BoxProblem(linear, lower, upper, group, 0 if group is None else 1, row)
         alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
         K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
-        best, bound = solve_reference(K, problem, sums)
-        assert f >= bound - 1e-7
-        assert f - objective(K, linear, best) <= min(gap, 1e-4) + 1e-7
+        check_optimal(K, problem, f, gap, sums, 1e-5)
 
 
 # ------------------------------------------------------------------------------- awkward problems
@@ -400,19 +345,17 @@ def test_more_variables_than_rows_share_rows():
 def test_duplicate_rows_do_not_disturb(copies, bias):
     X, y = labelled_rows(60, 4, seed=15)
     X, y = np.repeat(X, copies, axis=0), np.repeat(y, copies)
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
-    best, bound = solve_reference(K, problem, [0.0] if bias else None)
-    assert f >= bound - 1e-7 * abs(bound)
-    assert f - objective(K, problem.linear, best) <= gap + 1e-7 * abs(bound)
+    check_optimal(K, problem, f, gap, [0.0] if bias else None, 1e-5)
 
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_rows_with_both_labels_do_not_disturb(bias):
     X, y = labelled_rows(60, 4, seed=16)
     X, y = np.concatenate((X, X)), np.concatenate((y, -y))
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-6)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
     # the two copies cancel where both are at C: every alpha at its bound gives f = -2 n C + 0
@@ -429,25 +372,9 @@ def test_a_constant_kernel_is_solved(bias, kernel):
     X, y = labelled_rows(90, 4, seed=17)
     if kernel[0] == "linear":
         X = np.ones_like(X) * (kernel[1] + 1)
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, kernel, problem)
     check_solution(X, kernel, problem, alpha, gradient, report)
-
-
-def test_a_kernel_of_zeros_drives_every_variable_to_its_bound():
-    X, y = labelled_rows(50, 4, seed=18)
-    problem = c_svc(y, 3.0)
-    alpha, _, (report,) = solve(np.zeros_like(X), ("linear", 1.0, 0.0, 0), problem)
-    assert report["converged"]
-    assert np.array_equal(alpha, 3.0 * y)
-
-
-@pytest.mark.parametrize("C", [0.5, 1000.0])
-def test_nearly_an_identity_is_solved_by_its_linear_term(C):
-    X, y = labelled_rows(300, 4, seed=19)
-    alpha, _, (report,) = solve(X, ("rbf", 1e4, 0.0, 0), c_svc(y, C))
-    assert report["converged"]
-    assert np.allclose(alpha, y * min(C, 1.0), atol=2e-2)
 
 
 def test_one_variable_is_solved():
@@ -475,7 +402,7 @@ def test_no_clusters_and_empty_clusters_are_nothing():
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_objective_never_increases(bias, kernel):
     X, y = labelled_rows(150, 4, seed=21)
-    problem = with_bias(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
+    problem = with_sum(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
     K = core_kernel(X, kernel)
     alpha = feasible_start(problem, 0.0, 21) if bias else random_start(problem, 21)
     before = objective(K, problem.linear, alpha)
@@ -535,7 +462,7 @@ def go_on(X, problem, iterate, tolerance=1e-6, **options):
 @pytest.mark.parametrize("n_samples", [200, 2500])
 def test_a_solve_stopped_anywhere_goes_on_to_the_same_objective(n_samples, bias):
     X, y = labelled_rows(n_samples, 4, seed=24, noise=0.2)
-    problem = with_bias(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
+    problem = with_sum(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
     whole = go_on(X, problem, Iterate.of(np.zeros(problem.size)))
     iterate, n_pieces = Iterate.of(np.zeros(problem.size)), 0
     report = {"converged": False}
@@ -657,7 +584,7 @@ def shuffled_clusters(n_samples, sizes, seed=0):
 @pytest.mark.parametrize("bias", [False, True])
 def test_several_clusters_are_each_solved_as_if_alone(bias):
     X, y = labelled_rows(600, 4, seed=28)
-    problem = with_bias(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    problem = with_sum(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
     clusters = shuffled_clusters(600, [1, 2, 350, 147, 100])
     alpha, gradient, reports = solve(X, RBF, problem, clusters=clusters, tolerance=1e-4)
     for members, report in zip(clusters, reports, strict=True):
@@ -690,7 +617,7 @@ def test_variables_of_no_cluster_are_left_alone():
 @pytest.mark.parametrize("sizes", [[900], [500, 400], [30] * 30, [700] + [20] * 10])
 def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
     X, y = labelled_rows(900, 4, seed=30)
-    problem = with_bias(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    problem = with_sum(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
     clusters = shuffled_clusters(900, sizes)
     results = set()
     for threads in (1, 2, 3, 7):
@@ -718,10 +645,10 @@ def large(request):
 LARGE_KERNEL = ("rbf", 0.05, 0.0, 0)
 
 
-@pytest.mark.parametrize("C", [0.05, 10.0])
-def test_a_problem_larger_than_the_working_set_is_solved(large, C):
+@pytest.mark.parametrize(("C", "bias"), [(0.05, False), (10.0, False), (1.0, True)])
+def test_a_problem_larger_than_the_working_set_is_solved(large, C, bias):
     X, y = large
-    problem = c_svc(y, C)
+    problem = with_sum(c_svc(y, C)) if bias else c_svc(y, C)
     alpha, gradient, (report,) = solve(X, LARGE_KERNEL, problem, tolerance=1e-5, threads=2)
     assert report["outer_steps"] > 1
     K = core_kernel(X, LARGE_KERNEL)
@@ -730,17 +657,7 @@ def test_a_problem_larger_than_the_working_set_is_solved(large, C):
     assert violation <= 1.001e-5
     assert gap <= 1e-4 * abs(report["objective"])
     assert np.abs(gradient - (K @ alpha - problem.linear)).max() <= 1e-9 * (1 + C)
-
-
-def test_a_large_problem_with_a_sum_is_solved(large):
-    X, y = large
-    problem = with_bias(c_svc(y, 1.0))
-    alpha, gradient, (report,) = solve(X, LARGE_KERNEL, problem, tolerance=1e-3, threads=2)
-    violation, gap = certificate(core_kernel(X, LARGE_KERNEL), problem, alpha)
-    assert report["converged"]
-    assert violation <= 1.001e-3
-    assert abs(alpha.sum()) <= 1e-9
-    assert gap <= 1e-3 * abs(report["objective"])
+    assert abs(alpha.sum()) <= 1e-9 or not bias
 
 
 def test_a_large_problem_is_solved_from_any_start(large):
@@ -769,7 +686,7 @@ def test_the_size_of_the_cache_does_not_change_the_optimum(large):
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_cached_kernel_value_is_the_same_bits_and_not_computed_for_the_working_set(large, bias):
     X, y = large
-    problem = with_bias(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     (alpha, gradient, (read,)), (other, other_gradient, (computed,)) = (
         solve(X, LARGE_KERNEL, problem, tolerance=1e-3, cache_bytes=cache_bytes, threads=2)
         for cache_bytes in (100_000_000, 0)
@@ -804,17 +721,6 @@ def test_the_objective_of_a_large_problem_never_increases(large):
         now = objective(K, problem.linear, alpha)
         assert now <= before + 1e-9 * abs(before)
         before = now
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", [*CONVEX, ("sigmoid", 0.1, 0.0, 0)])
-def test_four_thousand_rows_of_every_kernel_are_solved(kernel):
-    X, y = labelled_rows(4000, 4, seed=34, noise=0.05)
-    problem = c_svc(y, 1.0)
-    alpha, gradient, (report,) = solve(X, kernel, problem, tolerance=1e-3, threads=2)
-    violation, _ = certificate(core_kernel(X, kernel), problem, alpha)
-    assert report["converged"]
-    assert violation <= 1.001e-3
 
 
 # ---------------------------------------------------------------------------------------- errors
@@ -880,7 +786,7 @@ def test_float64_kernel_values_solve_what_float32_ones_cannot(n, form, has_sum):
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 10, 1.0, -1.0)
     kernel = ("polynomial", 0.1, 0.0, 2)
     problem = c_svc(y, 1.0)
-    problem = with_bias(problem) if has_sum else problem
+    problem = with_sum(problem) if has_sum else problem
     K = kernel_values(kernel, X, X)
     alpha, gradient, (report,) = solve(X, kernel, problem, tolerance=1e-6, form=form, float64=True)
     assert report["converged"]

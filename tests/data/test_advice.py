@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reference import csr_rows, dense_rows
 
 from dcsvm.data.advice import advice
 from dcsvm.data.rows import Rows
@@ -13,20 +14,10 @@ def numbers(n_features=6, seed=0):
     return np.random.default_rng(seed).normal(size=(200, n_features)).astype(np.float32)
 
 
-def as_csr(X):
-    stored = X != 0
-    return Rows(
-        *X.shape,
-        indptr=np.concatenate(([0], np.cumsum(stored.sum(axis=1)))),
-        indices=np.nonzero(stored)[1].astype(np.int32),
-        values=X[stored],
-    )
-
-
 def said(X, labels=LABELS):
     """What is said of the rows, which is the same for both forms."""
-    sentences = advice(Rows(*X.shape, dense=X), labels)
-    assert advice(as_csr(X), labels) == sentences
+    sentences = advice(dense_rows(X), labels)
+    assert advice(csr_rows(X), labels) == sentences
     return sentences
 
 
@@ -95,7 +86,7 @@ def test_few_rows_empty_rows_and_huge_indices_are_no_trouble():
     assert said(X[:10], np.arange(10.0)) == []
     assert said(np.zeros((200, 0), np.float32)) == []
     assert said(np.zeros((200, 3), np.float32)) == []
-    wide = as_csr(X)
+    wide = csr_rows(X)
     wide = Rows(
         200, 2**31 - 2, indptr=wide.indptr, indices=wide.indices + 2**30, values=wide.values
     )

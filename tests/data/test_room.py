@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reference import libsvm_text
 
 from dcsvm.data import file_order, room
 from dcsvm.data.dataset import parse_dataset
@@ -26,11 +27,7 @@ def little_memory(monkeypatch):
 
 
 def text_of(X, y):
-    lines = (
-        " ".join([f"{label:g}", *(f"{k}:{v:g}" for k, v in enumerate(row, 1) if v)])
-        for row, label in zip(X, y, strict=True)
-    )
-    return ("\n".join(lines) + "\n").encode()
+    return libsvm_text(X, y).encode()
 
 
 def numbers(kind):

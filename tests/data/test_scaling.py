@@ -1,11 +1,10 @@
 """scaling: range files, each kind of malformed one, and rows as the real svm-scale writes them."""
 
 import math
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from reference import dense, libsvm, libsvm_text
 
 from dcsvm.data import dataset
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
@@ -26,15 +25,9 @@ def load(tmp_path):
 
 
 def rows_of(data):
-    """Dense rows, whatever their form."""
-    rows = data.rows
-    if rows.is_dense:
-        return rows.dense
-    dense = np.zeros((rows.n_samples, rows.n_features), np.float32)
-    row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
-    assert (rows.values != 0).all()
-    dense[row, rows.indices] = rows.values
-    return dense
+    """Dense rows, whatever their form; no zero is stored."""
+    assert data.rows.is_dense or (data.rows.values != 0).all()
+    return dense(data.rows)
 
 
 def test_values_are_mapped_linearly_and_beyond_the_limits(load):
@@ -176,8 +169,7 @@ def test_ranges_are_those_of_all_parts_of_a_text(monkeypatch):
 def test_a_scaling_that_was_found_is_the_one_of_its_range_file(load):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(50, 5)) * 10.0 ** rng.integers(-30, 30, 5)
-    text = "".join(f"1 {' '.join(f'{j + 1}:{v!r}' for j, v in enumerate(row))}\n"
-                   for row in X.tolist()).encode()  # fmt: skip
+    text = libsvm_text(X, np.ones(50)).encode()
     data = found(text)
     again = parse_dataset(text, "rows", scaling=load(range_text(data.scaling)))
     assert rows_of(again).tobytes() == rows_of(data).tobytes()
@@ -207,12 +199,6 @@ def test_ranges_are_not_found_of_a_precomputed_kernel():
         found(b"1 0:1 1:1\n", serials="training")
 
 
-def svm_scale(*arguments):
-    run = subprocess.run(["svm-scale", *map(str, arguments)], capture_output=True, check=True)
-    return run.stdout
-
-
-@pytest.mark.skipif(shutil.which("svm-scale") is None, reason="svm-scale is not installed")
 @pytest.mark.parametrize("limits", [[], ["-l", 0], ["-l", 0.5, "-u", 3], ["-y", -2, 5]])
 @pytest.mark.parametrize(("n_features", "density"), [(6, 0.7), (300, 0.01), (300, 0.5)])
 def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_features, density):
@@ -225,10 +211,13 @@ def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_
     y = rng.normal(size=120)
     train, test = write_libsvm(X[:60], y[:60], "train"), write_libsvm(X[60:] * 1.5, y[60:], "test")
     ranges = tmp_path / "ranges"
-    scaled = {train: svm_scale(*limits, "-s", ranges, train), test: svm_scale("-r", ranges, test)}
+    scaled = {
+        train: libsvm("svm-scale", *limits, "-s", ranges, train),
+        test: libsvm("svm-scale", "-r", ranges, test),
+    }
     scaling = load_scaling(ranges)
     for path, text in scaled.items():
-        ours, theirs = read_dataset(path, scaling=scaling), parse_dataset(text, "theirs")
+        ours, theirs = read_dataset(path, scaling=scaling), parse_dataset(text.encode(), "theirs")
         assert ours.rows.is_dense == theirs.rows.is_dense
         assert ours.rows.n_features == theirs.rows.n_features
         left, right = rows_of(ours), rows_of(theirs)

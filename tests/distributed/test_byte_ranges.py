@@ -4,12 +4,10 @@ import fsspec
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
-
-from dcsvm.data.dataset import read_dataset  # noqa: E402
-from dcsvm.data.input_file import DataError  # noqa: E402
-from dcsvm.distributed import byte_ranges as module  # noqa: E402
-from dcsvm.distributed.byte_ranges import (  # noqa: E402
+from dcsvm.data.dataset import read_dataset
+from dcsvm.data.input_file import DataError
+from dcsvm.distributed import byte_ranges as module
+from dcsvm.distributed.byte_ranges import (
     ByteRange,
     byte_ranges,
     chunks_of_ranges,
@@ -83,11 +81,7 @@ def test_urls_of_fsspec_are_read(tmp_path, protocol):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [
-        (None, "no such file"),
-        (b"", "no rows"),
-        (b"\x1f\x8b\x08\x00", "unpack it first"),
-    ],
+    [(None, "no such file"), (b"", "no rows"), (b"\x1f\x8b\x08\x00", "unpack it first")],
 )
 def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
     path = tmp_path / "rows"

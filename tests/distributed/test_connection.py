@@ -3,25 +3,22 @@
 import importlib.metadata
 from dataclasses import replace
 
+import dask.array as da
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
-pytest.importorskip("distributed")
-da = pytest.importorskip("dask.array")
-
-from distributed import Client, LocalCluster  # noqa: E402
-
-from dcsvm.distributed import connection, train  # noqa: E402
-from dcsvm.distributed.connection import (  # noqa: E402
+from dcsvm.distributed import connection, train
+from dcsvm.distributed.connection import (
     NoWorkers,
     check_workers,
     threads_of_hosts,
     workers_of_scheduler,
 )
-from dcsvm.distributed.on_worker import Means  # noqa: E402
-from dcsvm.distributed.worker_memory import plan_worker_memory  # noqa: E402
-from dcsvm.kernel.kernels import Kernel  # noqa: E402
-from dcsvm.problem.options import OptionError  # noqa: E402
+from dcsvm.distributed.on_worker import Means
+from dcsvm.distributed.worker_memory import plan_worker_memory
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.problem.options import OptionError
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
 pytest.importorskip("sklearn")
-da = pytest.importorskip("dask.array")
-
+import dask.array as da
 from sklearn.base import clone  # noqa: E402
 
 from dcsvm.distributed import DaskSVC, DaskSVR  # noqa: E402

@@ -1,19 +1,17 @@
 """Early models on workers: the bits of one worker, and the level that one process finds."""
 
+import dask.array as da
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
+from reference import libsvm_text
 
-pytest.importorskip("distributed")
-da = pytest.importorskip("dask.array")
-
-from distributed import Client, LocalCluster  # noqa: E402
-
-import dcsvm  # noqa: E402
-from dcsvm.distributed import byte_ranges, train  # noqa: E402
-from dcsvm.distributed.tasks import Tasks  # noqa: E402
-from dcsvm.distributed.training import train_chunks  # noqa: E402
-from dcsvm.problem.options import TrainOptions  # noqa: E402
-from dcsvm.solving.control import Control  # noqa: E402
+import dcsvm
+from dcsvm.distributed import byte_ranges, train
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.training import train_chunks
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.control import Control
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
 
@@ -42,11 +40,7 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     monkeypatch.setattr(byte_ranges, "SMALLEST", 2**10)
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])
-    lines = (
-        f"{label:g} " + " ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, 1)) + "\n"
-        for row, label in zip(far, y, strict=True)
-    )
-    (tmp_path / "rows").write_text("".join(lines))
+    (tmp_path / "rows").write_text(libsvm_text(far, y))
     ranges, found = byte_ranges.byte_ranges(str(tmp_path / "rows")), set()
     for n_threads in (1, 3, 100):
         tasks = Tasks(client)

@@ -1,12 +1,9 @@
 """Independent groups of remote rows: no two rows of different groups are within reach."""
 
 import numpy as np
-import pytest
 
-pytest.importorskip("distributed")
-
-from dcsvm.distributed.groups import _connected, _large_enough  # noqa: E402
-from dcsvm.kernel.kernel_rows import Reach  # noqa: E402
+from dcsvm.distributed.groups import _connected, _large_enough
+from dcsvm.kernel.kernel_rows import Reach
 
 
 def test_boxes_within_reach_are_one_group_through_others():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
 pytest.importorskip("sklearn")
 
 import joblib  # noqa: E402

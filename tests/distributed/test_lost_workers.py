@@ -6,17 +6,14 @@ import signal
 import threading
 import time
 
+import dask.array as da
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
-da = pytest.importorskip("dask.array")
-
-
-import dcsvm  # noqa: E402
-from dcsvm.distributed import train  # noqa: E402
-from dcsvm.distributed.connection import workers_of_this_machine  # noqa: E402
-from dcsvm.distributed.dask_engine import RemoteTree  # noqa: E402
+import dcsvm
+from dcsvm.distributed import train
+from dcsvm.distributed.connection import workers_of_this_machine
+from dcsvm.distributed.dask_engine import RemoteTree
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
-
-from dcsvm.distributed.dask_engine import parcels_of  # noqa: E402
-from dcsvm.solving.iterate import Parts  # noqa: E402
+from dcsvm.distributed.dask_engine import parcels_of
+from dcsvm.solving.iterate import Parts
 
 
 @pytest.mark.parametrize(

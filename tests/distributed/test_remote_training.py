@@ -1,16 +1,13 @@
 """Training on workers gives what training in one process gives."""
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
+from scipy import sparse
 
-pytest.importorskip("distributed")
-da = pytest.importorskip("dask.array")
-
-import dask  # noqa: E402
-from scipy import sparse  # noqa: E402
-
-import dcsvm  # noqa: E402
-from dcsvm.distributed import train  # noqa: E402
+import dcsvm
+from dcsvm.distributed import train
 
 
 def cut(X, y, size=700):

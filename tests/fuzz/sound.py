@@ -12,6 +12,7 @@ from dcsvm.data.range_file import parse_scaling, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import ModelReader
+from dcsvm.model.writer import model_text
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
 from dcsvm.solving.iterate import Iterate
@@ -25,20 +26,31 @@ def require_sentence(error):
 
 
 def check_model(text):
-    """The model of a text, or None."""
+    """The model of a text, or None. It predicts with all it has, as commands do, and is whole: what
+    it is saved as comes back the same."""
     try:
         model = ModelReader(bytes(text), "model", 1).read()
     except ModelError as error:
         require_sentence(error)
         return None
-    part = model.exact or model.early
-    n_features = part.rows.n_features if model.kernel.is_precomputed else 2
+    assert np.isfinite([*model.labels, *model.kernel.parameters.values()]).all()
+    methods = [method for method in ("exact", "early") if getattr(model, method)]
+    n_features = max(getattr(model, method).rows.n_features for method in methods)
     if n_features <= 1000:
-        rows = Rows.from_array(np.ones((2, n_features), np.float32))
-        values = model.decision_function(rows, threads=1)
-        assert np.isfinite([*model.labels, *model.kernel.parameters.values()]).all()
-        assert len(values) == 2
+        predict_all(model, Rows.from_array(np.ones((2, n_features), np.float32)), methods)
+    written = b"".join(model_text(model))
+    assert b"".join(model_text(ModelReader(written, "again", 1).read())) == written
     return model
+
+
+def predict_all(model, rows, methods):
+    for method in methods:
+        with np.errstate(all="ignore"):
+            predicted = model.predict(rows, method=method, threads=1)
+            assert len(predicted) == 2
+            assert not model.is_classifier or np.isin(predicted, model.labels).all()
+            if model.is_classifier and model.probability:
+                model.predict_probability(rows, method=method, threads=1)
 
 
 def check_range(text):

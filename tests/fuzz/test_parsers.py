@@ -8,15 +8,11 @@ import os
 import resource
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from sound import check_checkpoint, check_model, check_range
 
 from dcsvm.cli import train, train_file
-from dcsvm.data.rows import Rows
-from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -28,21 +24,10 @@ CORPUS = Path(__file__).with_name("corpus")
 SEEDS = sorted(CORPUS.joinpath("model").iterdir())
 CHECKPOINTS = sorted(CORPUS.joinpath("checkpoint").iterdir())
 
-WORDS = [b"nan", b"inf", b"-1", b"0", b"1000000000000", b"2147483646", b"1e999", b"SV", b"x", b"y"]
-WORDS += [
-    b"",
-    b"9" * 4000,
-    b"9" * 5000,
-    b"\xff",
-    b"\x00",
-    b"1_0",
-    b"0x10",
-    b"CENTERS",
-    b"EARLY_SV",
-    b"sparse",
-]
-WORDS += [b"EARLY_RHO", b"one_class", b"nu_svr", b"probA"]
-WORDS += [b"dense", b"rbf", b"linear", b"2147483646:1", b"1:nan"]
+WORDS = [b"", b"9" * 4000, b"9" * 5000, b"\xff", b"\x00", b"\xc2\xb2"]
+WORDS += b"nan inf -inf -1 0 -0.0 1 2.5 1000000000000 2147483646 1e400 1e999 1_0 0x10 x y".split()
+WORDS += b"SV CENTERS EARLY_SV EARLY_RHO sparse dense one_class nu_svr probA rbf linear".split()
+WORDS += [b"2147483646:1", b"1:1", b"1:nan"]
 
 # whether in a line of features, a place as a fraction of those lines, what is done there, a word,
 # how many words or lines go
@@ -83,27 +68,6 @@ def damaged(text, changes):
     return text
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """Texts of an exact, an early, a sparse and a precomputed kernel's model."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (240, 2)).astype(np.float32)
-    y = np.where(np.hypot(*X.T) < 0.7, 1.0, -1.0)
-    wide = np.zeros((240, 100), np.float32)
-    wide[:, [3, 90]] = X
-    path = tmp_path_factory.mktemp("models") / "model"
-    texts = []
-    K = np.exp(-2.0 * np.square(X[:, None] - X).sum(axis=2))
-    kernel = {"kernel": "precomputed"}
-    for rows, more in ((X, {}), (X, {"early": True}), (wide, {}), (K, kernel)):
-        options = TrainOptions(
-            C=4.0, gamma=2.0, levels=1, branching=2, threads=1, cache_mb=20, **more
-        )
-        train_rows(Rows.from_array(rows), y, options)[0].save(path)
-        texts.append(path.read_bytes())
-    return texts
-
-
 def peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
@@ -115,20 +79,56 @@ def check_small(text):
     return model
 
 
+every_model = pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
+# without its line a model of LIBSVM, or one without what the line begins
+OPTIONAL = {b"dcsvm_section", b"early_level", b"range_file_crc32", b"probA"}
+LINES = [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
+
+
 @often
-@given(which=st.integers(0, 3), changes=edits)
-def test_damaged_models_load_or_say_why_not(models, which, changes):
-    check_small(damaged(models[which], changes))
+@given(path=st.sampled_from(SEEDS), changes=edits)
+def test_damaged_models_load_or_say_why_not(path, changes):
+    check_small(damaged(path.read_bytes(), changes))
 
 
-@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
+@every_model
 def test_what_fuzzing_begins_with_is_read(path):
     assert check_small(path.read_bytes()) is not None
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_every_header_value_may_be_anything(models, which):
-    lines = models[which].split(b"\n")
+@every_model
+def test_a_missing_line_is_an_error_unless_a_model_may_lack_it(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    used = {
+        line.split()[0]
+        for number, line in enumerate(lines)
+        if check_small(b"".join(lines[:number] + lines[number + 1 :]))
+    }
+    assert used <= OPTIONAL and (b"dcsvm_section" in used or path.name == "early")
+
+
+@every_model
+def test_a_model_with_a_replaced_line_is_refused_or_whole(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number in range(len(lines)):
+        for line in LINES:
+            check_small(b"".join([*lines[:number], line + b"\n", *lines[number + 1 :]]))
+
+
+@every_model
+def test_a_truncated_model_is_an_error_unless_it_is_one_of_libsvm(path):
+    """Which ends with its last support vector, as LIBSVM reads it, or at the end of a line."""
+    text = path.read_bytes()
+    section = text.find(b"dcsvm_section")
+    last = text.rfind(b"\n", 0, max(section - 1, 0))
+    for end in range(len(text)):
+        if check_small(text[:end]):
+            assert last < end < section + len("dcsvm_section") or text[end - 1] == ord("\n")
+
+
+@every_model
+def test_every_header_value_may_be_anything(path):
+    lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines):
         for at in range(len(line.split()[:3]) if line[:1].isalpha() else 0):
             for word in WORDS:

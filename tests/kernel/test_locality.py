@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import c_svc, certificate, kernel_values, objective
+from reference import c_svc, certificate, full_alpha, kernel_values, objective
 from scipy.spatial.distance import cdist
 
 from dcsvm import _core
@@ -105,8 +105,7 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
     K, problem = kernel_values(("rbf", 8.0, 0, 0), X, X), c_svc(y, 10.0)
     found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), 10.0 * len(X), 1e-4, 1)
     assert found.n_groups > 2
-    alpha = np.zeros(len(X))
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
+    alpha = full_alpha(model, len(X))
     violation, gap = certificate(K, problem, alpha)
     assert report.converged
     assert violation <= 1e-4

@@ -91,16 +91,15 @@ def centers_of(made, level):
     fork = made.forks[level]
     first = sum(len(one.part) for one in made.forks[:level])
     S = made.sample.dense[first : first + len(fork.part)]
-    used = (made.kernel.name, made.kernel.gamma, made.kernel.coef0, made.kernel.degree)
     indicator = (fork.cluster[:, None] == np.arange(fork.n_clusters)).astype(float)
     sizes = indicator.sum(axis=0)
-    K = kernel_values(used, S, S)
+    K = kernel_values(made.kernel, S, S)
     products = indicator.T @ K @ indicator / np.maximum(np.outer(sizes, sizes), 1)
     own = indicator.T @ np.diag(K)
     pairs = np.maximum(sizes * (sizes - 1), 1)
     squared = np.diag(indicator.T @ K @ indicator)
     np.fill_diagonal(products, np.where(sizes > 1, (squared - own) / pairs, squared))
-    return products, S, indicator / np.maximum(sizes, 1), used
+    return products, S, indicator / np.maximum(sizes, 1)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
@@ -109,8 +108,8 @@ def test_rows_go_to_the_nearest_center_and_know_the_nearest_border(kernel):
     made = tree(dense_rows(X), kernel, (4, 13), sample=150).partition(2)
     node, second, distance = np.zeros(500, int), np.full(500, -1), np.full(500, np.inf)
     for level, fork in enumerate(made.forks):
-        products, S, weights, used = centers_of(made, level)
-        squared = np.diag(products) - 2 * kernel_values(used, X, S) @ weights
+        products, S, weights = centers_of(made, level)
+        squared = np.diag(products) - 2 * kernel_values(made.kernel, X, S) @ weights
         parent = np.repeat(np.arange(len(fork.n_parts)), fork.n_parts)
         scale = 1 + np.abs(squared).max()
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made_models import dense, made_model
-from reference import csr_rows, labelled_rows
+from made_models import made_model
+from reference import csr_rows, dense, labelled_rows
 from scipy import sparse
 
 import dcsvm
@@ -14,8 +14,7 @@ from dcsvm.model.file import load_model
 
 
 def disc(n, seed):
-    X, y = labelled_rows(n, 3, seed=seed, noise=0.02)
-    return X, y
+    return labelled_rows(n, 3, seed=seed, noise=0.02)
 
 
 def three(n, seed):

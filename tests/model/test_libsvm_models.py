@@ -1,13 +1,12 @@
 """Models of svm-train in dcsvm-predict and models of ours in svm-predict, of every type."""
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from reference import libsvm
 
 from dcsvm.cli.predict import main
 from dcsvm.data.rows import Rows
@@ -18,13 +17,9 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
 from dcsvm.problem.svm_types import SVM_TYPES
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("svm-predict") or not shutil.which("svm-train"),
-    reason="LIBSVM is not installed",
-)
-
 CASES = {
     "two classes": ("c_svc", (1, -1), ["-c", "4"]),
+    "linear": ("c_svc", (1, -1), ["-t", "0"]),
     "three classes": ("c_svc", (3, -1, 2), ["-c", "4", "-w2", "3"]),
     "five classes": ("c_svc", (5, 1, 9, -4, 0), ["-c", "4", "-t", "1", "-r", "1"]),
     "one class of labels": ("c_svc", (7,), []),
@@ -62,17 +57,14 @@ class Session:
 
     def train(self, *more):
         path = self.folder / "svm-train.model"
-        number = str(SVM_TYPES.index(self.svm_type))
-        command = ["svm-train", "-s", number, "-g", "0.7", *self.options, *more]
-        subprocess.run([*command, self.train_file, path], check=True, capture_output=True)
+        number = SVM_TYPES.index(self.svm_type)
+        libsvm("svm-train", "-s", number, "-g", 0.7, *self.options, *more, self.train_file, path)
         return path
 
     def theirs(self, model, *options):
         """What svm-predict writes and says."""
-        command = ["svm-predict", *options, self.test_file, model, self.folder / "theirs"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return (self.folder / "theirs").read_text(), done.stdout
+        said = libsvm("svm-predict", *options, self.test_file, model, self.folder / "theirs")
+        return (self.folder / "theirs").read_text(), said
 
     def ours(self, model, *options):
         arguments = [*options, self.test_file, model, self.folder / "ours"]

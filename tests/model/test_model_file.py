@@ -1,15 +1,12 @@
 """model_file: what is saved comes back bit for bit; svm-predict reads it; damage is an error."""
 
 import os
-import random
-import re
 import shutil
 import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import labelled_rows
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
@@ -20,9 +17,7 @@ from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import model_text
-from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.svm_types import SVM_TYPES
-from dcsvm.training.train import train_rows
 
 KERNELS = [
     Kernel("linear", 1.0),
@@ -311,29 +306,6 @@ def test_features_of_a_row_are_written_once(exact):
 
 
 @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
-@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf", "sigmoid"])
-@pytest.mark.parametrize("labels", [(1, -1), (3, 7)])
-def test_svm_predict_reads_the_exact_model(tmp_path, write_libsvm, labels, kernel):
-    X, y = labelled_rows(500, 4, seed=1)
-    T, _ = labelled_rows(300, 4, seed=2)
-    options = TrainOptions(
-        C=2.0, kernel=kernel, gamma=0.5, coef0=0.5, degree=2, levels=1, threads=1
-    )
-    model, _ = train_rows(Rows.from_array(X), np.where(y > 0, *labels).astype(float), options)
-    assert model.early is not None
-    model.save(tmp_path / "a.model")
-    test = write_libsvm(T, np.ones(300), "test.txt")
-    command = ["svm-predict", str(test), str(tmp_path / "a.model"), str(tmp_path / "out.txt")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    theirs = np.loadtxt(tmp_path / "out.txt")
-    values = model.decision_function(T)
-    clear = np.abs(values) > 1e-4
-    assert np.array_equal(theirs[clear], model.predict(T)[clear])
-    assert clear.sum() > 290
-
-
-@pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM is not installed")
 def test_svm_predict_refuses_an_early_model(tmp_path, write_libsvm):
     made_model(exact=False).save(tmp_path / "a.model")
     test = write_libsvm(np.ones((2, 3)), [1, 1])
@@ -444,133 +416,6 @@ def test_a_section_of_another_version_is_refused(tmp_path):
                 ModelError, match="earlier dcsvm wrote this file: train the model again"
             ):
                 load_model(path)
-
-
-def use(path):
-    """Load a model and predict with all it has: what a command does. It is whole: what it is
-    saved as comes back the same."""
-    model = load_model(path)
-    rows = np.ones((2, max(part.rows.n_features for part in (model.exact, model.early) if part)))
-    for method, part in (("exact", model.exact), ("early", model.early)):
-        if part is not None:
-            predicted = model.predict(rows, method=method)
-            assert not model.is_classifier or np.isin(predicted, model.labels).all()
-            if model.is_classifier and model.probability:
-                model.predict_probability(rows, method=method)
-    again, text = path.with_suffix(".again"), text_of(model)
-    again.write_bytes(text)
-    assert text_of(load_model(again)) == text
-
-
-ORIGINALS = {
-    name: text_of(made_model(KERNELS[number], **how))
-    for number, (name, how) in enumerate(
-        {
-            "both": {},
-            "sparse": {"sparse": True},
-            "early": {"exact": False},
-            "polynomial": {"sparse": True, "early": False},
-        }.items()
-    )
-}
-ORIGINALS["scaled"] = text_of(replace(made_model(early=False), range_file_crc32="0123abcd"))
-ORIGINALS["classes"] = text_of(made_model(labels=(3.0, 1.0, 2.0), probability=True))
-ORIGINALS["regression"] = text_of(made_model(svm_type="nu_svr", probability=True))
-
-
-def is_used(path, text):
-    """Whether a model is used; else it is refused with a reason."""
-    if re.search(rb"n_features\s+0*[1-9]\d{5}|(^|\s)\d{6,}:", text):
-        return False  # test_regressions.py
-    path.write_bytes(text)
-    try:
-        with np.errstate(all="ignore"):
-            use(path)
-    except ModelError as error:
-        assert str(error).startswith(str(path))
-        return False
-    return True
-
-
-# without its line a model of LIBSVM, or one without what the line begins
-OPTIONAL = {b"dcsvm_section", b"early_level", b"range_file_crc32", b"probA"}
-
-
-# a scaled model is refused without its range file, whatever its lines
-UNSCALED = {name: text for name, text in ORIGINALS.items() if name != "scaled"}
-
-
-@pytest.mark.parametrize("original", UNSCALED.values(), ids=UNSCALED)
-def test_a_missing_line_is_an_error_unless_a_model_may_lack_it(tmp_path, original):
-    lines = original.splitlines(keepends=True)
-    assert is_used(tmp_path / "m", original)
-    used = {
-        line.split()[0]
-        for number, line in enumerate(lines)
-        if is_used(tmp_path / "m", b"".join(lines[:number] + lines[number + 1 :]))
-    }
-    assert used <= OPTIONAL and (b"dcsvm_section" in used or original == ORIGINALS["early"])
-
-
-@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
-@pytest.mark.parametrize(
-    "line", [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
-)
-def test_a_model_with_a_replaced_line_is_refused_or_whole(tmp_path, line, original):
-    lines = original.splitlines(keepends=True)
-    for number in range(len(lines)):
-        changed = [*lines[:number], line + b"\n", *lines[number + 1 :]]
-        is_used(tmp_path / "m", b"".join(changed))
-
-
-WORDS = [b"-1", b"0", b"1", b"1e9", b"1e400", b"nan", b"inf", b"-inf", b"x", b"2.5", b"9" * 30,
-         b"99999999", b"2147483648", b"4294967296", b"1:1", b"-0.0", b"", b"\xc2\xb2"]  # fmt: skip
-
-
-@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
-def test_a_model_with_a_replaced_value_is_refused_or_whole(tmp_path, original):
-    lines = original.splitlines()
-    for number, line in enumerate(lines):
-        words = line.split()
-        if not words or not words[0][:1].isalpha():
-            continue
-        for word in WORDS:
-            for place in range(1, min(len(words), 3)):
-                changed = b" ".join([*words[:place], word, *words[place + 1 :]])
-                text = b"\n".join([*lines[:number], changed, *lines[number + 1 :], b""])
-                is_used(tmp_path / "m", text)
-
-
-@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
-def test_a_truncated_model_is_an_error_unless_it_is_one_of_libsvm(tmp_path, original):
-    """Which ends with its last support vector, as LIBSVM reads it, or at the end of a line."""
-    section = original.find(b"dcsvm_section")
-    last = original.rfind(b"\n", 0, max(section - 1, 0))
-    for end in range(0, len(original), 7):
-        if is_used(tmp_path / "m", original[:end]):
-            assert last < end < section + len("dcsvm_section") or original[end - 1] == ord("\n")
-
-
-@pytest.mark.parametrize("original", ORIGINALS.values(), ids=ORIGINALS)
-@pytest.mark.parametrize("seed", range(100))
-def test_a_damaged_model_is_refused_or_whole(tmp_path, seed, original):
-    rng = random.Random(seed)
-    text = bytearray(original)
-    for _ in range(rng.randrange(1, 6)):
-        at = rng.randrange(len(text))
-        kind = rng.randrange(5)
-        if kind == 0:
-            text[at] = rng.randrange(256)
-        elif kind == 1:
-            text[at : at + rng.randrange(1, 30)] = b""
-        elif kind == 2:
-            text[at:at] = rng.choice(WORDS)
-        elif kind == 3:
-            text[at] = rng.choice(b"0123456789 :\n.-")
-        else:
-            other = rng.randrange(len(text))
-            text[at:at] = text[other : other + rng.randrange(40)]
-    is_used(tmp_path / "m", bytes(text))
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):

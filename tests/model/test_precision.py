@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_models import dense, made_model
-from reference import csr_rows, dense_rows, kernel_values
+from made_models import made_model
+from reference import csr_rows, dense, dense_rows, kernel_values
 
 import dcsvm
 from dcsvm.kernel.kernels import Kernel
@@ -26,9 +26,8 @@ def with_weights(model, factor):
 
 def float64_values(model, T):
     """The exact decision values of two classes, from nothing."""
-    kernel, part = model.kernel, model.exact
-    of = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
-    K = kernel_values(of, np.asarray(T, np.float32), dense(part.rows))
+    part = model.exact
+    K = kernel_values(model.kernel, np.asarray(T, np.float32), dense(part.rows))
     return K @ part.dual_coef[0] - part.rho[0]
 
 

@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from made_models import dense, made_model
-from reference import csr_rows, dense_rows, kernel_values
+from made_models import made_model
+from reference import csr_rows, dense, dense_rows, kernel_values
 
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities

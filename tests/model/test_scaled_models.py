@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import labelled_rows
+from reference import libsvm_text, uneven_rows
 from scipy import sparse
 
 import dcsvm
@@ -16,25 +16,13 @@ from dcsvm.model.lines import ModelError
 from dcsvm.training.train import train_rows
 
 
-def uneven_rows(n, seed):
-    """Of features that are offset, of other sizes, mostly absent and, the last, constant."""
-    X, y = labelled_rows(n, 4, seed=seed)
-    absent = np.random.default_rng(seed).random(n) < 0.7
-    wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
-    return np.column_stack([*wide, np.full(n, 7.0)]).round(6), y
-
-
 @pytest.fixture(scope="module", params=[False, True], ids=["exact", "early"])
 def saved(request, tmp_path_factory):
     """(path of a model of scaled rows with its range file, raw test rows, the decision values of
     the same rows scaled here)."""
     folder = tmp_path_factory.mktemp("scaled")
     X, y = uneven_rows(400, 3)
-    text = "".join(
-        f"{label:g}" + "".join(f" {j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
-        for row, label in zip(X.tolist(), y, strict=True)
-    )
-    (folder / "train").write_text(text)
+    (folder / "train").write_text(libsvm_text(X, y))
     data = read_dataset(folder / "train", scaling=OWN_RANGES)
     how = {"early": True, "levels": 1} if request.param else {}
     options = dcsvm.TrainOptions.of(C=4.0, gamma=1.0, threads=1, **how)

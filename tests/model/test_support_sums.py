@@ -3,7 +3,6 @@ in NumPy float64."""
 
 import gc
 import pickle
-import threading
 import weakref
 from dataclasses import replace
 
@@ -193,21 +192,3 @@ def test_support_vectors_are_prepared_once_and_given_up_with_the_model():
     del model, wider
     gc.collect()
     assert rows() is None
-
-
-def test_threads_may_predict_with_a_model_at_the_same_time():
-    rng = np.random.default_rng(7)
-    model, T = model_of(coded(rng, N_SUPPORT), 30.0), breaking(rng, N_TARGETS)
-    expected = model_of(coded(np.random.default_rng(7), N_SUPPORT), 30.0).predict(T)
-    results = [None] * 4
-
-    def predict(i):
-        results[i] = model.predict(T, threads=1 + i % 2)
-
-    calls = [threading.Thread(target=predict, args=(i,)) for i in range(4)]
-    for call in calls:
-        call.start()
-    for call in calls:
-        call.join()
-    for result in results:
-        assert np.array_equal(result, expected)

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from reference import c_svc, certificate, kernel_values, objective
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
 from dcsvm.problem.duplicates import duplicates_by_keys, find_duplicates, row_keys
-from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 
 def repeated(n, n_distinct, seed=0, noise=0.1):
@@ -59,30 +56,6 @@ def test_shares_are_filled_one_after_the_other(C):
     assert row[place == 0].tolist() == [0, 2, 4, 6]
     assert np.all(first[:3] == -C) and first[3] < 0
     assert np.count_nonzero(place == 1) == 25
-
-
-@pytest.mark.parametrize("levels", [0, 1])
-@pytest.mark.parametrize("C", [0.3, 20.0])
-def test_training_finds_the_optimum_of_all_rows(C, levels):
-    X, y = repeated(1500, 450, seed=2)
-    options = TrainOptions(C=C, gamma=0.7, levels=levels, threads=2, tolerance=1e-5)
-    model, report = train_rows(Rows.from_array(X), y, options)
-    K, problem = kernel_values(("rbf", 0.7, 0, 0), X, X), c_svc(y, C)
-    alpha = np.zeros(len(X))
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
-    assert report.converged
-    assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
-    violation, gap = certificate(K, problem, alpha)
-    exact = objective(K, problem.linear, alpha)
-    assert abs(report.objective - exact) <= 1e-9 * abs(exact)
-    assert gap <= 1e-4 * abs(exact)
-    assert abs(report.duality_gap - gap) <= 0.05 * gap + 1e-6 * abs(exact)
-    assert report.n_sv == np.count_nonzero(alpha)
-    assert report.n_bsv == np.count_nonzero(np.abs(alpha) == C)
-    assert np.array_equal(model.exact.rows.dense, X[model.exact.row_numbers])
-    if levels:
-        assert np.array_equal(model.early.rows.dense, X[model.early.row_numbers])
-        assert len(set(model.early.row_numbers)) == len(model.early.row_numbers)
 
 
 def test_keys_of_parts_tell_the_same_as_the_rows():

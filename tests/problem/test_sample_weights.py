@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from reference import certificate, csr_rows, dense_rows, kernel_values
+from reference import certificate, csr_rows, dense_rows, full_alpha, kernel_values, objective
 
 import dcsvm
 from dcsvm.problem.filling import fill
@@ -111,15 +111,20 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
     bound = 2.0 * weights * np.where(y > 0, 1.0, 0.25)
     problem = BoxProblem(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
                          np.zeros(len(y), np.int8) if bias else None, int(bias))  # fmt: skip
-    alpha = np.zeros(len(y))
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
+    alpha = full_alpha(model, len(y))
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     violation, gap = certificate(kernel_values(("rbf", GAMMA, 0, 0), X, X), problem, alpha)
     assert violation < 2e-5
     assert gap < 1e-4 * abs(report.objective)
+    exact = objective(kernel_values(("rbf", GAMMA, 0, 0), X, X), problem.linear, alpha)
+    assert report.objective == pytest.approx(exact, rel=1e-8)
+    assert report.duality_gap == pytest.approx(gap, rel=0.05, abs=1e-6 * abs(exact))
     assert report.n_sv == np.count_nonzero(alpha)
     assert report.n_bsv == np.count_nonzero((alpha != 0) & (np.abs(alpha) == bound))
     assert (report.problems[0].n_sv, report.problems[0].n_bsv) == (report.n_sv, report.n_bsv)
+    for part in (model.exact, model.early)[: levels + 1]:
+        assert np.array_equal(part.rows.dense, X[part.row_numbers])
+        assert len(set(part.row_numbers)) == len(part.row_numbers)
 
 
 def test_weights_multiply_those_of_the_classes():
@@ -127,13 +132,6 @@ def test_weights_multiply_those_of_the_classes():
     by_class, _ = solved(dense_rows(X), y, class_weight={1.0: 3.0, 3.0: 0.5})
     by_row, _ = solved(dense_rows(X), y, np.select([y == 1, y == 3], [3.0, 0.5], 1.0))
     assert by_row.decision_function(X) == pytest.approx(by_class.decision_function(X), abs=1e-3)
-
-
-def test_any_number_of_threads_gives_the_same_bits():
-    X, y, rng = problem_for("c_svc", repeats=100)
-    weights = rng.exponential(size=len(y))
-    one, three = (solved(dense_rows(X), y, weights, threads=threads)[0] for threads in (1, 3))
-    assert one.exact.dual_coef.tobytes() == three.exact.dual_coef.tobytes()
 
 
 def test_a_precomputed_kernel_keeps_its_serial_numbers():

@@ -5,15 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn.svm
+from scipy import sparse
+from sklearn.datasets import load_iris, make_classification, make_regression
 
-pytest.importorskip("sklearn", minversion="1.6")
-
-import sklearn.svm  # noqa: E402
-from scipy import sparse  # noqa: E402
-from sklearn.datasets import load_iris, make_classification, make_regression  # noqa: E402
-
-import dcsvm  # noqa: E402
-import dcsvm.sklearn as ours  # noqa: E402
+import dcsvm
+import dcsvm.sklearn as ours
 
 NAMES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
 
@@ -120,18 +117,22 @@ def test_an_early_model_file_comes_back(tmp_path):
         np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
+def run_onnx(fitted, X, options):
+    """The outputs of an estimator that was converted to ONNX."""
+    skl2onnx = pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model = skl2onnx.to_onnx(fitted.to_sklearn(), X[:1], options=options)
+    session = runtime.InferenceSession(model.SerializeToString())
+    return session.run(None, {session.get_inputs()[0].name: X})
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "OneClassSVM"])
 def test_onnx_has_the_same_values(name):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    runtime = pytest.importorskip("onnxruntime")
     X, y = data_of(name)
     X = X.astype(np.float32)
     fitted = getattr(ours, name)(gamma=0.3).fit(X, y)
-    options = {"zipmap": False} if "SVC" in name else None
-    model = skl2onnx.to_onnx(fitted.to_sklearn(), X[:1], options=options)
-    session = runtime.InferenceSession(model.SerializeToString())
-    outputs = session.run(None, {session.get_inputs()[0].name: X})
+    outputs = run_onnx(fitted, X, {"zipmap": False} if "SVC" in name else None)
     expected = values(fitted, X)
     close = 1e-5 * max(1.0, np.abs(expected).max())
     np.testing.assert_allclose(outputs[-1].reshape(expected.shape), expected, atol=close)
@@ -140,16 +141,12 @@ def test_onnx_has_the_same_values(name):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_compressed_model_becomes_onnx(n_classes, tmp_path):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    runtime = pytest.importorskip("onnxruntime")
     X = np.random.default_rng(0).uniform(-1, 1, (900, 3)).astype(np.float32)
     y = np.digitize(np.hypot(*X[:, :2].T), [0.5, 0.9][: n_classes - 1])
     small = dcsvm.train(X, y, C=10, gamma=4, levels=0).compress(X, vectors=12 * n_classes)
     small.save(tmp_path / "small")
     fitted = ours.load(tmp_path / "small").set_params(decision_function_shape="ovo")
-    model = skl2onnx.to_onnx(fitted.to_sklearn(), X[:1], options={"zipmap": False})
-    session = runtime.InferenceSession(model.SerializeToString())
-    labels, outputs = session.run(None, {session.get_inputs()[0].name: X})
+    labels, outputs = run_onnx(fitted, X, {"zipmap": False})
     expected = fitted.decision_function(X)
     found = outputs[:, 0] if n_classes == 2 else outputs  # the second is the negative
     np.testing.assert_allclose(found, expected, atol=1e-5 * max(1.0, np.abs(expected).max()))

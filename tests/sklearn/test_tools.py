@@ -10,47 +10,29 @@ import subprocess
 import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
+import sklearn
+from scipy import sparse
+from sklearn import ensemble, model_selection, svm
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
-pytest.importorskip("sklearn", minversion="1.6")
-
-import joblib  # noqa: E402
-import sklearn  # noqa: E402
-from scipy import sparse  # noqa: E402
-from sklearn import ensemble, model_selection, svm  # noqa: E402
-from sklearn.base import clone  # noqa: E402
-from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
-from sklearn.datasets import make_classification, make_friedman1  # noqa: E402
-from sklearn.inspection import permutation_importance  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV  # noqa: E402
-from sklearn.multiclass import OneVsRestClassifier  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
-from threadpoolctl import threadpool_limits  # noqa: E402
-
-from dcsvm.kernel import small_work  # noqa: E402
-from dcsvm.machine import default_threads  # noqa: E402
-from dcsvm.sklearn import SVC, SVR  # noqa: E402
+from dcsvm.kernel import small_work
+from dcsvm.machine import default_threads
+from dcsvm.sklearn import SVC, SVR
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "examples" / "sklearn"
 THEIR_TOL = 1e-6  # of scikit-learn's solver, so that what differs is not its tolerance
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-
-
-@pytest.fixture(scope="module")
-def three_classes():
-    """240 rows of 6 features with numbers of 3 classes, some of them wrong."""
-    return make_classification(
-        240, 6, n_informative=4, n_redundant=0, n_classes=3, flip_y=0.05, random_state=1
-    )
-
-
-@pytest.fixture(scope="module")
-def curve():
-    """150 rows of 6 features and targets."""
-    return make_friedman1(150, 6, noise=1.0, random_state=2)
 
 
 @pytest.fixture(scope="module")

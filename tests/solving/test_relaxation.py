@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from reference import certificate, kernel_values, objective
+from reference import certificate, full_alpha, kernel_values, objective
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -52,12 +52,6 @@ def train(data, progress=None, kept=None, **chosen):
     return train_rows(Rows.from_array(X), y, options(**chosen), Control(progress, stop, kept))
 
 
-def full_alpha(model):
-    alpha = np.zeros(N_ROWS)
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
-    return alpha
-
-
 def formulation_of(y, class_weight):
     classes = (y < 0).astype(np.int64)
     C = 10.0 * np.array([class_weight.get(1.0, 1.0), class_weight.get(-1.0, 1.0)])
@@ -96,7 +90,7 @@ def test_the_answer_is_the_optimum_that_keeps_the_sum(data, relaxed, chosen):
     X, y = data
     model, report = train(data, **chosen)
     problem = formulation_of(y, chosen.get("class_weight", {})).problem
-    K, alpha = kernel_values(("rbf", GAMMA, 0, 0), X, X), full_alpha(model)
+    K, alpha = kernel_values(("rbf", GAMMA, 0, 0), X, X), full_alpha(model, N_ROWS)
     assert report.n_groups > 3 and len(relaxed) == 1
     assert report.converged
     assert abs(alpha.sum()) <= 1e-9 * np.abs(alpha).sum()
@@ -140,7 +134,7 @@ def test_a_stop_anywhere_keeps_the_sum_and_a_checkpoint_goes_on(data, relaxed, t
             model, report = train(data, Counted(number), Checkpoint(folder), **WEIGHTED)
         except _core.Stopped:
             continue
-        alpha = full_alpha(model)
+        alpha = full_alpha(model, N_ROWS)
         assert report.stopped and not report.converged
         assert abs(alpha.sum()) <= 1e-9 * np.abs(alpha).sum()
         assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))

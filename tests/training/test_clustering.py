@@ -73,15 +73,6 @@ def test_folds_have_adaptive_levels(spots, samples):
     assert np.mean(found == y) > 0.9
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_adaptive_levels_are_the_same_in_any_number_of_threads(spots, threads):
-    X, y = spots
-    options = {"C": 10, "gamma": 2, "levels": 2, "clustering": "adaptive"}
-    one, other = (dcsvm.train(X, y, threads=n, **options) for n in (2, threads))
-    assert np.array_equal(one.decision_function(X), other.decision_function(X))
-    assert np.array_equal(one.predict(X, method="early"), other.predict(X, method="early"))
-
-
 def test_a_level_in_progress_is_found_again_from_its_own_sample(spots, samples, tmp_path):
     X, y = spots
     options = {"C": 10, "gamma": 2, "levels": 2, "clustering": "adaptive", "threads": 1}

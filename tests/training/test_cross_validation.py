@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from reference import kernel_values
+from reference import kernel_values, spots, surface
 from scipy.sparse import csr_matrix
 
 from dcsvm.data.rows import Rows
@@ -37,20 +37,6 @@ def refitted(rows, labels, options, n_folds):
         model, _ = train_rows(rows.take(others), labels[others], options)
         predicted[own] = model.predict(rows.take(own))
     return predicted
-
-
-def spots(n, n_classes, seed=0, repeats=0):
-    """Rows of three features in noisy stripes; the last `repeats` are rows again."""
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 3)).astype(np.float32)
-    y = np.floor(2 * X[:, 0] + 2 * X[:, 1] + 0.3 * rng.standard_normal(n)) % n_classes
-    again = rng.integers(0, n, repeats)
-    return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
-
-
-def surface(n, seed=0, repeats=0):
-    X, _ = spots(n, 2, seed, repeats)
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
 
 
 CLASSIFIERS = {

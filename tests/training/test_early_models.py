@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from reference import c_svc, certificate, kernel_values, labelled_rows, objective
+from reference import c_svc, certificate, full_alpha, kernel_values, labelled_rows, objective
 
 import dcsvm
 from dcsvm.cli.train import main as train_command
@@ -126,9 +126,7 @@ def test_the_exact_answer_does_not_depend_on_the_overlap(wavy):
     assert abs(a - b) <= 1e-5 * abs(a)
     assert overlapping.early.rows.n_samples > 1.2 * plain.early.rows.n_samples
     assert overlapping.report.converged and overlapping.report.levels[0].overlap == 1.5
-    alpha = np.zeros(len(X))
-    alpha[overlapping.exact.row_numbers] = overlapping.exact.dual_coef[0]
-    K = kernel_values(RBF, X, X)
+    K, alpha = kernel_values(RBF, X, X), full_alpha(overlapping, len(X))
     assert certificate(K, c_svc(y, 4.0), alpha)[0] <= 1.1e-4
     assert abs(objective(K, y, alpha) - b) <= 1e-6 * abs(b)
 
@@ -423,12 +421,10 @@ def test_an_overlapping_level_goes_on_from_its_checkpoint(wavy, tmp_path, monkey
 # ------------------------------------------------------------------------------------- commands
 
 
-def test_the_command_says_which_level_it_found(wavy, tmp_path, monkeypatch):
+def test_the_command_says_which_level_it_found(wavy, tmp_path, monkeypatch, write_libsvm):
     monkeypatch.chdir(tmp_path)
-    for name, (X, y) in (("train", wavy), ("test", labelled_rows(500, 3, seed=12))):
-        lines = [f"{label:+.0f} " + " ".join(f"{k}:{v!r}" for k, v in enumerate(map(float, row), 1))
-                 for row, label in zip(X, y, strict=True)]  # fmt: skip
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    for name, rows in (("train", wavy), ("test", labelled_rows(500, 3, seed=12))):
+        write_libsvm(*rows, name)
     run = CliRunner().invoke
     options = ["-c", "4", "-g", "2", "--early", "--early-level", "auto", "--threads", "2"]
     done = run(train_command, [*options, "--report", "r.json", "train", "m"])

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from reference import c_svc, certificate, dense_rows, kernel_values
+from reference import c_svc, certificate, dense_rows, full_alpha, kernel_values, with_sum
 
 import dcsvm
 from dcsvm.kernel.kernels import BeyondFloat32
 from dcsvm.problem.folds import stratified_folds
-from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.cross_validation import cross_validate
 
@@ -29,18 +28,11 @@ def noisy(n=200, seed=0):
     return X, np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
 
 
-def signed_alpha(model, n):
-    alpha = np.zeros(n)
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
-    return alpha
-
-
 def violation_of(model, kernel, X, y, bound):
     """Of the solution in a model of two classes with a bias, in float64 from nothing."""
     sign = np.where(y == model.labels[0], 1.0, -1.0)
-    one = c_svc(sign, 1.0, bound)
-    problem = BoxProblem(one.linear, one.lower, one.upper, np.zeros(len(y), np.int8), 1)
-    alpha = np.clip(signed_alpha(model, len(y)), problem.lower, problem.upper)
+    problem = with_sum(c_svc(sign, 1.0, bound))
+    alpha = np.clip(full_alpha(model, len(y)), problem.lower, problem.upper)
     return certificate(kernel_values(kernel, X, X), problem, alpha)[0]
 
 
@@ -53,7 +45,7 @@ def test_a_cubic_of_raw_rows_is_solved_with_float64_kernel_values(threads):
     assert model.report.converged
     assert violation_of(model, CUBIC, X, y, 1000.0) < 1.1e-3
     assert np.mean(model.predict(X) == y) > 0.97
-    assert signed_alpha(model, len(y)).sum() == pytest.approx(0, abs=1e-9 * 1000 * len(y))
+    assert full_alpha(model, len(y)).sum() == pytest.approx(0, abs=1e-9 * 1000 * len(y))
 
 
 def test_more_rows_than_a_working_set_are_solved_with_float64_kernel_values():
@@ -68,7 +60,7 @@ def test_the_bounds_of_a_large_C_move_nothing(C):
     """alpha ends far below such a C, whatever it is."""
     X, y = noisy()
     small, large = (dcsvm.train(X, y, C=one, gamma=1 / 3, bias=True, threads=1) for one in (1e6, C))
-    alpha = signed_alpha(large, len(y))
+    alpha = full_alpha(large, len(y))
     assert abs(alpha.sum()) < 1e-12 * np.abs(alpha).sum()
     assert large.report.converged
     assert violation_of(large, ("rbf", 1 / 3, 0.0, 0), X, y, C) < 1.1e-3
@@ -86,7 +78,7 @@ def test_a_few_rows_of_large_weights_leave_the_sum_as_it_is(kernel):
     tolerance = 1e-6 if kernel == "linear" else 1e-11
     options = {"kernel": kernel, "gamma": 0.3, "bias": True, "threads": 1, "tolerance": tolerance}
     model = dcsvm.train(X, y, sample_weight=weights, **options)
-    alpha = signed_alpha(model, len(y))
+    alpha = full_alpha(model, len(y))
     assert abs(alpha.sum()) < 1e-12 * np.abs(alpha).sum()
     assert model.report.converged
     assert violation_of(model, (kernel, 0.3, 0.0, 3), X, y, weights) < 1.1e-6

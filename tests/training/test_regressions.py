@@ -9,7 +9,6 @@ import pytest
 from reference import labelled_rows
 
 import dcsvm
-from dcsvm.machine import default_threads
 from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
 
@@ -97,38 +96,10 @@ def test_core_arguments_that_do_not_fit_are_refused_instead_of_crashing(kind):
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
-@pytest.mark.filterwarnings("error")
-def test_the_float64_gradient_reaches_the_solver():
-    """solve_clusters started from zeros instead of the gradient given, and called that converged."""  # noqa: E501
-    X, y = labelled_rows(800, 4, seed=6, noise=0.25)
-    model = dcsvm.train(X, y, C=1000.0, gamma=1.0, levels=0, tolerance=1e-5, threads=1, cache_mb=50)
-    assert model.exact is not None  # train warns, which is an error here, when not converged
-
-
-def test_threads_of_a_digit_that_is_no_number_are_ignored(monkeypatch):
-    """int() refuses digits like a superscript two, which isdigit() accepts."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "\u00b2")
-    assert default_threads() >= 1
-
-
-def test_the_bias_of_a_model_written_by_libsvm_counts(tmp_path):
-    """Prediction left out the bias that load_model had read from rho."""
-    path = tmp_path / "m"
-    path.write_text(MODEL.partition("dcsvm_section")[0].replace("rho 0", "rho -5"))
-    assert load_model(path).decision_function(np.zeros((1, 1))).tolist() == [5.0]
-
-
 def test_a_training_report_comes_with_the_model():
     """dcsvm.train promised model.report and dropped it."""
     X, y = labelled_rows(50, 3, seed=1)
     assert dcsvm.train(X, y, threads=1).report.converged
-
-
-def test_labels_that_are_not_finite_are_refused():
-    """nan became a class of its own."""
-    y = np.where(np.arange(20) < 3, np.nan, 1.0)
-    with pytest.raises(ValueError, match="label|finite"):
-        dcsvm.train(np.ones((20, 2)), y, threads=1)
 
 
 @pytest.mark.parametrize(

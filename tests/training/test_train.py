@@ -5,7 +5,6 @@ from dataclasses import MISSING, fields
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import dcsvm
 from dcsvm.data.rows import Rows
@@ -195,12 +194,6 @@ def test_a_stop_before_the_solution_tells_what_else_is_missing(wavy):
         model = dcsvm.train(*wavy, **OPTIONS, levels=2, branching=2, early_level=2,
                             probability=True, progress=progress, stop=progress.stop)  # fmt: skip
     assert model.report.missing == ["probabilities"] and model.probability is None
-
-
-def test_sparse_rows_and_strings(wavy):
-    X = scipy.sparse.csr_matrix(wavy[0])
-    model = dcsvm.train(X, np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
-    assert np.mean(model.predict(X) == np.where(wavy[1] > 0, "yes", "no")) > 0.8
 
 
 def test_one_class_needs_no_labels():

@@ -9,6 +9,7 @@ import scipy.sparse
 from reference import (
     c_svc,
     certificate,
+    full_alpha,
     kernel_values,
     labelled_rows,
     objective,
@@ -36,12 +37,6 @@ def train(X, y, progress=None, **options):
     stop = getattr(progress, "stop", None) or _core.Stop()
     control = Control(progress or Progress(), stop)
     return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), control)
-
-
-def full_alpha(model, n_samples):
-    alpha = np.zeros(n_samples)
-    alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
-    return alpha
 
 
 def relative(a, b):
@@ -88,15 +83,6 @@ def test_dividing_first_does_not_change_the_objective(wavy, kernel, options):
     assert relative(divided.objective, direct.objective) <= 1e-6
 
 
-def test_the_warm_start_is_worth_as_much_as_the_cold_one(wavy):
-    X, y = wavy
-    cold, _ = train(X, y, tolerance=1e-6)
-    warm, _ = train(X, y, tolerance=1e-6, levels=2, branching=2)
-    difference = cold.decision_function(X) - warm.decision_function(X)
-    assert np.abs(difference).max() <= 1e-3
-    assert np.array_equal(cold.exact.row_numbers, warm.exact.row_numbers)
-
-
 @pytest.mark.parametrize("levels", [0, 1])
 def test_swapped_labels_turn_the_decision_values(wavy, levels):
     X, y = wavy
@@ -116,13 +102,6 @@ def test_the_order_of_rows_does_not_change_the_objective(wavy, levels):
     assert relative(shuffled.objective, report.objective) <= 1e-6
 
 
-def test_duplicate_rows_with_half_the_cost_are_the_same_problem():
-    X, y = labelled_rows(200, 4, seed=3)
-    _, once = train(X, y, C=2.0, tolerance=1e-5)
-    _, twice = train(np.repeat(X, 2, axis=0), np.repeat(y, 2), C=1.0, tolerance=1e-5)
-    assert relative(twice.objective, once.objective) <= 1e-6
-
-
 @pytest.mark.parametrize("pair", [(1.0, 2.0), (0.0, 1.0), (-3.5, 1e-3), (7.0, -1.0), (1e300, 5.0)])
 def test_any_two_labels_give_the_same_model(wavy, pair):
     X, y = wavy
@@ -132,16 +111,6 @@ def test_any_two_labels_give_the_same_model(wavy, pair):
     assert model.labels.tolist() == list(pair)
     assert model.exact.dual_coef[0].tobytes() == plain.exact.dual_coef[0].tobytes()
     assert np.array_equal(model.predict(X), np.where(plain.predict(X) > 0, *pair))
-
-
-def test_the_first_label_is_positive_except_that_plus_one_precedes_minus_one(wavy):
-    X, y = wavy
-    model, _ = train(X, np.where(y > 0, 2.0, 1.0))
-    assert model.labels.tolist() == [2.0, 1.0]
-    model, _ = train(X, -y)
-    assert model.labels.tolist() == [1.0, -1.0]
-    positive = model.decision_function(X) > 0
-    assert np.mean((-y > 0) == positive) > 0.8
 
 
 @pytest.mark.parametrize("options", [{"levels": 0}, {"levels": 1}, {"levels": 2, "branching": 3}])
@@ -162,19 +131,6 @@ def test_a_second_run_gives_the_same_bits_and_another_seed_another_partition(wav
     sample = first.early.partition.sample.dense
     assert sample.tobytes() == again.early.partition.sample.dense.tobytes()
     assert sample.tobytes() != other.early.partition.sample.dense.tobytes()
-
-
-def test_sparse_and_dense_rows_have_the_same_objective():
-    X, y = labelled_rows(300, 100, seed=4)
-    keep = np.random.default_rng(5).random(X.shape) < 0.04
-    X = np.where(keep, X, np.float32(0))
-    sparse = Rows.from_array(X)
-    assert not sparse.is_dense
-    dense = sparse.in_form_of(Rows(0, 100, dense=np.empty((0, 100), np.float32)), 1)
-    options = TrainOptions(C=4.0, gamma=0.5, threads=1, cache_mb=50, levels=0, tolerance=1e-5)
-    (a, first), (b, second) = (train_rows(rows, y, options) for rows in (sparse, dense))
-    assert relative(first.objective, second.objective) <= 1e-6
-    assert np.abs(a.decision_function(X) - b.decision_function(X)).max() <= 1e-3
 
 
 # ----------------------------------------------------------------------------- reports, progress
@@ -250,13 +206,6 @@ def test_a_gap_below_what_the_arithmetic_can_certify_is_not_converged(wavy):
     _, report = train(X, y, gap=1e-30)
     assert not report.converged
     assert 0 <= report.relative_gap < 1e-9
-
-
-def test_a_gap_needs_a_kernel_that_has_one(wavy):
-    with pytest.raises(ValueError, match="cannot be stated for the kernel sigmoid"):
-        train(*wavy, kernel="sigmoid", gap=1e-3)
-    with pytest.raises(ValueError, match="gap must be positive"):
-        train(*wavy, gap=0.0)
 
 
 def test_the_objective_does_not_rest_on_kernel_values_that_show_in_it():
@@ -461,44 +410,7 @@ def test_each_local_model_is_the_optimum_of_its_cluster(wavy, trained):
     assert abs(total - report.levels[-1].objective) <= 1e-6 * abs(total)
 
 
-def test_early_values_are_the_paper_s_equation(wavy_test, trained):
-    model, _ = trained
-    early, T = model.early, wavy_test[0]
-    K = kernel_values(("rbf", 2.0, 0, 0), T, early.rows.dense) * early.dual_coef[0]
-    cluster = early.partition.assign(Rows.from_array(T), 1)
-    own = np.where(cluster[:, None] == early.cluster, K, 0).sum(axis=1)
-    limit = 1e-6 * np.abs(early.dual_coef[0]).sum()
-    assert np.abs(model.decision_function(T, method="early") - own).max() <= limit
-
-
-def test_a_model_without_an_early_level_says_so(wavy):
-    X, y = wavy
-    model, _ = train(X, y, levels=0)
-    with pytest.raises(ValueError, match="no early level"):
-        model.predict(X, method="early")
-    with pytest.raises(ValueError, match="method must be one of"):
-        model.predict(X, method="fast")
-    with pytest.raises(ValueError, match="needs a level"):
-        train(X[:50], y[:50], levels=None, early=True)
-
-
 # ------------------------------------------------------------------------------------ prediction
-
-
-@pytest.mark.parametrize("method", ["exact", "early"])
-def test_threads_and_pieces_do_not_change_a_bit_of_a_prediction(
-    wavy_test, trained, method, monkeypatch
-):
-    model, T = trained[0], wavy_test[0]
-    whole = model.decision_function(T, method=method)
-    for threads in (2, 3, 7):
-        assert (
-            model.decision_function(T, method=method, threads=threads).tobytes() == whole.tobytes()
-        )
-    monkeypatch.setattr("dcsvm.model.predict.PREDICTED_AT_ONCE", 64)
-    assert model.decision_function(T, method=method).tobytes() == whole.tobytes()
-    one = np.concatenate([model.decision_function(row[None], method=method) for row in T])
-    assert one.tobytes() == whole.tobytes()
 
 
 @pytest.mark.parametrize("method", ["exact", "early"])
@@ -556,22 +468,6 @@ def test_the_api_trains_on_arrays_and_sparse_matrices(wavy):
     assert np.mean(model.predict(X) == y) > 0.85
 
 
-def test_the_api_takes_the_report_along(wavy):
-    X, y = wavy
-    model = dcsvm.train(X, y, C=4, gamma=2, levels=0, threads=1)
-    assert model.report.converged
-
-
-def test_the_api_saves_and_loads(wavy, tmp_path):
-    X, y = wavy
-    model = dcsvm.train(X, y, gamma=2, levels=1, threads=1)
-    model.save(tmp_path / "my.model")
-    loaded = dcsvm.load_model(tmp_path / "my.model")
-    for method in ("exact", "early"):
-        assert (loaded.decision_function(X, method=method).tobytes()
-                == model.decision_function(X, method=method).tobytes())  # fmt: skip
-
-
 def test_the_api_warns_when_it_did_not_converge(wavy):
     X, y = wavy
     with pytest.warns(UserWarning, match="not converged"):
@@ -598,13 +494,6 @@ def test_gamma_is_by_default_one_over_the_number_of_features(wavy):
 def test_labels_that_do_not_fit_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         dcsvm.train(np.random.default_rng(0).random((20, 3)), y, threads=1)
-
-
-def test_rows_that_are_not_numbers_are_refused():
-    for X in (np.full((4, 2), np.nan), np.full((4, 2), 1e300), np.array([["a"], ["b"]] * 2),
-              np.ones(4), np.ones((4, 2)) * 1j):  # fmt: skip
-        with pytest.raises(ValueError, match="."):
-            dcsvm.train(X, [1, 2, 1, 2], threads=1)
 
 
 def test_no_rows_are_refused():

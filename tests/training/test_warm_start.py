@@ -96,14 +96,9 @@ def test_other_rows_labels_and_problems_are_refused(data):
             train(those, labels, model, **options)
 
 
-def test_the_command_begins_with_a_model(tmp_path):
-    X, y = labelled_rows(300, 3, seed=2, noise=0.1)
-    lines = [
-        f"{label:g} " + " ".join(f"{k + 1}:{value!r}" for k, value in enumerate(row.tolist()))
-        for label, row in zip(y, X, strict=True)
-    ]
-    (tmp_path / "data").write_text("\n".join(lines) + "\n")
-    files = [str(tmp_path / "data"), str(tmp_path / "m")]
+def test_the_command_begins_with_a_model(tmp_path, write_libsvm):
+    data = write_libsvm(*labelled_rows(300, 3, seed=2, noise=0.1))
+    files = [str(data), str(tmp_path / "m")]
     runner = CliRunner()
     assert runner.invoke(main, ["-c", "1", *files]).exit_code == 0
     done = runner.invoke(main, ["-c", "8", "--init-model", files[1], *files])

@@ -1,0 +1,50 @@
+"""What rows give that are held in two ways: the same bits, on every instruction set."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dcsvm import _core
+from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.locality import find_locality
+
+
+def require_equal_values(pair, kernel, form):
+    """Products and tiles of 130 rows in a form of the kernel."""
+    values = []
+    for rows in pair:
+        points = _core.Points(rows, 1)
+        args = NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, points
+        setup = _core.Setup(*args, _core.Form[form])
+        points.fit(setup, 2)
+        sides = points, None, points, None
+        weights = np.random.default_rng(1).normal(size=130)
+        some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))
+        found = [_core.kernel_product(setup, *sides, weights, double, 2) for double in (0, 1)]
+        found.append(_core.kernel_matrix(setup, *sides, 2))
+        found.append(_core.kernel_matrix(setup, points, some, points, few, 1))
+        values.append(found)
+    for one, other in zip(*values, strict=True):
+        assert np.array_equal(one, other)
+
+
+def require_equal_groups(pair):
+    """Independent groups, of which there are some, and the order of neighbours."""
+    one, other = (find_locality(rows, Kernel("rbf", 0.5), 3000.0, 1e-3, 2) for rows in pair)
+    assert np.array_equal(one.order, other.order) and np.array_equal(one.start, other.start)
+    assert one.n_groups > 2 and one.within == other.within
+    orders = [_core.neighbour_order(_core.Points(rows, 1), 1) for rows in pair]
+    assert np.array_equal(*orders)
+
+
+def run_on(isa, file):
+    """Run the tests of a file on an instruction set, unless they run on a given one already."""
+    if "DCSVM_ISA" in os.environ:
+        pytest.skip("on an instruction set already")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file]
+    environment = os.environ | {"DCSVM_ISA": isa}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
