@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# What is known of the gradient of a variable: `Known` of csrc/solver/iterate.h.
+# What is known of the gradient of a variable: `Known` of csrc/solver/box_qp.h.
 NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
