@@ -28,8 +28,7 @@ cdef class Coding:
         """Write dense rows as coded ones, uint8 (n, row_size)."""
         if <size_t>out.shape[0] != points.points.n_samples or <size_t>out.shape[1] != self.row_size:
             raise ValueError("the array does not have the shape of the coded rows")
-        if not points.points.is_dense() or points.points.n_codes > 0:
-            raise ValueError("rows are coded from dense ones")
+        check_plain(points, "codes are those")
         if out.shape[0] > 0:
             with nogil:
                 c_encode(points.points, self.columns, threads, &out[0, 0])

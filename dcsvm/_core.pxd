@@ -6,8 +6,8 @@ from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
 
-cdef extern from "simd/kernel.h" namespace "dcsvm" nogil:
-    cpdef enum class KernelType(int):
+cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
+    cdef enum class KernelType(int):
         linear
         polynomial
         rbf
@@ -27,6 +27,10 @@ cdef extern from "simd/kernel.h" namespace "dcsvm" nogil:
         double coef0
         int degree
 
+    cdef struct Isa:
+        const char* name
+    const Isa& isa()
+
 
 cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     cdef cppclass CodedColumns:
@@ -37,8 +41,6 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         void find_places() except +
         cbool operator==(const CodedColumns&) const
 
-
-cdef extern from "rows/points.h" namespace "dcsvm" nogil:
     cdef cppclass CPoints "dcsvm::Points":
         size_t n_samples
         size_t n_features
@@ -68,11 +70,17 @@ cdef extern from "rows/points.h" namespace "dcsvm" nogil:
         const int32_t* index
         size_t size
 
+    cdef cppclass CodeSearch:
+        CodeSearch(size_t) except +
+        void see(const CPoints&, int) except +
+        CodedColumns found() except +
 
-cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
-    cdef struct Isa:
-        const char* name
-    const Isa& isa()
+    void c_find_fitting "dcsvm::find_fitting"(
+        const CPoints&, const CodedColumns&, int, uint8_t*, double*) except +
+    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, uint8_t*) except +
+    void take_coded(const CodedColumns&, const uint8_t*, CPoints&)
+
+    void copy_features(const CPoints&, int, float*) except +
 
 
 cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
@@ -84,27 +92,8 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
     KernelSetup choose_setup(const CPoints&, const CKernel&) except +
     void compute_half_norms(const CPoints&, Form, int, double*) except +
 
-
-cdef extern from "kernel/kernel_cost.h" namespace "dcsvm" nogil:
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
     cbool bytes_beat_sparse(const CPoints&)
-
-
-cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
-    cdef cppclass CodeSearch:
-        CodeSearch(size_t) except +
-        void see(const CPoints&, int) except +
-        CodedColumns found() except +
-
-    CodedColumns find_codes(const CPoints&, int) except +
-    void c_find_fitting "dcsvm::find_fitting"(
-        const CPoints&, const CodedColumns&, int, uint8_t*, double*) except +
-    void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, uint8_t*) except +
-    void take_coded(const CodedColumns&, const uint8_t*, CPoints&)
-
-
-cdef extern from "rows/features.h" namespace "dcsvm" nogil:
-    void copy_features(const CPoints&, int, float*) except +
 
 
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
@@ -118,11 +107,9 @@ cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
-cdef extern from "rows/row_order.h" namespace "dcsvm" nogil:
+cdef extern from "rows/locality.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t) except +
 
-
-cdef extern from "rows/locality.h" namespace "dcsvm" nogil:
     cdef cppclass Groups:
         vector[int32_t] order
         vector[int64_t] start
@@ -139,7 +126,14 @@ cdef extern from "rows/reach.h" namespace "dcsvm" nogil:
     double c_share_apart "dcsvm::share_apart"(const RowList&, double, size_t, int) except +
 
 
-cdef extern from "kernel/stop.h" namespace "dcsvm" nogil:
+cdef extern from "simd/aligned_vector.h" namespace "dcsvm" nogil:
+    void c_give_back_memory "dcsvm::give_back_memory"()
+
+
+cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
+    const cbool has_openmp
+    int c_allowed_threads "dcsvm::allowed_threads"()
+
     cdef cppclass CStop "dcsvm::Stop":
         void request()
         void set_deadline(double)
@@ -164,8 +158,6 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision,
         const CReach&, int, double*, const CStop*) except +
 
-
-cdef extern from "kernel/cluster_product.h" namespace "dcsvm" nogil:
     cdef struct ClusterRanges:
         const int64_t* target_start
         const int64_t* source_begin
@@ -260,7 +252,7 @@ cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
     Optimality c_optimality "dcsvm::optimality"(const BoxQp&, const double*, const double*) except +
 
 
-cdef extern from "solver/smo.h" namespace "dcsvm" nogil:
+cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
     cdef struct SolveProgress:
         double violation
         size_t n_active
@@ -329,7 +321,7 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
         const ClusterOptions&) except +
 
 
-cdef extern from "solver/span.h" namespace "dcsvm" nogil:
+cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
     void c_squared_spans "dcsvm::squared_spans"(
         const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const double*,
         const uint8_t*, size_t, int, double*) except +

@@ -14,17 +14,6 @@ import numpy as np
 
 cdef extern from *:
     """
-    #ifdef _OPENMP
-    static const bool has_openmp = true;
-    #else
-    static const bool has_openmp = false;
-    #endif
-    """
-    const cbool has_openmp
-
-
-cdef extern from *:
-    """
     using ProgressCall = int (*)(void* callable, std::size_t clusters, std::size_t variables,
                                  double violation, std::size_t n_active, std::int64_t steps);
 
@@ -47,14 +36,6 @@ cdef int call_progress(void* callable, size_t clusters, size_t variables, double
         (<object>callable).error = error
         (<object>callable).stop.request()
         return 0
-
-
-cdef extern from "rows/unused_memory.h" namespace "dcsvm" nogil:
-    void c_give_back_memory "dcsvm::give_back_memory"()
-
-
-cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
-    int c_allowed_threads "dcsvm::allowed_threads"()
 
 
 NO_LIMIT = 2**62  # bytes of memory
@@ -91,9 +72,18 @@ def allowed_threads():
     return c_allowed_threads()
 
 
+cdef CStop* stop_of(Stop stop) noexcept:
+    return &stop.stop if stop is not None else NULL
+
+
 def check_threads(int threads):
     if threads < 1:
         raise ValueError(f"threads must be at least 1, not {threads}")
+
+
+def check_entries(size_t n, what, *arrays):
+    if any(len(array) != n for array in arrays):
+        raise ValueError(f"{what} do not have one entry per variable")
 
 
 def check_range(numbers, n, what):
@@ -105,7 +95,8 @@ def check_range(numbers, n, what):
 
 
 def check_indptr(indptr, n_values, what):
-    if indptr[0] != 0 or indptr[len(indptr) - 1] != n_values or np.any(np.diff(indptr) < 0):
+    indptr = np.asarray(indptr)
+    if indptr[0] != 0 or indptr[-1] != n_values or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{what} do not start at 0, ascend and end at {n_values}")
 
 

@@ -11,25 +11,22 @@ cdef class Weights:
         cdef const int32_t[::1] columns
         cdef const double[::1] values
         self.weights.n_columns = 1
-        self.weights.indptr = NULL
-        self.weights.columns = NULL
         if isinstance(weights, tuple):
             indptr, columns, values, self.weights.n_columns = weights
             if <size_t>indptr.shape[0] != n_sources + 1 or columns.shape[0] != values.shape[0]:
                 raise ValueError("weights do not have one row per source")
             check_indptr(weights[0], values.shape[0], "weights")
             check_range(weights[1], weights[3], "column")
-            self.weights.indptr = &indptr[0]
-            self.weights.columns = &columns[0] if columns.shape[0] else NULL
+            self.weights.indptr, self.weights.columns = &indptr[0], &columns[0]
         else:
             values = weights
             if <size_t>values.shape[0] != n_sources:
                 raise ValueError("weights do not have one entry per source")
-        self.weights.values = &values[0] if values.shape[0] else NULL
+        self.weights.values = &values[0]
         self.arrays = weights
 
 
-cdef Precision precision_of(cbool double_tiles) noexcept:
+cdef Precision precision_of(cbool double_tiles) noexcept nogil:
     return Precision.double_tiles if double_tiles else Precision.single_tiles
 
 
@@ -49,15 +46,12 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     cdef double[:, ::1] out = result
     if a.size == 0 or b.size == 0:
         return result
-    cdef Precision precision = precision_of(double_tiles)
     cdef CReach limit = as_reach(reach)
-    cdef const CStop* c_stop = NULL
-    if stop is not None:
-        c_stop = &stop.stop
+    cdef const CStop* c_stop = stop_of(stop)
     cdef ProductCount count
     with nogil:
-        count = c_kernel_product(setup.setup, a, b, w.weights, precision, limit, threads, &out[0, 0],
-                                 c_stop)
+        count = c_kernel_product(setup.setup, a, b, w.weights, precision_of(double_tiles), limit,
+                                 threads, &out[0, 0], c_stop)
     if not count.complete:
         raise Stopped
     return result
@@ -75,11 +69,11 @@ def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
     cdef RowList b = row_list(sources, every)
     cdef Weights w = Weights(weights, b.size)
     n_clusters = len(source_begin)
-    check_indptr(np.asarray(target_start), a.size, "clusters")
+    check_indptr(target_start, a.size, "clusters")
     if len(target_start) != n_clusters + 1 or len(source_end) != n_clusters:
         raise ValueError("clusters have targets and sources")
-    check_range(np.asarray(source_begin), b.size + 1, "source")
-    check_range(np.asarray(source_end), b.size + 1, "source")
+    check_range(source_begin, b.size + 1, "source")
+    check_range(source_end, b.size + 1, "source")
     if np.any(np.asarray(source_begin) > np.asarray(source_end)):
         raise ValueError("sources of a cluster end before they begin")
     result = np.zeros((a.size, w.weights.n_columns))
@@ -91,10 +85,9 @@ def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
     ranges.source_begin = &source_begin[0]
     ranges.source_end = &source_end[0]
     ranges.n_clusters = n_clusters
-    cdef Precision precision = precision_of(double_tiles)
     with nogil:
-        c_cluster_product(setup.setup, a, b, w.weights, ranges, precision, threads,
-                          &out[0, 0])
+        c_cluster_product(setup.setup, a, b, w.weights, ranges, precision_of(double_tiles),
+                          threads, &out[0, 0])
     return result
 
 
@@ -143,12 +136,11 @@ cdef class Nodes:
     cdef readonly object rows, start
 
     def __init__(self, Points points, const int32_t[::1] rows, const int64_t[::1] start):
-        check_indptr(np.asarray(start), rows.shape[0], "nodes")
+        check_indptr(start, rows.shape[0], "nodes")
         self.points = points
         self.rows, self.start = np.asarray(rows), np.asarray(start)
         self.nodes.rows = row_list(points, self.rows)
-        self.nodes.start = &start[0]
-        self.nodes.n_nodes = start.shape[0] - 1
+        self.nodes.start, self.nodes.n_nodes = &start[0], start.shape[0] - 1
 
 
 def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t seed, int threads):
@@ -219,7 +211,7 @@ cdef class FoundFork:
         self.nodes = nodes
         self.arrays = (np.asarray(first_child), np.asarray(part), np.asarray(products), block_start)
         self.fork.samples = nodes.nodes
-        self.fork.part = &part[0] if part.shape[0] else NULL
+        self.fork.part = &part[0]
         self.fork.first_child = &first_child[0]
         self.fork.block_start = &begin[0]
         self.fork.products = &products[0]
@@ -250,15 +242,24 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
     places.nearest = &out_nearest[0]
     places.second = &out_second[0] if second else NULL
     places.distance = &out_distance[0] if second else NULL
-    cdef const CStop* c_stop = NULL
-    if stop is not None:
-        c_stop = &stop.stop
+    cdef const CStop* c_stop = stop_of(stop)
     cdef cbool complete
     with nogil:
         complete = c_route(setup.setup, rows, &node[0], fork.fork, threads, places, c_stop)
     if not complete:
         raise Stopped
     return nearest, across, distance
+
+
+cdef check_some(Points points, what):
+    check_plain(points, what)
+    if points.points.n_samples == 0:
+        raise ValueError("there are no rows")
+
+
+cdef as_array(vector[int32_t]& numbers):
+    """A copy, of one number at least."""
+    return np.asarray(<int32_t[:numbers.size()]>numbers.data()).copy()
 
 
 def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
@@ -269,30 +270,20 @@ def find_groups(Points points, double squared_distance, size_t smallest_group, i
     smallest_group rows are put together. The search takes at most `memory_bytes` besides.
     """
     cdef Groups groups
-    cdef size_t k
-    if not points.points.is_dense() or points.points.n_codes > 0 or points.points.n_samples == 0:
-        raise ValueError("groups are found in dense rows as they are")
+    check_some(points, "groups are those")
     with nogil:
         groups = c_find_groups(points.points, squared_distance, smallest_group, memory_bytes,
                                threads)
-    order = np.empty(groups.order.size(), np.int32)
-    cdef int32_t[::1] out = order
-    for k in range(groups.order.size()):
-        out[k] = groups.order[k]
-    return order, np.array(groups.start, dtype=np.int64)
+    return as_array(groups.order), np.array(groups.start, dtype=np.int64)
 
 
 def neighbour_order(Points points, int threads):
     """All dense rows, int32 (n,), such that rows that follow each other are near."""
     cdef vector[int32_t] found
-    if not points.points.is_dense() or points.points.n_codes > 0 or points.points.n_samples == 0:
-        raise ValueError("rows are ordered as they are, dense")
+    check_some(points, "an order is that")
     with nogil:
         found = c_neighbour_order(points.points, threads)
-    cdef int32_t[::1] order = np.empty(found.size(), np.int32)
-    for k in range(found.size()):
-        order[k] = found[k]
-    return np.asarray(order)
+    return as_array(found)
 
 
 def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,

@@ -2,7 +2,7 @@
 
 cdef class Points:
     """Rows of a data set for the core: dense (n, d), CSR, or of a precomputed kernel. Keeps the
-    arrays alive."""
+    arrays alive, of which those without entries have an address, too."""
 
     cdef CPoints points
     cdef size_t n_columns  # features, codes included
@@ -22,49 +22,38 @@ cdef class Points:
         self.points.n_samples = rows.n_samples
         self.points.n_features = self.n_columns = rows.n_features
         self.points.is_mapped = rows.is_dense and rows.is_mapped
-        if rows.is_bytes:
-            dense_bytes = rows.stored
-            if (dense_bytes.shape[0] != rows.n_samples
-                    or <size_t>dense_bytes.shape[1] != self.points.byte_row_size()):
-                raise ValueError("rows of bytes do not have the stated shape")
-            self.points.dense_bytes = &dense_bytes[0, 0] if rows.n_samples else <const uint8_t*>&half_norms[0]
-            self.arrays = rows.stored
-        elif rows.coding is not None:
-            self.coding_of_rows = rows.coding
-            dense_bytes = rows.dense
-            if (dense_bytes.shape[0] != rows.n_samples
-                    or <size_t>dense_bytes.shape[1] != self.coding_of_rows.row_size):
-                raise ValueError("coded rows do not have the stated shape")
-            self.points.coded_rows = &dense_bytes[0, 0] if rows.n_samples else <const uint8_t*>&half_norms[0]
-            self.points.coding = &self.coding_of_rows.columns
-            self.arrays = rows.dense
+        if rows.is_bytes or rows.coding is not None:
+            self.arrays = dense_bytes = rows.stored
+            row_size = self.points.byte_row_size() if rows.is_bytes else rows.coding.row_size
+            if dense_bytes.shape[0] != rows.n_samples or dense_bytes.shape[1] != row_size:
+                what = "rows of bytes" if rows.is_bytes else "coded rows"
+                raise ValueError(f"{what} do not have the stated shape")
+            if rows.is_bytes:
+                self.points.dense_bytes = &dense_bytes[0, 0]
+            else:
+                self.coding_of_rows = rows.coding
+                self.points.coded_rows = &dense_bytes[0, 0]
+                self.points.coding = &self.coding_of_rows.columns
         elif rows.dense is not None:
-            dense = rows.dense
+            self.arrays = dense = rows.dense
             if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
                 raise ValueError("dense rows do not have the stated shape")
-            self.points.dense = &dense[0, 0] if dense.shape[0] and dense.shape[1] else <const float*>&half_norms[0]
+            self.points.dense = &dense[0, 0]
             self.points.dense_stride = rows.n_features
-            self.arrays = rows.dense
         elif rows.indptr is not None:
-            indptr = rows.indptr
-            indices = rows.indices
-            values = rows.values
+            self.arrays = indptr, indices, values = rows.indptr, rows.indices, rows.values
             if indptr.shape[0] != rows.n_samples + 1 or indices.shape[0] != values.shape[0]:
                 raise ValueError("CSR arrays do not have the stated shape")
             check_indptr(rows.indptr, values.shape[0], "CSR arrays")
             check_range(rows.indices, rows.n_features, "column")
-            self.points.indptr = &indptr[0]
-            self.points.indices = &indices[0] if indices.shape[0] else NULL
-            self.points.values = &values[0] if values.shape[0] else NULL
-            self.arrays = (rows.indptr, rows.indices, rows.values)
+            self.points.indptr, self.points.indices = &indptr[0], &indices[0]
+            self.points.values = &values[0]
         if rows.columns is not None:
-            columns = rows.columns
+            self.columns = columns = rows.columns
             if columns.shape[0] != <Py_ssize_t>rows.n_samples:
                 raise ValueError("there is not one column for each row")
             check_range(rows.columns, rows.n_features, "column")
-            # an address even where there are no rows
-            self.points.columns = &columns[0] if columns.shape[0] else <const int32_t*>&half_norms[0]
-            self.columns = rows.columns
+            self.points.columns = &columns[0]
         self.half_norms = half_norms
         self.points.half_norms = &half_norms[0]
         cdef Form form = Form.product if rows.columns is None else Form.precomputed
@@ -96,8 +85,9 @@ cdef class Points:
         cdef CodedColumns columns
         if not self.points.is_dense() or self.points.n_samples == 0:
             return 0
-        with nogil:
-            columns = find_codes(self.points, threads)
+        search = CodingSearch(self.points.n_features)
+        search.see(self, threads)
+        columns = (<CodingSearch>search).search.get().found()
         cdef cbool is_there = self.coding_of_rows is not None and self.coding_of_rows.columns == columns
         cdef size_t size = 0 if is_there else self.points.n_samples * columns.row_size()
         cdef double cost = 2.0 * self.points.n_features
@@ -173,8 +163,7 @@ cdef class Points:
         """Dense rows that are not encoded, as float32 (n, d)."""
         rows = np.empty((self.points.n_samples, self.points.n_features), dtype=np.float32)
         cdef float[:, ::1] out = rows
-        if not self.points.is_dense() or self.points.n_codes > 0:
-            raise ValueError("only dense rows as they are have features")
+        check_plain(self, "features are those")
         if rows.size:
             with nogil:
                 copy_features(self.points, threads, &out[0, 0])
@@ -196,18 +185,17 @@ cdef class Points:
         row_sums = np.empty(self.points.n_samples, dtype=np.int32)
         cdef int32_t[::1] sums = row_sums
         if self.points.dense_bytes != NULL:
-            self.points.bytes, self.points.byte_sums = self.points.dense_bytes, &sums[0]
+            self.points.bytes = self.points.dense_bytes
             with nogil:
                 c_sum_bytes(self.points, threads, &sums[0])
             self.byte_arrays = self.arrays, row_sums
-            return
-        rows = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
-        values = rows
-        with nogil:
-            c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
-        self.points.bytes = &values[0, 0]
+        else:
+            values = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
+            with nogil:
+                c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
+            self.points.bytes = &values[0, 0]
+            self.byte_arrays = values, row_sums
         self.points.byte_sums = &sums[0]
-        self.byte_arrays = rows, row_sums
 
     def take_bytes(self, codes, int32_t origin=0, int32_t step=1):
         """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
@@ -219,8 +207,7 @@ cdef class Points:
         cdef int32_t[::1] row_sums = sums
         if codes.shape != (self.points.n_samples, self.points.byte_row_size()):
             raise ValueError("there is not one 8-bit integer for each feature")
-        self.points.bytes = &values[0, 0] if codes.size else NULL
-        self.points.byte_sums = &row_sums[0] if codes.size else NULL
+        self.points.bytes, self.points.byte_sums = &values[0, 0], &row_sums[0]
         self.points.byte_origin, self.points.byte_step = origin, step
         self.byte_arrays = codes, sums
         return codes.nbytes + sums.nbytes
@@ -236,7 +223,7 @@ cdef class Points:
 
 
 cdef class Setup:
-    """A kernel and the one form its values take in a run (see csrc/simd/kernel.h)."""
+    """A kernel and the one form its values take in a run (see csrc/simd/isa.h)."""
 
     cdef KernelSetup setup
 
@@ -272,12 +259,10 @@ cdef class Setup:
         return ("difference", "product", "sparse", "bytes", "precomputed")[<int>self.setup.form]
 
 
-cdef cbool has_csr(Points points):
-    return points.points.indptr != NULL
-
-
-cdef cbool is_dense(Points points):
-    return points.points.is_dense()
+cdef check_plain(Points points, what):
+    """Raise ValueError for rows that are encoded or not dense."""
+    if not points.points.is_dense() or points.points.n_codes > 0:
+        raise ValueError(f"{what} of dense rows as they are")
 
 
 cdef cbool holds_values(Points a, Points b):
@@ -289,11 +274,12 @@ def check_sides(Setup setup, Points a, Points b, int threads):
     cdef cbool is_precomputed = setup.setup.form == Form.precomputed
     if is_precomputed and not (holds_values(a, b) or holds_values(b, a)):
         raise ValueError("neither side has the kernel values with the other")
+    cdef Points points
     for points in () if is_precomputed else (a, b):
         if setup.setup.form == Form.bytes:
-            if (<Points>points).points.bytes == NULL:
+            if points.points.bytes == NULL:
                 raise ValueError("rows are not encoded as bytes")
-        elif not (has_csr(points) if setup.setup.form == Form.sparse else is_dense(points)):
+        elif (setup.setup.form == Form.sparse) == points.points.is_dense():
             raise ValueError(f"rows do not have the form {setup.form}")
     if a.coding is not b.coding:
         raise ValueError("coded rows meet only rows of the same codes")
@@ -303,12 +289,9 @@ def check_sides(Setup setup, Points a, Points b, int threads):
 
 cdef RowList row_list(Points points, const int32_t[::1] index) except *:
     cdef RowList rows
-    rows.points = &points.points
-    rows.index = NULL
-    rows.size = points.points.n_samples
+    rows.points, rows.size = &points.points, points.points.n_samples
     if index is not None:
-        rows.size = index.shape[0]
-        rows.index = &index[0] if rows.size else NULL
+        rows.index, rows.size = &index[0], index.shape[0]
         check_range(np.asarray(index), points.points.n_samples, "row")
     return rows
 

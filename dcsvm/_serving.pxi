@@ -1,9 +1,7 @@
 # Part of _core.pyx. Decision values of a few rows (csrc/kernel/few_rows.h), and votes.
 
 cdef const CodedColumns* codes_of(Points points) noexcept:
-    if points.coding is None:
-        return NULL
-    return &points.coding.columns
+    return &points.coding.columns if points.coding is not None else NULL
 
 
 def packed_bytes(Setup setup, Points points):
@@ -31,15 +29,13 @@ cdef class FewRows:
         """`weights` and `double_tiles` are as kernel_product() takes them. Those of cluster c are from start[c] on to
         before start[c + 1]; offsets[c] float64 (n_columns,) is added to its sums."""
         check_packed(setup, points)
-        check_indptr(np.asarray(start), points.points.n_samples, "clusters")
+        check_indptr(start, points.points.n_samples, "clusters")
         cdef Weights w = Weights(weights, points.points.n_samples)
         if (offsets.shape[0] != start.shape[0] - 1
                 or <size_t>offsets.shape[1] != w.weights.n_columns):
             raise ValueError("there is not one offset for each cluster and column")
-        self.models.n_columns = w.weights.n_columns
-        self.models.start = &start[0]
-        self.models.offsets = &offsets[0, 0] if offsets.size else NULL
-        self.models.blend = 0
+        self.models.n_columns, self.models.blend = w.weights.n_columns, 0
+        self.models.start, self.models.offsets = &start[0], &offsets[0, 0]
         self.sources.reset(
             new PackedSources(setup.setup, points.points, codes_of(points), w.weights,
                               precision_of(double_tiles)))
@@ -58,8 +54,7 @@ cdef class FewRows:
                 raise ValueError("the sampled rows of the forks are not all points, in order")
             first += len(rows)
             found.push_back((<FoundFork>fork).fork)
-        if first != points.points.n_samples:
-            raise ValueError("the sampled rows of the forks are not all points, in order")
+        check_indptr([0, first], points.points.n_samples, "sampled rows of the forks")
         self.tree.reset(new ServedTree(setup.setup, points.points, codes_of(points), found))
         self.models.blend = blend
         self.arrays.append((points, list(forks)))

@@ -6,29 +6,22 @@ cdef BoxQp box_qp(problem) except *:
     cdef const int32_t[::1] row = problem.row
     cdef int n_sums = problem.n_sums
     cdef BoxQp qp
-    qp.size = linear.shape[0]
-    if lower.shape[0] != linear.shape[0] or upper.shape[0] != linear.shape[0]:
-        raise ValueError("bounds do not have one entry per variable")
-    qp.linear = &linear[0] if qp.size else NULL
-    qp.lower = &lower[0] if qp.size else NULL
-    qp.upper = &upper[0] if qp.size else NULL
-    qp.sum_of = NULL
-    qp.n_sums = n_sums
-    qp.unit = problem.unit
-    qp.divides_by_margin = problem.divides_by_margin
+    qp.size, qp.unit = linear.shape[0], problem.unit
+    check_entries(qp.size, "bounds", lower, upper)
+    qp.linear, qp.lower, qp.upper = &linear[0], &lower[0], &upper[0]
+    qp.n_sums, qp.divides_by_margin = n_sums, problem.divides_by_margin
     if qp.divides_by_margin and n_sums != 2:
         raise ValueError(f"a margin is that of 2 sums, not of {n_sums}")
-    qp.row = NULL
+    if (sum_of is None) != (n_sums == 0):
+        raise ValueError(f"{n_sums} sums come with the sum of each variable")
     if sum_of is not None:
-        if sum_of.shape[0] != linear.shape[0]:
-            raise ValueError("sums do not have one entry per variable")
+        check_entries(qp.size, "sums", sum_of)
         if qp.size and not 0 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
             raise ValueError(f"sums are not all between 0 and {n_sums - 1}")
-        qp.sum_of = &sum_of[0] if qp.size else NULL
+        qp.sum_of = &sum_of[0]
     if row is not None:
-        if row.shape[0] != linear.shape[0]:
-            raise ValueError("row numbers do not have one entry per variable")
-        qp.row = &row[0] if qp.size else NULL
+        check_entries(qp.size, "row numbers", row)
+        qp.row = &row[0]
     return qp
 
 
@@ -42,8 +35,7 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
     cdef Py_ssize_t n_parts = start.shape[0] - 1, i, k
     cdef int64_t begin
     check_indptr(np.asarray(start), qp.size, "parts")
-    if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
-        raise ValueError("alpha and gradient do not have one entry per variable")
+    check_entries(qp.size, "alpha and gradient", alpha, gradient)
     numbers, multipliers = np.zeros((4, n_parts)), np.zeros((n_parts, qp.n_sums))
     numbers[3] = problem.unit
     cdef double[:, ::1] out = numbers, of_sums = multipliers
@@ -68,16 +60,18 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
     return *numbers, multipliers
 
 
-cdef check_clusters(problem, Points points, start, members):
-    """Raise ValueError for clusters of variables that are not of the problem, or one of other
+cdef Clusters as_clusters(problem, Points points, const int64_t[::1] start,
+                          const int32_t[::1] members) except *:
+    """Raises ValueError for clusters of variables that are not of the problem, or one of other
     rows."""
     cdef size_t size = len(problem.linear)
     if problem.row is not None:
         check_range(problem.row, points.points.n_samples, "row")
     elif size > points.points.n_samples:
         raise ValueError(f"{size} variables do not fit {points.points.n_samples} rows")
-    check_indptr(np.asarray(start), len(members), "cluster starts")
-    check_range(np.asarray(members), size, "variable")
+    check_indptr(start, len(members), "cluster starts")
+    check_range(members, size, "variable")
+    return Clusters(start.shape[0] - 1, &start[0], &members[0])
 
 
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
@@ -99,35 +93,22 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     matrix_bytes() and array_bytes(), it takes anyway.
     """
     cdef BoxQp qp = box_qp(problem)
-    cdef Clusters clusters
     cdef ClusterOptions options
     cdef vector[SolveReport] reports
     cdef Iterate arrays
     cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
     cdef uint8_t[::1] known = iterate.known
-    if base.shape[0] != <Py_ssize_t>qp.size or known.shape[0] != <Py_ssize_t>qp.size:
-        raise ValueError("base and known do not have one entry per variable")
-    if alpha.shape[0] != <Py_ssize_t>qp.size or gradient.shape[0] != <Py_ssize_t>qp.size:
-        raise ValueError("alpha and gradient do not have one entry per variable")
+    check_entries(qp.size, "arrays of the iterate", alpha, gradient, base, known)
     check_sides(setup, points, points, threads)
-    check_clusters(problem, points, start, members)
+    cdef Clusters clusters = as_clusters(problem, points, start, members)
     if members.shape[0] == 0:
         return []
-    clusters.n_clusters = start.shape[0] - 1
-    clusters.start = &start[0]
-    clusters.members = &members[0]
-    options.solve.tolerance = tolerance
-    options.solve.attainable = attainable
-    options.solve.precision = precision_of(double_tiles)
-    options.solve.max_iterations = max_iterations
-    options.memory_bytes = memory_bytes
-    options.solve.n_threads = threads
-    arrays.alpha = &alpha[0]
-    arrays.gradient = &gradient[0]
-    arrays.base = &base[0]
+    options.solve.tolerance, options.solve.attainable = tolerance, attainable
+    options.solve.max_iterations, options.solve.n_threads = max_iterations, threads
+    options.solve.precision, options.memory_bytes = precision_of(double_tiles), memory_bytes
+    arrays.alpha, arrays.gradient, arrays.base = &alpha[0], &gradient[0], &base[0]
     arrays.known = <Known*>&known[0]
-    if stop is not None:
-        options.solve.stop = &stop.stop
+    options.solve.stop = stop_of(stop)
     options.solve.gradient_error = gradient_error
     options.solve.reach = as_reach(reach)
     if progress is not None:
@@ -147,18 +128,13 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
     float64 (n_variables,), 0 for those that are not `wanted` and for others. Those of clusters
     with more than `n_exact` free ones are upper bounds."""
     cdef BoxQp qp = box_qp(problem)
-    cdef Clusters clusters
-    if alpha.shape[0] != <Py_ssize_t>qp.size or wanted.shape[0] != <Py_ssize_t>qp.size:
-        raise ValueError("alpha and wanted do not have one entry per variable")
+    check_entries(qp.size, "alpha and wanted", alpha, wanted)
     check_sides(setup, points, points, threads)
-    check_clusters(problem, points, start, members)
+    cdef Clusters clusters = as_clusters(problem, points, start, members)
     spans = np.zeros(qp.size)
     if members.shape[0] == 0:
         return spans
     cdef double[::1] out = spans
-    clusters.n_clusters = start.shape[0] - 1
-    clusters.start = &start[0]
-    clusters.members = &members[0]
     with nogil:
         c_squared_spans(setup.setup, points.points, qp, clusters, &alpha[0], &wanted[0], n_exact,
                         threads, &out[0])
@@ -187,7 +163,7 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     cdef const int32_t[::1] members = held.members, rows = held.rows
     cdef const double[:, ::1] left = held.left
     check_sides(setup, points, points, threads)
-    check_clusters(problem, points, held.start, held.members)
+    c_held.parts = as_clusters(problem, points, start, members)
     check_indptr(held.rows_start, len(held.rows), "entries")
     check_range(held.rows, points.points.n_samples, "row")
     c_held.n_folds = left.shape[0]
@@ -204,20 +180,12 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     cdef double[:, :, ::1] out = values
     if values.size == 0:
         return values, [{"missed": 0, "support": 0, "iterations": 0} for _ in scales]
-    c_held.parts.n_clusters = start.shape[0] - 1
-    c_held.parts.start = &start[0]
-    c_held.parts.members = &members[0] if members.shape[0] else NULL
-    c_held.left = &left[0, 0]
-    c_held.start = &rows_start[0]
-    c_held.rows = &rows[0]
+    c_held.left, c_held.start, c_held.rows = &left[0, 0], &rows_start[0], &rows[0]
     options.scales = scales
-    options.is_classification = is_classification
-    options.decides = decides
+    options.is_classification, options.decides = is_classification, decides
+    options.memory_bytes, options.n_threads = memory_bytes, threads
     options.tolerance = tolerance
-    options.memory_bytes = memory_bytes
-    options.n_threads = threads
-    if stop is not None:
-        options.stop = &stop.stop
+    options.stop = stop_of(stop)
     with nogil:
         reports = c_held_out_values(setup.setup, points.points, qp, c_held, options, &out[0, 0, 0])
     if reports.empty():

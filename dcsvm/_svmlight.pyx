@@ -3,6 +3,7 @@
 Checks shapes, allocates, releases the GIL, calls. Opens no files and decides nothing about the data.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
@@ -22,29 +23,6 @@ cdef extern from "text/text_chunks.h" namespace "dcsvm" nogil:
 
     const size_t usual_chunk_bytes
     CText scan_text(const char*, const char*, int, size_t, cbool, cbool) except +
-
-
-cdef extern from "text/text_format.h" namespace "dcsvm" nogil:
-    cdef enum class Serials:
-        none
-        training
-        any
-
-    cdef cppclass TextFormat:
-        size_t n_prefix
-        const char* prefix_name
-        size_t first_line
-        cbool lenient
-        Serials serials
-        int64_t first_index
-        size_t prefix_size() const
-
-
-cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
-    cdef cppclass CsrTarget[Number]:
-        int64_t* indptr
-        int32_t* indices
-        Number* values
 
 
 cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
@@ -77,61 +55,59 @@ cdef extern from *:
     """
     #include "text/svmlight_errors.h"
 
-    // A C++ exception with fields does not pass Cython's "except +"; a struct does.
-    struct ParseOutcome {
-      std::size_t n_stored = 0;
-      bool failed = false, is_zero_index = false;
-      std::size_t line = 0, column = 0;
-      std::string reason;
-    };
+    static PyObject *parse_error, *zero_index;  // the classes below
 
-    template <class Parse>
-    ParseOutcome outcome_of(Parse parse) {
-      ParseOutcome outcome;
+    // A C++ exception with fields does not pass Cython's own "except +".
+    static void raise_parse_error() {
       try {
-        outcome.n_stored = parse();
+        throw;
       } catch (const dcsvm::ParseError& error) {
-        outcome.failed = true;
-        outcome.line = error.line;
-        outcome.column = error.column;
-        outcome.reason = error.what();
-        outcome.is_zero_index = dynamic_cast<const dcsvm::ZeroIndex*>(&error) != nullptr;
+        const bool is_zero_index = dynamic_cast<const dcsvm::ZeroIndex*>(&error) != nullptr;
+        PyObject* arguments =
+            Py_BuildValue("(nns)", static_cast<Py_ssize_t>(error.line),
+                          static_cast<Py_ssize_t>(error.column), error.what());
+        if (arguments) PyErr_SetObject(is_zero_index ? zero_index : parse_error, arguments);
+        Py_XDECREF(arguments);
+      } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
+      } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
       }
-      return outcome;
-    }
-
-    static ParseOutcome bytes_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
-                                      double* prefix, std::uint8_t* rows, std::size_t stride,
-                                      int threads, bool& fits) {
-      return outcome_of(
-          [&] { return dcsvm::parse_bytes(text, format, prefix, rows, stride, threads, fits); });
-    }
-
-    static ParseOutcome dense_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
-                                      double* prefix, float* dense, int threads) {
-      return outcome_of([&] { return dcsvm::parse_dense(text, format, prefix, dense, threads); });
-    }
-
-    template <class Number>
-    ParseOutcome csr_outcome(const dcsvm::Text& text, const dcsvm::TextFormat& format,
-                             double* prefix, const dcsvm::CsrTarget<Number>& rows, int threads) {
-      return outcome_of([&] { return dcsvm::parse_csr(text, format, prefix, rows, threads); });
     }
     """
-    cdef cppclass ParseOutcome:
-        size_t n_stored
-        cbool failed
-        cbool is_zero_index
-        size_t line
-        size_t column
-        string reason
+    PyObject* parse_error
+    PyObject* zero_index
+    void raise_parse_error()
 
-    ParseOutcome bytes_outcome(const CText&, const TextFormat&, double*, uint8_t*, size_t, int,
-                               cbool&) except + nogil
-    ParseOutcome dense_outcome(const CText&, const TextFormat&, double*, float*,
-                               int) except + nogil
-    ParseOutcome csr_outcome[Number](const CText&, const TextFormat&, double*,
-                                     const CsrTarget[Number]&, int) except + nogil
+
+cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
+    cdef enum class Serials:
+        none
+        training
+        any
+
+    cdef cppclass TextFormat:
+        size_t n_prefix
+        const char* prefix_name
+        size_t first_line
+        cbool lenient
+        Serials serials
+        int64_t first_index
+        size_t prefix_size() const
+
+    cdef cppclass CsrTarget[Number]:
+        int64_t* indptr
+        int32_t* indices
+        Number* values
+
+    size_t parse_bytes(const CText&, const TextFormat&, double*, uint8_t*, size_t, int,
+                       cbool&) except +raise_parse_error
+    size_t parse_dense(const CText&, const TextFormat&, double*, float*,
+                       int) except +raise_parse_error
+    size_t parse_csr(const CText&, const TextFormat&, double*, const CsrTarget[float]&,
+                     int) except +raise_parse_error
+    size_t parse_csr(const CText&, const TextFormat&, double*, const CsrTarget[double]&,
+                     int) except +raise_parse_error
 
 
 SERIALS = {None: Serials.none, "training": Serials.training, "any": Serials.any}
@@ -152,17 +128,14 @@ class ZeroIndex(ParseError):
     """A feature with the index 0, in text whose first index is said to be 1."""
 
 
+parse_error, zero_index = <PyObject*>ParseError, <PyObject*>ZeroIndex
+
+
 def _is_mapped(data):
     """Whether these bytes are a mapped file, or a part of one."""
     while isinstance(data, memoryview):
         data = data.obj
     return isinstance(data, mmap.mmap)
-
-
-cdef _check(const ParseOutcome& outcome):
-    if outcome.failed:
-        kind = ZeroIndex if outcome.is_zero_index else ParseError
-        raise kind(outcome.line, outcome.column, outcome.reason.decode("ascii"))
 
 
 cdef class Text:
@@ -228,29 +201,24 @@ cdef class Text:
         (prefix, number of values), or None where a value is not an integer from 0 to 255."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef cbool fits = True
-        cdef ParseOutcome outcome
+        cdef size_t n_stored
         if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] < self.n_features:
             raise ValueError("there is not a byte for each value")
         with nogil:
-            outcome = move(bytes_outcome(self.text, self.format, &prefix[0, 0], &rows[0, 0],
-                                         rows.shape[1], self.threads, fits))
-        if not fits:
-            return None
-        _check(outcome)
-        return np.asarray(prefix), outcome.n_stored
+            n_stored = parse_bytes(self.text, self.format, &prefix[0, 0], &rows[0, 0],
+                                   rows.shape[1], self.threads, fits)
+        return (np.asarray(prefix), n_stored) if fits else None
 
     def dense(self, float[:, ::1] rows not None):
         """Write the rows to float32 (n_rows, n_features), zeroed; return (prefix float64 (n_rows,
         n_prefix or one more), number of values that are not zero)."""
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
-        cdef float* out = &rows[0, 0]
-        cdef ParseOutcome outcome
+        cdef size_t n_stored
         if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] != self.n_features:
             raise ValueError("there is not a float for each value")
         with nogil:
-            outcome = move(dense_outcome(self.text, self.format, &prefix[0, 0], out, self.threads))
-        _check(outcome)
-        return np.asarray(prefix), outcome.n_stored
+            n_stored = parse_dense(self.text, self.format, &prefix[0, 0], &rows[0, 0], self.threads)
+        return np.asarray(prefix), n_stored
 
     def csr(self, *, cbool float64=False, make=np.empty):
         """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,
@@ -266,21 +234,20 @@ cdef class Text:
         cdef double* out = &prefix[0, 0]
         cdef CsrTarget[double] into_doubles
         cdef CsrTarget[float] into_floats
-        cdef ParseOutcome outcome
+        cdef size_t n_stored
         into_doubles.indptr = into_floats.indptr = &indptr[0]
         into_doubles.indices = into_floats.indices = &indices[0]
         into_doubles.values, into_floats.values = &doubles[0], &floats[0]
         with nogil:
             if float64:
-                outcome = csr_outcome(self.text, self.format, out, into_doubles, self.threads)
+                n_stored = parse_csr(self.text, self.format, out, into_doubles, self.threads)
             else:
-                outcome = csr_outcome(self.text, self.format, out, into_floats, self.threads)
-        _check(outcome)
+                n_stored = parse_csr(self.text, self.format, out, into_floats, self.threads)
         return (
             np.asarray(prefix),
             np.asarray(indptr),
-            _first(columns, outcome.n_stored),
-            _first(values, outcome.n_stored),
+            _first(columns, n_stored),
+            _first(values, n_stored),
             self.n_features,
         )
 

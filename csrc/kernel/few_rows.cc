@@ -11,18 +11,6 @@ namespace dcsvm {
 
 namespace {
 
-// Of the sums of sources whose kernel values have 1 taken off.
-void add_weights(const SourceWeights& w, std::size_t begin, std::size_t end, double* sums) {
-  for (std::size_t j = begin; j < end; ++j) {
-    if (!w.indptr) {
-      sums[0] += w.values[j];
-      continue;
-    }
-    for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
-      sums[w.columns[at]] += w.values[at];
-  }
-}
-
 // sums += values times weights, with the same operations as in a product of many rows: what is in
 // the other lanes of its vectors, up to panel_rows beyond the values, does not matter.
 void add_values(const double* values, const SourceWeights& w, std::size_t n, double* sums) {
@@ -40,7 +28,8 @@ void add_values(const double* values, const SourceWeights& w, std::size_t n, dou
   double lanes[panel_rows] = {};
   for (std::size_t c = 0; c < w.n_columns; ++c) {
     lanes[0] = sums[c];
-    add_weighted(rows[c].data(), weights[c].data(), rows[c].size(), panel_rows, lanes);
+    loops<double>().add_weighted(rows[c].data(), weights[c].data(), rows[c].size(), panel_rows,
+                                 lanes);
     sums[c] = lanes[0];
   }
 }
@@ -114,13 +103,8 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   TileScratch tile;
   const std::int32_t query = 0;
   tile.select(setup_, lanes_, first, n);
-  SourceWeights own = weights_;
+  SourceWeights own = weights_.from(begin);
   own.n_columns = n_columns;
-  if (own.indptr) {
-    own.indptr += begin;
-  } else {
-    own.values += begin;
-  }
   const std::size_t skipped = begin - first * panel_rows;
   if (precision_ == Precision::double_tiles) {
     std::vector<double> values((n + 1) * panel_rows);

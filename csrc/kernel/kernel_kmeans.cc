@@ -148,28 +148,32 @@ class Sample {
   std::vector<double> sums_, sizes_, squared_norm_;
 };
 
+// Calls use(sample, node) for the nodes that have sampled rows.
+template <class Use>
+void for_samples(const KernelSetup& setup, const NodeSamples& nodes, int n_threads, Use use) {
+  parallel_for(
+      {n_threads, nodes.n_nodes}, [] { return Sample(); },
+      [&](Sample& sample, std::size_t node) {
+        if (nodes.size(node) == 0) return;
+        sample.take(setup, nodes.of(node));
+        use(sample, node);
+      });
+}
+
 }  // namespace
 
 void kernel_kmeans(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* n_parts,
                    std::uint64_t seed, int n_threads, std::int32_t* part) {
-  parallel_for(
-      {n_threads, nodes.n_nodes}, [] { return Sample(); },
-      [&](Sample& sample, std::size_t p) {
-        if (nodes.size(p) == 0) return;
-        sample.take(setup, nodes.of(p));
-        sample.cluster(static_cast<std::size_t>(n_parts[p]), seed + p, part + nodes.start[p]);
-      });
+  for_samples(setup, nodes, n_threads, [&](Sample& sample, std::size_t p) {
+    sample.cluster(static_cast<std::size_t>(n_parts[p]), seed + p, part + nodes.start[p]);
+  });
 }
 
 void mean_products(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* part,
                    const std::int64_t* block_start, int n_threads, double* products) {
-  parallel_for(
-      {n_threads, nodes.n_nodes}, [] { return Sample(); },
-      [&](Sample& sample, std::size_t p) {
-        if (nodes.size(p) == 0) return;
-        sample.take(setup, nodes.of(p));
-        sample.products(part + nodes.start[p], products + block_start[p]);
-      });
+  for_samples(setup, nodes, n_threads, [&](Sample& sample, std::size_t p) {
+    sample.products(part + nodes.start[p], products + block_start[p]);
+  });
 }
 
 }  // namespace dcsvm

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernel/kernel_cost.h"
+#include "kernel/kernel_setup.h"
 #include "kernel/kernel_tile.h"
 #include "kernel/row_panels.h"
 #include "simd/aligned_vector.h"
@@ -37,7 +37,7 @@ struct Tile {
 template <class Real, class Take>
 void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lanes,
                std::size_t n_shared, int n_threads, Take take) {
-  const int threads = threads_pay(n_threads, rows.size * lanes.size) ? n_threads : 1;
+  const int threads = threads_for(rows.size * lanes.size, n_threads);
   const std::size_t block = lanes_of_block(setup, lanes, threads);
   const std::size_t n_blocks_shared = (n_shared + block - 1) / block;
   const std::size_t n_blocks = n_blocks_shared + (lanes.size - n_shared + block - 1) / block;

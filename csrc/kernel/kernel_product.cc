@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel/kernel_cost.h"
+#include "kernel/kernel_setup.h"
 #include "kernel/lane_product.h"
 #include "kernel/linear_rows.h"
-#include "kernel/symmetric_product.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -28,10 +27,10 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   const std::size_t n_blocks = (targets.size + block - 1) / block;
   ProductCount count;
   parallel_for(
-      {threads_pay(n_threads, targets.size * source_list.size) ? n_threads : 1, n_blocks},
+      {threads_for(targets.size * source_list.size, n_threads), n_blocks},
       [&] { return LaneProduct<Real>(sources, stop); },
       [&](LaneProduct<Real>& one, std::size_t b) {
-        if (stop && stop->is_requested()) return;
+        if (is_requested(stop)) return;
         const std::size_t begin = b * block;
         const RowPanels lanes(setup, target_rows.slice(begin, begin + block));
         const std::size_t n_lanes = lanes.n_panels() * panel_rows;
@@ -45,7 +44,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
         }
       },
       [&](const LaneProduct<Real>& one) { count.add(one.count()); });
-  count.complete = !(stop && stop->is_requested());
+  count.complete = !is_requested(stop);
   return count;
 }
 
@@ -84,26 +83,137 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
                             const SourceWeights& weights, int n_threads, double* out,
                             const Stop* stop) {
   const LinearRows from(*sources.points), to(*targets.points);
-  const RowWeights by_row{weights.n_columns, weights.indptr, weights.columns, weights.values};
   const std::size_t dimension = from.dimension();
   const std::size_t at_once = std::clamp<std::size_t>(
       most_entries / std::max<std::size_t>(dimension, 1), 1, weights.n_columns);
   ProductCount count;
   std::vector<double> w(at_once * dimension);
   for (std::size_t begin = 0; begin < weights.n_columns; begin += at_once) {
-    if (stop && stop->is_requested()) {
+    if (is_requested(stop)) {
       count.complete = false;
       return count;
     }
     const std::size_t end = std::min(begin + at_once, weights.n_columns);
     std::fill(w.begin(), w.end(), 0.0);
-    add_rows(from, sources, by_row, begin, end, n_threads, w.data());
-    const bool is_shared = threads_pay(n_threads, targets.size * (end - begin));
-    parallel_for({is_shared ? n_threads : 1, targets.size, rows_at_once}, [&](std::size_t k) {
+    add_rows(from, sources, weights, begin, end, n_threads, w.data());
+    const int threads = threads_for(targets.size * (end - begin), n_threads);
+    parallel_for({threads, targets.size, rows_at_once}, [&](std::size_t k) {
       for (std::size_t c = begin; c < end; ++c)
         out[k * weights.n_columns + c] = to.dot(targets[k], w.data() + (c - begin) * dimension);
     });
   }
+  return count;
+}
+
+// K w where the targets are the sources: every kernel value is computed once, for both its rows.
+//
+// Rows are cut into parts, of which every two meet once. They meet in rounds, as players of a
+// tournament do: in a round no part has two partners, so that threads share nothing, and the sums
+// of a part are added to in the order of the rounds, whatever the number of threads.
+
+// Rows from which on half of the kernel values are more than what packing lanes again costs.
+constexpr std::size_t fewest_rows = 512;
+// So many parts keep all threads of a large machine at work in a round; larger ones have less to
+// pack and to hand out, and no part need be larger than that.
+constexpr std::size_t wanted_parts = 128, largest_part = 1024;
+
+// Rows of a part: whole blocks of lanes and of sources.
+std::size_t rows_of_part(std::size_t n_rows, std::size_t block) {
+  const std::size_t unit = std::max(block, source_block);
+  const std::size_t wanted = std::clamp(n_rows / wanted_parts, unit, largest_part);
+  return (wanted + unit - 1) / unit * unit;
+}
+
+// The partner of place `k` in round `round` of a tournament of an even number of players: everybody
+// meets everybody once in players - 1 rounds. The last player stays, the others go round.
+struct Pair {
+  std::size_t first, second;
+};
+
+Pair pair_of(std::size_t players, std::size_t round, std::size_t k) {
+  const std::size_t others = players - 1;
+  if (k == 0) return {round, others};
+  const std::size_t a = (round + k) % others, b = (round + others - k) % others;
+  return {std::min(a, b), std::max(a, b)};
+}
+
+class Parts {
+ public:
+  Parts(const KernelSetup& setup, const RowList& rows, const SourceWeights& weights,
+        const Reach& reach, double* out)
+      : sources_(setup, rows, weights, reach),
+        block_(panels_per_block(setup, *rows.points) * panel_rows),
+        size_(rows_of_part(rows.size, block_)),
+        out_(out) {
+    const double start = sources_.taken_off.empty() ? 0.0 : sources_.taken_off[0];
+    std::fill_n(out, rows.size, start);
+    if (!sources_.boxes.empty())
+      boxes_ = Boxes(sources_.points, sources_.rows.index, rows.size, block_);
+  }
+
+  std::size_t n_parts() const { return (sources_.rows.size + size_ - 1) / size_; }
+  LaneProduct<float> product(const Stop* stop) const { return LaneProduct<float>(sources_, stop); }
+
+  // Adds to the sums of two parts what they are to each other, or to those of one part.
+  void meet(LaneProduct<float>& product, std::size_t lanes, std::size_t sources) const {
+    const std::size_t n = sources_.rows.size;
+    const std::size_t begin = sources * size_, end = std::min(begin + size_, n);
+    std::vector<double> lane_sums(block_), lane_weights(block_), source_sums(end - begin);
+    const std::size_t lanes_end = std::min((lanes + 1) * size_, n);
+    for (std::size_t at = lanes * size_; at < lanes_end; at += block_) {
+      const std::size_t n_lanes = std::min(block_, lanes_end - at);
+      const RowPanels panels(sources_.setup, sources_.rows.slice(at, at + n_lanes));
+      std::fill(lane_sums.begin(), lane_sums.end(), 0.0);
+      std::fill(lane_weights.begin(), lane_weights.end(), 0.0);
+      // a part by itself: its sources meet all its lanes, and once is enough
+      if (lanes != sources)
+        std::copy_n(sources_.weights.values + at, n_lanes, lane_weights.begin());
+      product.select(panels, 0, panels.n_panels(), boxes_, at / block_);
+      product.add_both(begin, end, lane_weights.data(), lane_sums.data(), source_sums.data());
+      for (std::size_t k = 0; k < n_lanes; ++k) out_[at + k] += lane_sums[k];
+    }
+    for (std::size_t k = 0; k < end - begin; ++k) out_[begin + k] += source_sums[k];
+  }
+
+ private:
+  Sources sources_;
+  std::size_t block_;  // lanes of a tile
+  std::size_t size_;   // of a part
+  Boxes boxes_;        // around the blocks of lanes; empty: nothing is left out
+  double* out_;
+};
+
+// Whether targets and sources are the same list with one weight each, of a kernel and of a size for
+// which that pays.
+bool is_symmetric_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
+                          const SourceWeights& weights) {
+  const bool is_same = targets.points == sources.points && targets.index == sources.index &&
+                       targets.size == sources.size;
+  return is_same && weights.indptr == nullptr && targets.size >= fewest_rows &&
+         setup.form != Form::precomputed;
+}
+
+ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
+                               const SourceWeights& weights, const Reach& reach, int n_threads,
+                               double* out, const Stop* stop) {
+  const Parts parts(setup, rows, weights, reach, out);
+  const std::size_t n_parts = parts.n_parts(), players = n_parts + n_parts % 2;
+  const int threads = threads_for(rows.size * rows.size / 2, n_threads);
+  ProductCount count;
+  const auto is_stopped = [&] { return is_requested(stop); };
+  const auto round = [&](std::size_t n_pairs, auto pair) {
+    parallel_for(
+        {threads, n_pairs}, [&] { return parts.product(stop); },
+        [&](LaneProduct<float>& product, std::size_t k) {
+          const Pair met = pair(k);
+          if (!is_stopped() && met.second < n_parts) parts.meet(product, met.first, met.second);
+        },
+        [&](const LaneProduct<float>& product) { count.add(product.count()); });
+  };
+  round(n_parts, [](std::size_t k) { return Pair{k, k}; });
+  for (std::size_t r = 0; r + 1 < players && !is_stopped(); ++r)
+    round(players / 2, [&](std::size_t k) { return pair_of(players, r, k); });
+  count.complete = !is_stopped();
   return count;
 }
 
@@ -122,6 +232,17 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                    : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
 }
 
+void add_weights(const SourceWeights& w, std::size_t begin, std::size_t end, double* sums) {
+  for (std::size_t j = begin; j < end; ++j) {
+    if (!w.indptr) {
+      sums[0] += w.values[j];
+      continue;
+    }
+    for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
+      sums[w.columns[at]] += w.values[at];
+  }
+}
+
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,
                  const std::vector<std::int32_t>& rows, const Reach& reach) {
   if (!can_skip(setup, reach)) return {};
@@ -135,6 +256,38 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
   return precision == Precision::double_tiles
              ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums, stop)
              : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums, stop);
+}
+
+void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
+                     const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
+                     int n_threads, double* out) {
+  constexpr std::size_t targets_at_once = 1024;
+  struct Block {
+    std::size_t target_begin, target_end, source_begin, source_end;
+  };
+  std::vector<Block> blocks;
+  std::size_t n_values = 0;
+  for (std::size_t c = 0; c < ranges.n_clusters; ++c) {
+    const auto end = static_cast<std::size_t>(ranges.target_start[c + 1]),
+               source_begin = static_cast<std::size_t>(ranges.source_begin[c]),
+               source_end = static_cast<std::size_t>(ranges.source_end[c]);
+    for (auto begin = static_cast<std::size_t>(ranges.target_start[c]); begin < end;
+         begin += targets_at_once) {
+      blocks.push_back({begin, std::min(begin + targets_at_once, end), source_begin, source_end});
+      n_values += (blocks.back().target_end - begin) * (source_end - source_begin);
+    }
+  }
+  parallel_for({threads_for(n_values, n_threads), blocks.size()}, [&](std::size_t k) {
+    const Block& b = blocks[k];
+    double* const sums = out + b.target_begin * weights.n_columns;
+    if (b.source_begin == b.source_end) {
+      std::fill_n(sums, (b.target_end - b.target_begin) * weights.n_columns, 0.0);
+      return;
+    }
+    kernel_product(setup, targets.slice(b.target_begin, b.target_end),
+                   sources.slice(b.source_begin, b.source_end), weights.from(b.source_begin),
+                   precision, Reach(), 1, sums);
+  });
 }
 
 }  // namespace dcsvm

@@ -12,10 +12,10 @@
 
 #include "kernel/kernel_setup.h"
 #include "kernel/row_panels.h"
-#include "kernel/stop.h"
 #include "rows/points.h"
 #include "rows/reach.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -54,5 +54,24 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
 // nothing.
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,
                  const std::vector<std::int32_t>& rows, const Reach& reach);
+
+// sums[c] += the weights in column c of the sources from `begin` to before `end`: what is taken off
+// where their kernel values have 1 taken off.
+void add_weights(const SourceWeights& weights, std::size_t begin, std::size_t end, double* sums);
+
+// The targets from target_start[c] to before target_start[c + 1], in the order of their list, meet
+// the sources from source_begin[c] to before source_end[c].
+struct ClusterRanges {
+  const std::int64_t* target_start;
+  const std::int64_t* source_begin;
+  const std::int64_t* source_end;
+  std::size_t n_clusters;
+};
+
+// As kernel_product() for every cluster; out is n_targets x n_columns, overwritten. Threads share
+// the clusters, and parts of large ones. Both lists have an index.
+void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
+                     const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
+                     int n_threads, double* out);
 
 }  // namespace dcsvm

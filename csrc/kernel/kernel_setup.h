@@ -4,8 +4,10 @@
 // bytes. It is chosen once, from all the points, so that a value is the same bits everywhere.
 #pragma once
 
+#include <cstddef>
+
 #include "rows/points.h"
-#include "simd/kernel.h"
+#include "simd/isa.h"
 
 namespace dcsvm {
 
@@ -32,5 +34,26 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel);
 // Half of what each of two rows adds to a kernel value's argument, in float64: 1/2 |x|^2, codes
 // included; for the difference form the codes alone.
 void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms);
+
+// What kernel values cost, by a fixed model: nothing is measured at run time. Decisions that rest
+// on these costs (what is cached, which method goes on) are the same in every run, and so are the
+// bits of the result.
+
+// Nanoseconds of one kernel value on one core.
+double tile_cost(const KernelSetup& setup, const Points& points);
+// The same for reading a cached value while a gradient is updated.
+constexpr double cached_entry_cost = 0.3;
+
+// Whether bytes of all features are cheaper than the sparse rows that the points are.
+bool bytes_beat_sparse(const Points& points);
+
+// Whether kernel rows are worth keeping: a value costs more than memory that is touched for the
+// first time.
+bool caching_pays(const KernelSetup& setup, const Points& points);
+// Whether computing a kernel row costs many times reading it.
+bool has_expensive_rows(const KernelSetup& setup, const Points& points);
+
+// How many of the threads share so many kernel values: one where they are few.
+int threads_for(std::size_t n_values, int n_threads);
 
 }  // namespace dcsvm

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "rows/features.h"
-#include "simd/byte_dots.h"
+#include "rows/points.h"
 #include "simd/isa.h"
 
 namespace dcsvm {
@@ -15,13 +14,6 @@ constexpr std::size_t rows_ahead = 8;
 
 // Of a row, which are asked for at once: the processor sees by itself that more follow.
 constexpr std::size_t touched_bytes = 512;
-
-// Asks for the cache lines of a row.
-void touch(const void* row, std::size_t n_bytes) {
-  constexpr std::size_t cache_line = 64;
-  for (std::size_t k = 0; k < n_bytes; k += cache_line)
-    __builtin_prefetch(static_cast<const char*>(row) + k);
-}
 
 }  // namespace
 
@@ -121,7 +113,7 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
                          lane_half_norms() + p * panel_rows,
                          std::min(lanes_->size() - (first_panel_ + p) * panel_rows, panel_rows),
                          stride};
-    evaluate(tile, out + p * panel_rows);
+    loops<Real>().dense(tile, out + p * panel_rows);
   }
 }
 
@@ -139,7 +131,7 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
                         packed_sparse_.data(),
                         lane_half_norms(),
                         stride};
-  evaluate(tile, out);
+  loops<Real>().sparse(tile, out);
 }
 
 // |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. Of queries x = a + s j and lanes z = b + t k, with bytes j and
@@ -189,7 +181,7 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
                           lane_terms_.data() + p * panel_rows,
                           n,
                           stride};
-      evaluate(tile, out + first * stride + p * panel_rows);
+      loops<Real>().bytes(tile, out + first * stride + p * panel_rows);
     }
   }
 }

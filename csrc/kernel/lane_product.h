@@ -1,4 +1,5 @@
 // Blocks of lanes against sources, summed with the weights of these: what products are made of.
+// For kernel_product.cc only.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +34,41 @@ struct PlacedWeight {
   double value;
 };
 
+// The weights sorted by column inside each block of sources, sources of a column in order: the sum
+// of a column then stays in registers for a whole block.
+inline std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_sources) {
+  std::vector<PlacedWeight> sorted;
+  for (std::size_t first = 0; first < n_sources; first += source_block) {
+    const std::size_t end = std::min(first + source_block, n_sources), begin = sorted.size();
+    for (std::size_t j = first; j < end; ++j) {
+      for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
+        sorted.push_back({w.columns[at], static_cast<std::uint32_t>(j - first), w.values[at]});
+    }
+    std::stable_sort(
+        sorted.begin() + static_cast<std::ptrdiff_t>(begin), sorted.end(),
+        [](const PlacedWeight& a, const PlacedWeight& b) { return a.column < b.column; });
+  }
+  return sorted;
+}
+
 // The sources of a product with their weights, and boxes around blocks of them.
 struct Sources {
-  Sources(const KernelSetup& setup, const RowList& rows, const SourceWeights& weights,
-          const Reach& reach);
+  Sources(const KernelSetup& s, const RowList& list, const SourceWeights& w, const Reach& r)
+      : setup(s.is_flat && !can_skip(s, r) ? s.less_one() : s),
+        points(*list.points),
+        rows(indexed(list, numbers)),
+        weights(w),
+        reach(r) {
+    if (can_skip(setup, reach)) {
+      boxes = Boxes(points, rows.index, rows.size, source_block);
+      blocked = BlockedRows(points, rows.index, rows.size);
+    }
+    if (w.indptr) placed = by_column(w, rows.size);
+    if (setup.kernel.less_one) {
+      taken_off.resize(w.n_columns);
+      add_weights(w, 0, rows.size, taken_off.data());
+    }
+  }
 
   KernelSetup setup;  // of the tiles
   const Points& points;
@@ -116,7 +148,7 @@ class LaneProduct {
  private:
   // The tile of n sources; false where all are out of reach, or when stopped.
   bool compute(std::size_t first, std::size_t n) {
-    if (stop_ && stop_->is_requested()) return false;
+    if (is_requested(stop_)) return false;
     find_near(first, n);
     count_.evaluated += static_cast<std::int64_t>(near_.size() * n_rows_);
     count_.skipped += static_cast<std::int64_t>((n - near_.size()) * n_rows_);
@@ -154,7 +186,7 @@ class LaneProduct {
       rows[k] = tile_.data() + k * n_lanes_;
       weights[k] = sources_.weights.values[near_[k]];
     }
-    add_weighted(rows, weights, near_.size(), n_lanes_, sums);
+    loops<Real>().add_weighted(rows, weights, near_.size(), n_lanes_, sums);
   }
 
   // The same with several columns, for the n sources from `first` on.
@@ -175,8 +207,8 @@ class LaneProduct {
         rows[count] = tile_row[w->place];
         weights[count++] = w->value;
       }
-      add_weighted(rows, weights, count, n_lanes_,
-                   sums + static_cast<std::size_t>(column) * n_lanes_);
+      loops<Real>().add_weighted(rows, weights, count, n_lanes_,
+                                 sums + static_cast<std::size_t>(column) * n_lanes_);
     }
   }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/kernel_cost.h"
+#include "kernel/kernel_setup.h"
 #include "rows/codes.h"
 #include "threads/parallel.h"
 
@@ -15,7 +15,7 @@ namespace {
 constexpr double values_per_entry = 8;
 constexpr std::size_t most_blocks = 32;
 
-void add_some(const LinearRows& rows, const RowList& list, const RowWeights& weights,
+void add_some(const LinearRows& rows, const RowList& list, const SourceWeights& weights,
               std::size_t first, std::size_t last, std::size_t begin, std::size_t end, double* w) {
   for (std::size_t k = first; k < last; ++k) {
     if (!weights.indptr) {
@@ -31,9 +31,9 @@ void add_some(const LinearRows& rows, const RowList& list, const RowWeights& wei
 }
 
 // A value of a row takes about as long as a kernel value.
-int threads_for(const LinearRows& rows, std::size_t n_rows, int n_threads) {
+int threads_for_rows(const LinearRows& rows, std::size_t n_rows, int n_threads) {
   const double values = static_cast<double>(n_rows) * rows.mean_stored();
-  return threads_pay(n_threads, static_cast<std::size_t>(values)) ? n_threads : 1;
+  return threads_for(static_cast<std::size_t>(values), n_threads);
 }
 
 }  // namespace
@@ -61,25 +61,18 @@ double LinearRows::mean_stored() const {
 }
 
 void LinearRows::prefetch(std::size_t row) const {
-  constexpr std::size_t line = 64, most_lines = 8;
-  const auto fetch = [](const void* begin, std::size_t n_bytes) {
-    const auto* at = static_cast<const char*>(begin);
-    for (std::size_t k = 0; k <= n_bytes / line && k < most_lines; ++k)
-      __builtin_prefetch(at + k * line);
-  };
-  if (points_.dense) {
-    fetch(points_.dense_row(row), points_.dense_stride * sizeof(float));
-  } else if (points_.dense_bytes) {
-    fetch(points_.dense_bytes + row * points_.byte_row_size(), points_.n_features);
-  } else if (points_.coded_rows) {
-    fetch(points_.coding->row(points_.coded_rows, row).numeric, points_.coding->row_size());
+  constexpr std::size_t most_bytes = 512;
+  if (points_.is_dense()) {
+    const auto [first, row_bytes] = stored_rows(points_);
+    touch(first + row * row_bytes, std::min(row_bytes, most_bytes));
   } else {
-    fetch(points_.indices + points_.indptr[row], stored(row) * sizeof(std::int32_t));
-    fetch(points_.values + points_.indptr[row], stored(row) * sizeof(float));
+    const std::size_t n_bytes = std::min(stored(row) * sizeof(float), most_bytes);
+    touch(points_.indices + points_.indptr[row], n_bytes);
+    touch(points_.values + points_.indptr[row], n_bytes);
   }
 }
 
-void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& weights,
+void add_rows(const LinearRows& rows, const RowList& list, const SourceWeights& weights,
               std::size_t begin, std::size_t end, int n_threads, double* w) {
   const std::size_t size = (end - begin) * rows.dimension();
   const double values = static_cast<double>(list.size) * rows.mean_stored();
@@ -91,7 +84,7 @@ void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& wei
     return;
   }
   std::vector<double> parts(n_blocks * size);
-  parallel_for({threads_for(rows, list.size, n_threads), n_blocks}, [&](std::size_t b) {
+  parallel_for({threads_for_rows(rows, list.size, n_threads), n_blocks}, [&](std::size_t b) {
     add_some(rows, list, weights, list.size * b / n_blocks, list.size * (b + 1) / n_blocks, begin,
              end, parts.data() + b * size);
   });
@@ -102,7 +95,7 @@ void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& wei
 
 void multiply_rows(const LinearRows& rows, const RowList& list, const double* w, int n_threads,
                    double* out) {
-  parallel_for({threads_for(rows, list.size, n_threads), list.size, rows_at_once},
+  parallel_for({threads_for_rows(rows, list.size, n_threads), list.size, rows_at_once},
                [&](std::size_t k) { out[k] = rows.dot(list[k], w); });
 }
 

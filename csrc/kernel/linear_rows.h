@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "rows/codes.h"
-#include "rows/features.h"
 #include "rows/points.h"
 #include "simd/isa.h"
 
@@ -98,17 +97,9 @@ class LinearRows {
   std::vector<std::size_t> first_of_code_;
 };
 
-// Columns of w that belong to a list of rows: weight k of row k is added to column columns[k].
-struct RowWeights {
-  std::size_t n_columns = 1;
-  const std::int64_t* indptr = nullptr;  // null: exactly one weight per row, in column 0
-  const std::int32_t* columns = nullptr;
-  const double* values = nullptr;
-};
-
-// w[column * dimension + entry] += X' weights, for the columns from `begin` to before `end`, which
-// are columns 0 and on of w.
-void add_rows(const LinearRows& rows, const RowList& list, const RowWeights& weights,
+// w[column * dimension + entry] += X' W, where each row of the list is a source, for the columns
+// from `begin` to before `end`, which are columns 0 and on of w.
+void add_rows(const LinearRows& rows, const RowList& list, const SourceWeights& weights,
               std::size_t begin, std::size_t end, int n_threads, double* w);
 
 // out[k] = x_k w for the rows of a list.

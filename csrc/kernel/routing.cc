@@ -98,11 +98,8 @@ void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fo
     scratch.indptr[s + 1] = static_cast<std::int64_t>(s) + 1;
     scratch.weights[s] = 1.0 / scratch.sizes[static_cast<std::size_t>(part[s])];
   }
-  SourceWeights weights;
-  weights.n_columns = fork.n_parts(node);
-  weights.indptr = scratch.indptr.data();
-  weights.columns = part;
-  weights.values = scratch.weights.data();
+  const SourceWeights weights{fork.n_parts(node), scratch.indptr.data(), part,
+                              scratch.weights.data()};
   scratch.means.resize(targets.size * weights.n_columns);
   kernel_product(setup, targets, sources, weights, Precision::single_tiles, Reach(), 1,
                  scratch.means.data());
@@ -153,7 +150,7 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
       {n_threads, by_node.blocks.size()}, [] { return Scratch(); },
       [&](Scratch& scratch, std::size_t b) {
         const Block& block = by_node.blocks[b];
-        if (stop && stop->is_requested()) complete = false;
+        if (is_requested(stop)) complete = false;
         if (!complete) return;
         if (fork.n_parts(block.node) == 1) {
           const auto child = static_cast<std::int32_t>(fork.first_child[block.node]);

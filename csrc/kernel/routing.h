@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernel/kernel_kmeans.h"
-#include "kernel/stop.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "rows/codes.h"
-#include "rows/features.h"
-#include "simd/byte_dots.h"
+#include "rows/points.h"
+#include "simd/isa.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "rows/codes.h"
-#include "rows/features.h"
+#include "rows/points.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "rows/features.h"
 #include "rows/points.h"
 
 namespace dcsvm {

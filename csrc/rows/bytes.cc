@@ -1,12 +1,12 @@
 #include "rows/bytes.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
-#include "rows/features.h"
-#include "simd/byte_dots.h"
+#include "rows/points.h"
+#include "simd/isa.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -32,15 +32,10 @@ bool suit_bytes(std::size_t n_features) {
 bool may_be_bytes(const Points& points) { return byte_dots() && suit_bytes(points.n_features); }
 
 bool are_bytes(const Points& points, int n_threads) {
-  const std::size_t d = points.n_features;
   if (!may_be_bytes(points)) return false;
-  if (points.dense_bytes) return true;
-  std::atomic<bool> all{true};
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
-    const float* row = features_of(points, i);
-    if (all.load(std::memory_order_relaxed) && !std::all_of(row, row + d, is_byte)) all = false;
-  });
-  return all;
+  std::vector<std::uint8_t> fits(points.n_samples);
+  find_bytes(points, n_threads, fits.data());
+  return std::find(fits.begin(), fits.end(), 0) == fits.end();
 }
 
 void find_bytes(const Points& points, int n_threads, std::uint8_t* fits) {

@@ -1,5 +1,5 @@
 // Rows of integers from 0 to 255, such as images, as bytes: for processors that multiply these
-// (byte_dots.h). Kernel values are then exact but for one rounding.
+// (isa.h). Kernel values are then exact but for one rounding.
 #pragma once
 
 #include <cstddef>

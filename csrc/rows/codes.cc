@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "rows/features.h"
+#include "rows/points.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -69,6 +69,20 @@ std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_th
     for (std::size_t i = begin; i < end; ++i) visit(parts[p], i);
   });
   return parts;
+}
+
+// A row of floats, column by column: without a branch for each value.
+void encode_floats(const float* row, const CodedColumns& columns, std::uint8_t* numeric,
+                   std::uint8_t* codes) {
+  for (std::size_t k = 0; k < columns.numeric.size(); ++k)
+    std::memcpy(numeric + sizeof(float) * k, row + columns.numeric[k], sizeof(float));
+  for (std::size_t c = 0; c < columns.codes.size(); ++c) {
+    const std::vector<std::int32_t>& members = columns.codes[c];
+    std::uint8_t code = no_code;
+    for (std::size_t m = 0; m < members.size(); ++m)
+      code = is_zero(bits_of(row[members[m]])) ? code : static_cast<std::uint8_t>(m);
+    codes[c] = code;
+  }
 }
 
 }  // namespace
@@ -179,12 +193,6 @@ CodedColumns CodeSearch::found() const {
   return result;
 }
 
-CodedColumns find_codes(const Points& points, int n_threads) {
-  CodeSearch search(points.n_features);
-  search.see(points, n_threads);
-  return search.found();
-}
-
 void find_fitting(const Points& points, const CodedColumns& columns, int n_threads,
                   std::uint8_t* fits, double* squares) {
   std::vector<bool> is_listed(points.n_features, false);
@@ -214,24 +222,6 @@ void find_fitting(const Points& points, const CodedColumns& columns, int n_threa
     for (const std::size_t k : others) squares[i] += static_cast<double>(row[k]) * row[k];
   });
 }
-
-namespace {
-
-// A row of floats, column by column: without a branch for each value.
-void encode_floats(const float* row, const CodedColumns& columns, std::uint8_t* numeric,
-                   std::uint8_t* codes) {
-  for (std::size_t k = 0; k < columns.numeric.size(); ++k)
-    std::memcpy(numeric + sizeof(float) * k, row + columns.numeric[k], sizeof(float));
-  for (std::size_t c = 0; c < columns.codes.size(); ++c) {
-    const std::vector<std::int32_t>& members = columns.codes[c];
-    std::uint8_t code = no_code;
-    for (std::size_t m = 0; m < members.size(); ++m)
-      code = is_zero(bits_of(row[members[m]])) ? code : static_cast<std::uint8_t>(m);
-    codes[c] = code;
-  }
-}
-
-}  // namespace
 
 void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows) {
   const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();

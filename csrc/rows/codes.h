@@ -87,8 +87,6 @@ class CodeSearch {
   std::vector<std::atomic<bool>> together_;
 };
 
-CodedColumns find_codes(const Points& points, int n_threads);
-
 // Of rows that need not be among those in which the codes were found. fits[i]: whether row i has at
 // most one of a code's columns set, to 1. squares[i]: the sum of squares of its columns in neither
 // list, which encode() does not keep.

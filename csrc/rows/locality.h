@@ -29,4 +29,8 @@ Groups find_groups(const Points& points, double squared_distance, std::size_t sm
 // other are near.
 std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads);
 
+// Makes row order[i] of n_rows x row_bytes row i, in place; `order` names every row once.
+void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
+                  std::size_t n_rows);
+
 }  // namespace dcsvm

@@ -1,5 +1,6 @@
 // Non-owning views of the rows of a data set: dense (row-major) as float32, bytes or coded, CSR, or
-// rows of a precomputed kernel matrix.
+// rows of a precomputed kernel matrix; and the features of dense rows as floats, whichever they
+// are.
 //
 // Squared norms are float64. Scaling, labels and the meaning of an order are not known here.
 #pragma once
@@ -75,5 +76,66 @@ inline RowList indexed(const RowList& rows, std::vector<std::int32_t>& numbers) 
   std::iota(numbers.begin(), numbers.end(), 0);
   return {rows.points, numbers.data(), rows.size};
 }
+
+// Where the rows of dense points are, and how many bytes each takes.
+struct StoredRows {
+  const std::uint8_t* first;
+  std::size_t row_bytes;
+};
+StoredRows stored_rows(const Points& points);
+
+// Asks for the cache lines of a row.
+inline void touch(const void* row, std::size_t n_bytes) {
+  constexpr std::size_t cache_line = 64;
+  for (std::size_t k = 0; k < n_bytes; k += cache_line)
+    __builtin_prefetch(static_cast<const char*>(row) + k);
+}
+
+// Writes the features of a dense row as floats.
+void widen_row(const Points& points, std::size_t row, float* out);
+
+// The same, kept until the calling thread asks for those of another row.
+const float* widened_row(const Points& points, std::size_t row);
+
+// The features of a row: where they are, or as widened_row() gives them.
+inline const float* features_of(const Points& points, std::size_t row) {
+  return points.dense ? points.dense_row(row) : widened_row(points, row);
+}
+
+// One feature of all rows.
+class FeatureColumn {
+ public:
+  FeatureColumn(const Points& points, std::size_t feature);
+
+  float operator[](std::size_t row) const {
+    const std::uint8_t* at = first_ + row * stride_;
+    switch (kind_) {
+      case Kind::number:
+        return *reinterpret_cast<const float*>(at);
+      case Kind::byte:
+        return static_cast<float>(*at);
+      case Kind::code:
+        return *at == code_ ? 1.0f : 0.0f;
+      case Kind::zero:
+        break;
+    }
+    return 0.0f;
+  }
+
+ private:
+  enum class Kind : std::uint8_t { number, byte, code, zero };
+
+  const std::uint8_t* first_ = nullptr;
+  std::size_t stride_ = 0;
+  Kind kind_ = Kind::zero;
+  std::uint8_t code_ = 0;  // of a row that has the feature set
+};
+
+// Writes the features of all rows, n_samples x n_features.
+void copy_features(const Points& points, int n_threads, float* out);
+
+// Lets the system read the pages of some rows, where points are in a mapped file: all at once,
+// while others are worked on. Nothing else changes.
+void prefetch(const RowList& rows);
 
 }  // namespace dcsvm

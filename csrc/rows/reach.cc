@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rows/codes.h"
-#include "rows/features.h"
+#include "rows/points.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
 

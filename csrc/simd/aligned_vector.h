@@ -1,5 +1,6 @@
 // Vectors that begin where a cache line does, and large ones on huge pages where the system has
-// them: what is read in short pieces at many places misses address translations otherwise.
+// them: what is read in short pieces at many places misses address translations otherwise. And
+// memory that was freed, given back.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,9 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#endif
+#ifdef __GLIBC__
+#include <malloc.h>
 #endif
 
 namespace dcsvm {
@@ -47,5 +51,13 @@ struct AlignedAllocator {
 
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+// Gives memory that was freed and that the C library keeps back to the system: glibc has arrays of
+// up to 32 MB in its heap, where what lies above holds what lies below.
+inline void give_back_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 }  // namespace dcsvm

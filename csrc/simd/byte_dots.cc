@@ -1,6 +1,5 @@
 // Compiles byte_dots_impl.h for AVX-VNNI and AVX-512 VNNI and picks one of these at run time: see
-// byte_dots.h. The instruction set that isa() runs bounds the choice, so DCSVM_ISA holds here too.
-#include "simd/byte_dots.h"
+// isa.h. The instruction set that isa() runs bounds the choice, so DCSVM_ISA holds here too.
 
 #include <cstring>
 
@@ -23,10 +22,6 @@
 #define DCSVM_DOT(sum, a, b) \
   (IntVector) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(a), (__m256i)(b))
 #include "simd/byte_dots_impl.h"
-#undef DCSVM_WIDTH_NAME
-#undef DCSVM_VECTOR_BYTES
-#undef DCSVM_BYTE_QUERIES
-#undef DCSVM_DOT
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512vnni"))), apply_to = function)
@@ -41,10 +36,6 @@
 #define DCSVM_DOT(sum, a, b) \
   (IntVector) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(a), (__m512i)(b))
 #include "simd/byte_dots_impl.h"
-#undef DCSVM_WIDTH_NAME
-#undef DCSVM_VECTOR_BYTES
-#undef DCSVM_BYTE_QUERIES
-#undef DCSVM_DOT
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

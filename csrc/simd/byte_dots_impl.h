@@ -1,6 +1,6 @@
-// The loop behind byte_dots.h, included once per register width by byte_dots.cc, which defines
-// DCSVM_WIDTH_NAME (a namespace name), DCSVM_VECTOR_BYTES, DCSVM_BYTE_QUERIES (queries of a tile,
-// as many as the registers hold) and DCSVM_DOT(sum, a, b). Therefore no include guard.
+// The loop behind byte_dots() of isa.h, included once per register width by byte_dots.cc, which
+// defines DCSVM_WIDTH_NAME (a namespace name), DCSVM_VECTOR_BYTES, DCSVM_BYTE_QUERIES (queries of a
+// tile, as many as the registers hold) and DCSVM_DOT(sum, a, b). Therefore no include guard.
 
 namespace dcsvm {
 namespace DCSVM_WIDTH_NAME {
@@ -39,3 +39,8 @@ static void byte_dots(const std::uint8_t* queries, std::size_t stride, std::size
 
 }  // namespace DCSVM_WIDTH_NAME
 }  // namespace dcsvm
+
+#undef DCSVM_WIDTH_NAME
+#undef DCSVM_VECTOR_BYTES
+#undef DCSVM_BYTE_QUERIES
+#undef DCSVM_DOT

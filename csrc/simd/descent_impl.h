@@ -53,6 +53,21 @@ struct Largest {
   }
 };
 
+// The place of the largest of some gains, of which none is below -1.
+template <class Real, class GainsAt>
+DCSVM_INLINE std::size_t largest_gain(std::size_t size, GainsAt gains, double* gain) {
+  using Vector = typename Traits<Real>::Vector;
+  Largest<Real> found(-Real(2));
+  for (std::size_t begin = 0; begin < size; begin += panel_rows) {
+    Vector top = Vector{} - Real(1);
+#pragma GCC unroll 16
+    for (std::size_t i = begin; i < begin + panel_rows; i += width<Real>)
+      top = maximum(top, gains(i));
+    found.include(found, top);
+  }
+  return found.place(gains, gain);
+}
+
 template <std::size_t... lane>
 DCSVM_INLINE FloatVector joined(HalfFloatVector low, HalfFloatVector high,
                                 std::index_sequence<lane...>) {
@@ -109,7 +124,6 @@ static std::size_t best_companion(const CoordinateState& state, const Real* diag
                                   const Real* row, std::size_t place, double* gain) {
   using Vector = typename Traits<Real>::Vector;
   const CoordinateState s = state;
-  constexpr std::size_t w = width<Real>;
   const DoubleVector ratio = DoubleVector{} + s.gradient[place] / diagonal[place];
   const Vector zero = {}, inverse = zero + Real(1) / diagonal[place],
                share = zero + static_cast<Real>(smallest_share);
@@ -123,14 +137,7 @@ static std::size_t best_companion(const CoordinateState& state, const Real* diag
     const Vector value = left * left / (curvature > least ? curvature : least);
     return load_lanes<Real>(s.side + i) * left <= zero ? value : zero - Real(1);
   };
-  Largest<Real> found(-Real(2));
-  for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {
-    Vector top = zero - Real(1);
-#pragma GCC unroll 16
-    for (std::size_t i = begin; i < begin + panel_rows; i += w) top = maximum(top, gains(i));
-    found.include(found, top);
-  }
-  return found.place(gains, gain);
+  return largest_gain<Real>(s.size, gains, gain);
 }
 
 constexpr double nothing = -1e300;
@@ -176,7 +183,6 @@ static std::size_t best_partner(const CoordinateState& state, const Real* diagon
                                 std::size_t place, double* gain) {
   using Vector = typename Traits<Real>::Vector;
   const CoordinateState s = state;
-  constexpr std::size_t w = width<Real>;
   const DoubleVector own = DoubleVector{} + s.gradient[place];
   const Vector zero = {}, curve = zero + diagonal[place],
                least = zero + static_cast<Real>(smallest_pair_curvature);
@@ -190,12 +196,5 @@ static std::size_t best_partner(const CoordinateState& state, const Real* diagon
     const Vector gain_down = load_lanes<Real>(s.side + i) <= zero ? value : zero - Real(1);
     return difference > zero ? gain_down : zero - Real(1);
   };
-  Largest<Real> found(-Real(2));
-  for (std::size_t begin = 0; begin < s.size; begin += panel_rows) {
-    Vector top = zero - Real(1);
-#pragma GCC unroll 16
-    for (std::size_t i = begin; i < begin + panel_rows; i += w) top = maximum(top, gains(i));
-    found.include(found, top);
-  }
-  return found.place(gains, gain);
+  return largest_gain<Real>(s.size, gains, gain);
 }

@@ -9,9 +9,6 @@
 #define DCSVM_ISA_NAME "baseline"
 #define DCSVM_VECTOR_BYTES 16
 #include "simd/isa_impl.h"
-#undef DCSVM_ISA
-#undef DCSVM_ISA_NAME
-#undef DCSVM_VECTOR_BYTES
 
 #if defined(__x86_64__)
 
@@ -25,9 +22,6 @@
 #define DCSVM_ISA_NAME "avx2"
 #define DCSVM_VECTOR_BYTES 32
 #include "simd/isa_impl.h"
-#undef DCSVM_ISA
-#undef DCSVM_ISA_NAME
-#undef DCSVM_VECTOR_BYTES
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push( \
@@ -41,9 +35,6 @@
 #define DCSVM_ISA_NAME "avx512"
 #define DCSVM_VECTOR_BYTES 64
 #include "simd/isa_impl.h"
-#undef DCSVM_ISA
-#undef DCSVM_ISA_NAME
-#undef DCSVM_VECTOR_BYTES
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

@@ -9,10 +9,29 @@
 
 #include <cstddef>
 #include <cstdint>
-
-#include "simd/kernel.h"
+#include <type_traits>
 
 namespace dcsvm {
+
+// The five kernels of LIBSVM; their formulas are in kernel_value_impl.h.
+enum class KernelType { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3, precomputed = 4 };
+
+struct Kernel {
+  KernelType type = KernelType::rbf;
+  double gamma = 1.0;
+  double coef0 = 0.0;
+  int degree = 3;
+  // RBF only: values less 1. Where most are near 1 their rounding is that much smaller.
+  bool less_one = false;
+};
+
+// How a tile computes the argument of the kernel from two rows.
+//   difference:  sum of squared differences (accurate for any norm; RBF on dense rows)
+//   product:     dot product, and norms for RBF (cheaper; accurate where the norms are small)
+//   sparse:      dot product over the stored entries, summed in float64
+//   bytes:       dot product of 8-bit integers, exact
+//   precomputed: no argument; the value is an entry of one row, at the other row's column
+enum class Form { difference, product, sparse, bytes, precomputed };
 
 // One side of a tile is packed in panels of this many rows, feature by feature, so that a vector
 // holds the same feature of neighbouring rows: two vectors of float in the widest registers, which
@@ -71,6 +90,12 @@ struct SourceWeights {
   const std::int64_t* indptr = nullptr;  // null: exactly one weight per source, in column 0
   const std::int32_t* columns = nullptr;
   const double* values = nullptr;
+
+  // The weights of the sources from `begin` on.
+  SourceWeights from(std::size_t begin) const {
+    return indptr ? SourceWeights{n_columns, indptr + begin, columns, values}
+                  : SourceWeights{n_columns, nullptr, nullptr, values + begin};
+  }
 };
 
 // Curvatures below these count as these, so that equal or nearly equal rows give finite steps: of a
@@ -86,9 +111,15 @@ struct CoordinateState {
   const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
 };
 
-// Of descent on a working set whose kernel values are of one type.
+// The loops whose kernel values are of one type.
 template <class Real>
-struct DescentPasses {
+struct Loops {
+  void (*dense)(const DenseTile&, Real* out);
+  void (*bytes)(const ByteTile&, Real* out);
+  void (*sparse)(const SparseTile&, Real* out);
+  // sum[i] += weight[j] * rows[j][i] for i < lanes (a multiple of panel_rows), in the order of j
+  void (*add_weighted)(const Real* const* rows, const double* weight, std::size_t n,
+                       std::size_t lanes, double* sum);
   // gradient += the steps times the rows; returns the place of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const Real* first_row, double first_step,
                          const Real* second_row, double second_step, double* largest);
@@ -108,23 +139,12 @@ struct DescentPasses {
 
 struct Isa {
   const char* name;
-  void (*dense_f32)(const DenseTile&, float* out);
-  void (*dense_f64)(const DenseTile&, double* out);
-  void (*bytes_f32)(const ByteTile&, float* out);
-  void (*bytes_f64)(const ByteTile&, double* out);
-  void (*sparse_f32)(const SparseTile&, float* out);
-  void (*sparse_f64)(const SparseTile&, double* out);
-  // sum[i] += weight[j] * rows[j][i] for i < lanes (a multiple of panel_rows), in the order of j
-  void (*weighted_sum_f32)(const float* const* rows, const double* weight, std::size_t n,
-                           std::size_t lanes, double* sum);
-  void (*weighted_sum_f64)(const double* const* rows, const double* weight, std::size_t n,
-                           std::size_t lanes, double* sum);
-  // the same for one target, with a value of each of n sources: n_columns sums += values times W,
-  // the same bits as weighted_sum_f32
+  Loops<float> f32;
+  Loops<double> f64;
+  // add_weighted() for one target, with a value of each of n sources: n_columns sums += values
+  // times W, the same bits
   void (*add_in_order)(const float* values, const SourceWeights& weights, std::size_t n,
                        double* sums);
-  DescentPasses<float> descent_f32;
-  DescentPasses<double> descent_f64;
   // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
                            std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
@@ -135,31 +155,33 @@ struct Isa {
 
 const Isa& isa();
 
-// The same by the type of the output.
-inline void evaluate(const DenseTile& t, float* out) { isa().dense_f32(t, out); }
-inline void evaluate(const DenseTile& t, double* out) { isa().dense_f64(t, out); }
-inline void evaluate(const ByteTile& t, float* out) { isa().bytes_f32(t, out); }
-inline void evaluate(const ByteTile& t, double* out) { isa().bytes_f64(t, out); }
-inline void evaluate(const SparseTile& t, float* out) { isa().sparse_f32(t, out); }
-inline void evaluate(const SparseTile& t, double* out) { isa().sparse_f64(t, out); }
-inline void add_weighted(const float* const* rows, const double* weight, std::size_t n,
-                         std::size_t lanes, double* sum) {
-  isa().weighted_sum_f32(rows, weight, n, lanes, sum);
-}
-inline void add_weighted(const double* const* rows, const double* weight, std::size_t n,
-                         std::size_t lanes, double* sum) {
-  isa().weighted_sum_f64(rows, weight, n, lanes, sum);
+template <class Real>
+const Loops<Real>& loops() {
+  if constexpr (std::is_same_v<Real, float>) {
+    return isa().f32;
+  } else {
+    return isa().f64;
+  }
 }
 
-template <class Real>
-const DescentPasses<Real>& descent();
-template <>
-inline const DescentPasses<float>& descent<float>() {
-  return isa().descent_f32;
-}
-template <>
-inline const DescentPasses<double>& descent<double>() {
-  return isa().descent_f64;
-}
+// Dot products of rows of 8-bit integers, for processors that have an instruction for them.
+//
+// The instruction multiplies unsigned bytes with signed ones, so one side is stored less 128; the
+// caller adds what that takes away (kernel_tile.cc). Sums are exact: 32-bit integers.
+
+// Features of a row that are multiplied together: the instruction adds four products.
+constexpr std::size_t bytes_at_once = 4;
+
+// Most queries that are multiplied at once; their rows are read in whole groups.
+constexpr std::size_t byte_queries = 32, byte_query_group = 8;
+
+// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], exactly. The queries begin
+// `stride` bytes apart. A panel holds n_quads times four neighbouring features of each of
+// panel_rows rows, every value less 128.
+using ByteDots = void (*)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
+                          const std::int8_t* panel, std::size_t n_quads, std::int32_t* out);
+
+// Null where the processor has no such instruction.
+ByteDots byte_dots();
 
 }  // namespace dcsvm

@@ -1,15 +1,115 @@
-// The bodies behind isa.h, included once per instruction set by isa.cc, which defines
-// DCSVM_ISA (a namespace name), DCSVM_ISA_NAME and DCSVM_VECTOR_BYTES. Therefore no include guard,
-// neither here nor in the parts, which are nothing by themselves.
+// The bodies behind isa.h, in GCC/Clang vector extensions: no intrinsics, any target. Included once
+// per instruction set by isa.cc, which defines DCSVM_ISA (a namespace name), DCSVM_ISA_NAME and
+// DCSVM_VECTOR_BYTES. Therefore no include guard, neither here nor in the parts, which are nothing
+// by themselves.
 
 namespace dcsvm {
 namespace DCSVM_ISA {
 
 #define DCSVM_INLINE static inline __attribute__((always_inline))
 
+constexpr std::size_t vector_bytes = DCSVM_VECTOR_BYTES;
+
+// A tile of sums stays in registers while one chain of features runs over it: tile_queries rows on
+// one side, tile_vectors vectors of lanes on the other. AVX-512 has 32 registers, the others 16.
+constexpr std::size_t tile_queries = DCSVM_VECTOR_BYTES == 64 ? 8 : 4;
+constexpr std::size_t tile_vectors = 2;
+
+typedef float FloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef double DoubleVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef float HalfFloatVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
+typedef std::int32_t IntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+typedef std::int32_t HalfIntVector __attribute__((vector_size(DCSVM_VECTOR_BYTES / 2)));
+typedef std::int64_t LongVector __attribute__((vector_size(DCSVM_VECTOR_BYTES)));
+
+template <class Real>
+struct Traits;
+template <>
+struct Traits<float> {
+  using Vector = FloatVector;
+  using Integers = IntVector;
+  using Lanes32 = IntVector;
+  static constexpr float round_magic = 12582912.0f;  // 1.5 * 2^23
+  static constexpr int mantissa_bits = 23;
+  static constexpr float lowest_exponent = -126.0f;
+};
+template <>
+struct Traits<double> {
+  using Vector = DoubleVector;
+  using Integers = LongVector;
+  using Lanes32 = HalfIntVector;                             // an int32 for every lane
+  static constexpr double round_magic = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr int mantissa_bits = 52;
+  static constexpr double lowest_exponent = -1022.0;
+};
+
+template <class Real>
+constexpr std::size_t width = vector_bytes / sizeof(Real);
+
+// x in every lane. 0 + x would be an addition, which differs from x where x is -0; x - 0 is x.
+template <class Vector, class Real>
+DCSVM_INLINE Vector broadcast(Real x) {
+  return x - Vector{};
+}
+
+template <class Vector, class Source>
+DCSVM_INLINE Vector load(const Source* p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <class Vector, class Target>
+DCSVM_INLINE void store(Target* p, const Vector& v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// Lane by lane: gcc 12 compiles this to one instruction, and the conversion of a vector to four.
+template <std::size_t... lane>
+DCSVM_INLINE DoubleVector widened(const float* p, std::index_sequence<lane...>) {
+  return DoubleVector{static_cast<double>(p[lane])...};
+}
+
+// The lanes of one vector of Real, from floats.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector load_lanes(const float* p) {
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    return load<FloatVector>(p);
+  } else {
+    return widened(p, std::make_index_sequence<width<double>>());
+  }
+}
+
+template <class Real>
+DCSVM_INLINE DoubleVector load_lanes(const double* p) {
+  static_assert(sizeof(Real) == sizeof(double));
+  return load<DoubleVector>(p);
+}
+
+// The same from doubles.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector load_doubles(const double* p) {
+  if constexpr (sizeof(Real) == sizeof(double)) {
+    return load<DoubleVector>(p);
+  } else {
+    typedef double Wide __attribute__((vector_size(2 * DCSVM_VECTOR_BYTES)));
+    Wide wide;
+    std::memcpy(&wide, p, sizeof wide);
+    return __builtin_convertvector(wide, FloatVector);
+  }
+}
+
+template <class Vector>
+DCSVM_INLINE Vector minimum(Vector a, Vector b) {
+  return a < b ? a : b;
+}
+template <class Vector>
+DCSVM_INLINE Vector maximum(Vector a, Vector b) {
+  return a > b ? a : b;
+}
+
 // in this order: each part uses those before it
 // clang-format off
-#include "simd/vectors_impl.h"
 #include "simd/kernel_value_impl.h"
 #include "simd/tiles_impl.h"
 #include "simd/sums_impl.h"
@@ -17,16 +117,18 @@ namespace DCSVM_ISA {
 // clang-format on
 
 template <class Real>
-static constexpr DescentPasses<Real> descent_passes = {descend<Real>, best_companion<Real>,
-                                                       descend_pair<Real>, best_partner<Real>};
+static constexpr Loops<Real> loops_of = {
+    dense<Real>,   bytes<Real>,          sparse<Real>,       weighted_sum<Real>,
+    descend<Real>, best_companion<Real>, descend_pair<Real>, best_partner<Real>};
 
-static const Isa functions = {
-    DCSVM_ISA_NAME,       dense<float>,  dense<double>,         bytes<float>,
-    bytes<double>,        sparse<float>, sparse<double>,        weighted_sum<float>,
-    weighted_sum<double>, add_in_order,  descent_passes<float>, descent_passes<double>,
-    subtract_product,     dot,           add_multiple};
-
-#undef DCSVM_INLINE
+static const Isa functions = {DCSVM_ISA_NAME, loops_of<float>,  loops_of<double>,
+                              add_in_order,   subtract_product, dot,
+                              add_multiple};
 
 }  // namespace DCSVM_ISA
 }  // namespace dcsvm
+
+#undef DCSVM_INLINE
+#undef DCSVM_ISA
+#undef DCSVM_ISA_NAME
+#undef DCSVM_VECTOR_BYTES

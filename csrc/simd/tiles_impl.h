@@ -214,7 +214,7 @@ static void dense(const DenseTile& t, Real* out) {
   }
 }
 
-// Rows of bytes: kernel values from the dot products of byte_dots.h. Arguments are integers below
+// Rows of bytes: kernel values from the dot products of byte_dots(). Arguments are integers below
 // 2^30, rounded once, like those of exact_tile.
 template <class Real>
 static void bytes(const ByteTile& t, Real* out) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/kernel_cost.h"
+#include "kernel/kernel_setup.h"
 #include "kernel/kernel_tile.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
@@ -18,31 +18,18 @@ constexpr std::size_t blocks_at_once = 4;
 
 }  // namespace
 
-ActiveKernel::ActiveKernel(const KernelSetup& setup, const Points& points, const Reach& reach,
-                           Precision precision, std::size_t cache_bytes, std::size_t lane_bytes,
-                           int n_threads)
-    : setup_(setup),
-      points_(points),
-      reach_(reach),
-      precision_(precision),
-      cache_bytes_(cache_bytes),
-      lane_bytes_(lane_bytes),
-      n_threads_(n_threads),
-      row_cost_(tile_cost(setup, points)),
-      has_cache_(precision == Precision::single_tiles && caching_pays(setup, points)) {}
-
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
   lanes_ = {};  // freed before the new ones are packed
-  const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= lane_bytes_;
+  const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= options_.lane_bytes;
   if (!rows.empty())
-    lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, n_threads_, packed);
-  boxes_ = lane_boxes(setup_, points_, rows, reach_);
+    lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, options_.n_threads, packed);
+  boxes_ = lane_boxes(setup_, points_, rows, options_.reach);
 }
 
 void ActiveKernel::load(const std::vector<std::int32_t>& rows) {
   pack(rows);
-  if (!rows.empty()) cache_.reset(rows.size(), n_lanes(), has_cache_ ? cache_bytes_ : 0);
+  if (!rows.empty()) cache_.reset(rows.size(), n_lanes(), has_cache_ ? options_.cache_bytes : 0);
 }
 
 void ActiveKernel::compact(const std::vector<std::int32_t>& kept,
@@ -62,10 +49,10 @@ bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vect
     rows[j] = rows_[static_cast<std::size_t>(changed[j])];
   const ProductCount done =
       add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
-                  precision_, reach_, n_threads_, sums, stop);
-  count_.rows_computed += static_cast<std::int64_t>(changed.size());
-  count_.evaluated += done.evaluated;
-  count_.skipped += done.skipped;
+                  options_.precision, options_.reach, options_.n_threads, sums, stop);
+  report_.rows_computed += static_cast<std::int64_t>(changed.size());
+  report_.kernel_evaluations += done.evaluated;
+  report_.pairs_skipped += done.skipped;
   return done.skipped > 0;
 }
 
@@ -86,9 +73,9 @@ ActiveKernel::StoredRows ActiveKernel::look_up(const std::vector<std::int32_t>& 
   }
   const auto n = static_cast<std::int64_t>(changed.size()),
              n_missing = static_cast<std::int64_t>(absent.size());
-  count_.rows_computed += n_missing;
-  count_.rows_reused += n - n_missing;
-  count_.evaluated += n_missing * static_cast<std::int64_t>(rows_.size());
+  report_.rows_computed += n_missing;
+  report_.rows_reused += n - n_missing;
+  report_.kernel_evaluations += n_missing * static_cast<std::int64_t>(rows_.size());
   stored.n_missing = absent.size();
   return stored;
 }
@@ -103,7 +90,7 @@ void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
     std::vector<float> tile;
   };
   parallel_for(
-      {n_threads_, n_blocks, blocks_at_once},
+      {options_.n_threads, n_blocks, blocks_at_once},
       [&] { return State{{}, std::vector<float>(query_block * block)}; },
       [&](State& own, std::size_t b) {
         const std::size_t begin = b * block;
@@ -111,11 +98,11 @@ void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
         if (stored.n_missing > 0)
           own.scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
         for (std::size_t first = 0; first < changed.size(); first += query_block) {
-          if (stop && stop->is_requested()) return;
+          if (is_requested(stop)) return;
           const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};
           const float* rows[query_block];
           collect_rows(changed, stored, part, own.scratch, own.tile.data(), rows);
-          add_weighted(rows, step.data() + first, part.n, lanes, sums + begin);
+          loops<float>().add_weighted(rows, step.data() + first, part.n, lanes, sums + begin);
         }
       });
 }
@@ -155,7 +142,7 @@ std::vector<float> ActiveKernel::kernel_values(std::int32_t position) {
     scratch.select(setup_, lanes_, first, n);
     scratch.rows(points_, &row, 1, found.data() + first * panel_rows, n * panel_rows);
   }
-  count_.evaluated += static_cast<std::int64_t>(rows_.size());
+  report_.kernel_evaluations += static_cast<std::int64_t>(rows_.size());
   return found;
 }
 

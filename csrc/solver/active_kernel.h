@@ -9,32 +9,28 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/kernel_product.h"
 #include "kernel/kernel_tile.h"
 #include "kernel/row_panels.h"
-#include "kernel/stop.h"
-#include "rows/reach.h"
 #include "solver/row_cache.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
 class ActiveKernel {
  public:
-  // There is no cache of float64 rows. Lanes are packed once where that takes at most lane_bytes;
-  // which way changes no bit.
-  ActiveKernel(const KernelSetup& setup, const Points& points, const Reach& reach,
-               Precision precision, std::size_t cache_bytes, std::size_t lane_bytes, int n_threads);
-
-  struct Count {
-    std::int64_t evaluated = 0;
-    std::int64_t skipped = 0;        // out of reach
-    std::int64_t rows_computed = 0;  // of add()
-    std::int64_t rows_reused = 0;
-  };
+  // There is no cache of float64 rows. Lanes are packed once where that takes at most lane_bytes of
+  // the options; which way changes no bit. What is computed is counted in the report.
+  ActiveKernel(const KernelSetup& setup, const Points& points, const SolveOptions& options,
+               SolveReport& report)
+      : setup_(setup),
+        points_(points),
+        options_(options),
+        report_(report),
+        row_cost_(tile_cost(setup, points)),
+        has_cache_(options.precision == Precision::single_tiles && caching_pays(setup, points)) {}
 
   bool has_cache() const { return has_cache_; }
   double row_cost() const { return row_cost_; }  // nanoseconds a kernel value, by a fixed model
-  const Count& count() const { return count_; }
 
   // Makes these the rows of the active variables; rows cached before are gone.
   void load(const std::vector<std::int32_t>& rows);
@@ -80,17 +76,14 @@ class ActiveKernel {
 
   const KernelSetup& setup_;
   const Points& points_;
-  Reach reach_;
-  Precision precision_;
-  std::size_t cache_bytes_, lane_bytes_;
-  int n_threads_;
+  const SolveOptions& options_;
+  SolveReport& report_;
   double row_cost_;
   bool has_cache_;
   std::vector<std::int32_t> rows_;
   RowPanels lanes_;
   Boxes boxes_;
   RowCache cache_;
-  Count count_;
 };
 
 }  // namespace dcsvm

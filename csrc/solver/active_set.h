@@ -2,7 +2,11 @@
 // each.
 //
 // Shrinking is Joachims's, with LIBSVM's rule made lazier in time and stricter in size: a variable
-// is dropped after some quiet steps, and only with a margin. Knows nothing of kernel values.
+// is dropped after some quiet steps, and only with a margin.
+//
+// Two rules for the next working set take turns in working_step.cc: the most violating variables
+// (SVMlight's choice; Joachims, 1999) with free ones of the last set carried over, and the
+// neighbourhood of the most violating one. Nothing is known of kernels but the values given.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +14,6 @@
 #include <vector>
 
 #include "solver/box_qp.h"
-#include "solver/selection.h"
 
 namespace dcsvm {
 
@@ -28,10 +31,6 @@ struct ActiveSet {
   double reduced_gradient(std::size_t p) const {
     return sum_of.empty() ? gradient[p]
                           : gradient[p] + multipliers[static_cast<std::size_t>(sum_of[p])];
-  }
-  SelectionView view() const {
-    return {violators,    size(),       violation.data(), goes_up.data(),
-            alpha.data(), lower.data(), upper.data(),     index.data()};
   }
 
   void load(const BoxQp& qp, const std::vector<std::int32_t>& variables, const double* alpha_of,
@@ -51,5 +50,23 @@ struct ActiveSet {
  private:
   std::vector<std::uint8_t> quiet_;  // outer steps in a row
 };
+
+// Replaces a working set (positions, ascending) by one of at most `target` members. Up to three
+// quarters are its own free variables, most violating first: without them the method stalls on
+// ill-conditioned problems. The rest are the most violating others, half of them to go up and half
+// to go down: where kernel values are nearly constant only both together make progress.
+void select_working_set(const ActiveSet& active, std::size_t target,
+                        std::vector<std::int32_t>& working);
+
+// Position of the most violating variable.
+std::int32_t most_violating(const ActiveSet& active);
+
+// Replaces a working set by at most `target` variables with the largest kernel values with the most
+// violating one, which has these `kernel_values`, among the violators that are free or violate by
+// more than `negligible`. They depend most on each other and reach their optimum together, while
+// the most violating variables of the whole problem only start their neighbours moving.
+void select_neighbourhood(const ActiveSet& active, const std::vector<float>& kernel_values,
+                          double negligible, std::size_t target,
+                          std::vector<std::int32_t>& working);
 
 }  // namespace dcsvm

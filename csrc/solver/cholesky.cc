@@ -9,15 +9,11 @@
 namespace dcsvm {
 
 namespace {
+
 constexpr std::size_t block = 32;
 // Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
 // that threads wait for each other in every column of blocks.
 constexpr std::size_t worth_threads = 24;
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 }  // namespace
 
@@ -150,6 +146,12 @@ void Cholesky::divide(Columns& columns, std::size_t first) const {
   }
 }
 
+double inner_product(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 void HeldConstraints::clear() {
   constraints_.clear();
   solved_.clear();
@@ -168,8 +170,9 @@ void HeldConstraints::project(std::vector<double>& direction) const {
   small.reset(k);
   std::vector<double> multipliers(k);
   for (std::size_t i = 0; i < k; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) small.at(i, j) = dot(constraints_[i], solved_[j]);
-    multipliers[i] = dot(constraints_[i], direction);
+    for (std::size_t j = 0; j <= i; ++j)
+      small.at(i, j) = inner_product(constraints_[i], solved_[j]);
+    multipliers[i] = inner_product(constraints_[i], direction);
   }
   if (!small.factor(1)) {
     std::fill(direction.begin(), direction.end(), 0.0);

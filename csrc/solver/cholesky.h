@@ -41,6 +41,8 @@ class Cholesky {
   std::vector<double> matrix_, panel_, panel_transposed_, inverse_;
 };
 
+double inner_product(const std::vector<double>& a, const std::vector<double>& b);
+
 // Linear constraints c'd = 0 on a Newton direction, added one by one to a factor that stays.
 //
 // With K = L L' and the constraints C, the constrained direction is d - Z (C'Z)^-1 C'd with

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <numeric>
+#include <vector>
 
-#include "kernel/kernel_cost.h"
+#include "kernel/kernel_setup.h"
 #include "kernel/row_panels.h"
-#include "rows/prefetch.h"
-#include "solver/linear_solver.h"
-#include "solver/sub_problem.h"
+#include "rows/points.h"
+#include "solver/box_qp.h"
+#include "solver/solve.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -22,6 +25,89 @@ constexpr std::size_t few_variables = 64;
 // tolerance: with a sum and nearly all variables at a bound (diabetes, both regressions).
 constexpr std::size_t most_general = 20000;
 constexpr double far_off = 100;
+
+template <class Value>
+const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n,
+                  std::vector<Value>& own) {
+  own.resize(n);
+  for (std::size_t k = 0; k < n; ++k) own[k] = whole[members[k]];
+  return own.data();
+}
+
+// A box QP restricted to some variables, and a copy of their part of the iterate.
+//
+// Data are copied unless the variables stand side by side in the whole problem. One thread works on
+// it without locks; read() and write() are the only contact with the whole iterate.
+class SubProblem {
+ public:
+  // `members` must stay.
+  SubProblem(const BoxQp& whole, const std::int32_t* members, std::size_t n)
+      : members_(members), qp_(whole), alpha_(n), gradient_(n), base_(n), known_(n) {
+    qp_.size = n;
+    if (whole.row && is_contiguous()) {
+      const auto first = static_cast<std::size_t>(members[0]);
+      qp_.row += first;
+      qp_.linear += first;
+      qp_.lower += first;
+      qp_.upper += first;
+      if (qp_.sum_of) qp_.sum_of += first;
+      return;
+    }
+    row_.resize(n);
+    for (std::size_t k = 0; k < n; ++k)
+      row_[k] = static_cast<std::int32_t>(whole.row_of(static_cast<std::size_t>(members[k])));
+    qp_.row = row_.data();
+    qp_.linear = copy(whole.linear, members, n, linear_);
+    qp_.lower = copy(whole.lower, members, n, lower_);
+    qp_.upper = copy(whole.upper, members, n, upper_);
+    if (whole.sum_of) qp_.sum_of = copy(whole.sum_of, members, n, sum_of_);
+  }
+
+  SubProblem(const SubProblem&) = delete;
+  SubProblem& operator=(const SubProblem&) = delete;
+
+  // What a variable takes where the data are copied.
+  static constexpr std::size_t copied_bytes = 3 * sizeof(double) + sizeof(std::int32_t) + 1;
+
+  const BoxQp& qp() const { return qp_; }
+  RowList rows(const Points& points) const { return {&points, qp_.row, qp_.size}; }
+
+  Iterate iterate() { return {alpha_.data(), gradient_.data(), base_.data(), known_.data()}; }
+
+  void read(const Iterate& whole) {
+    for (std::size_t k = 0; k < qp_.size; ++k) {
+      alpha_[k] = whole.alpha[members_[k]];
+      gradient_[k] = whole.gradient[members_[k]];
+      base_[k] = whole.base[members_[k]];
+      known_[k] = whole.known[members_[k]];
+    }
+  }
+
+  void write(const Iterate& whole) const {
+    for (std::size_t k = 0; k < qp_.size; ++k) {
+      whole.alpha[members_[k]] = alpha_[k];
+      whole.gradient[members_[k]] = gradient_[k];
+      whole.base[members_[k]] = base_[k];
+      whole.known[members_[k]] = known_[k];
+    }
+  }
+
+ private:
+  bool is_contiguous() const {
+    for (std::size_t k = 1; k < qp_.size; ++k) {
+      if (members_[k] != members_[k - 1] + 1) return false;
+    }
+    return true;
+  }
+
+  const std::int32_t* members_;
+  BoxQp qp_;
+  std::vector<std::int32_t> row_;
+  std::vector<double> linear_, lower_, upper_;
+  std::vector<std::int8_t> sum_of_;
+  std::vector<double> alpha_, gradient_, base_;
+  std::vector<Known> known_;
+};
 
 class LevelSolver {
  public:
@@ -98,7 +184,7 @@ class LevelSolver {
 
   void solve_one(std::size_t c) {
     Stop* stop = options_.solve.stop;
-    if (failed_ || size(c) == 0 || (stop && stop->is_requested())) return;
+    if (failed_ || size(c) == 0 || is_requested(stop)) return;
     try {
       SubProblem problem(qp_, clusters_.members + clusters_.start[c], size(c));
       prefetch(problem.rows(points_));
@@ -133,8 +219,8 @@ class LevelSolver {
     SolveReport before;
     if (qp.size > few_variables) {
       before = in_w();
-      const bool is_ended = before.converged || options.max_iterations >= 0 ||
-                            (options.stop && options.stop->is_requested());
+      const bool is_ended =
+          before.converged || options.max_iterations >= 0 || is_requested(options.stop);
       const bool is_stuck = before.violation > far_off * options.tolerance;
       if (is_ended || !is_stuck || qp.n_sums == 0 || qp.size > most_general) return before;
     }

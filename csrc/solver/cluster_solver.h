@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "solver/smo.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
@@ -43,5 +43,12 @@ struct ClusterOptions {
 std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
                                         const BoxQp& qp, const Clusters& clusters,
                                         const Iterate& iterate, const ClusterOptions& options);
+
+// span[i] = S_i^2 (span.cc) for those support vectors among the members of the clusters that are
+// wanted; other entries are not written. In a cluster with more than n_exact free ones the span is
+// that of some of them, which can only make S_i larger. A thread needs about 12 n_exact^2 bytes.
+void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                   const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
+                   std::size_t n_exact, int n_threads, double* span);
 
 }  // namespace dcsvm

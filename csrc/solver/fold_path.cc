@@ -8,7 +8,7 @@
 #include "kernel/kernel_product.h"
 #include "kernel/row_panels.h"
 #include "simd/isa.h"
-#include "solver/smo.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
@@ -146,15 +146,14 @@ FoldPath::Step FoldPath::solve_in_memory() {
 
 FoldPath::Step FoldPath::solve_outside() {
   const std::size_t n = problem_.size();
-  BoxQp qp;
-  qp.size = n;
-  qp.row = problem_.rows.data();
-  qp.linear = problem_.linear.data();
-  qp.lower = lower_.data();
-  qp.upper = upper_.data();
-  qp.sum_of = problem_.n_sums > 0 ? problem_.sum_of.data() : nullptr;
-  qp.n_sums = problem_.n_sums;
-  qp.unit = problem_.unit;
+  const BoxQp qp{n,
+                 problem_.rows.data(),
+                 problem_.linear.data(),
+                 lower_.data(),
+                 upper_.data(),
+                 problem_.n_sums > 0 ? problem_.sum_of.data() : nullptr,
+                 problem_.n_sums,
+                 problem_.unit};
   std::vector<double> base(n, 0.0);
   std::vector<Known> known(n, Known::nothing);
   SolveOptions options;
@@ -189,10 +188,9 @@ void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& pla
     weights.push_back(alpha_[i]);
   }
   if (!context_.kernel) {
-    SourceWeights w;
-    w.values = weights.data();
-    kernel_product(context_.setup, targets, {&context_.points, rows.data(), rows.size()}, w,
-                   Precision::single_tiles, {}, 1, out, context_.stop);
+    kernel_product(context_.setup, targets, {&context_.points, rows.data(), rows.size()},
+                   {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, {}, 1, out,
+                   context_.stop);
     return;
   }
   // of all places from the first to the last that are wanted: those of a fold lie side by side

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "kernel/kernel_setup.h"
-#include "kernel/stop.h"
 #include "solver/box_qp.h"
-#include "solver/iterate.h"
 #include "solver/working_set.h"
 #include "solver/working_set_solver.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 

@@ -53,7 +53,7 @@ class Cluster {
         {options_.n_threads, n_steps},
         [&] { return std::vector<HeldOutReport>(options_.scales.size()); },
         [&](std::vector<HeldOutReport>& own, std::size_t step) {
-          if (options_.stop && options_.stop->is_requested()) return;
+          if (is_requested(options_.stop)) return;
           follow(step / held_.n_folds, step % held_.n_folds, own, values);
         },
         [&](const std::vector<HeldOutReport>& own) { add(own, reports); });
@@ -125,7 +125,7 @@ class Cluster {
     bool is_final = false;
     for (std::size_t s = 0; s < options_.scales.size(); ++s) {
       if (!is_final) {
-        if (options_.stop && options_.stop->is_requested()) return;
+        if (is_requested(options_.stop)) return;
         const FoldPath::Step step = path.solve(options_.scales[s]);
         reports[s].missed += !step.converged;
         reports[s].iterations += step.iterations;
@@ -168,11 +168,11 @@ std::vector<HeldOutReport> held_out_values(const KernelSetup& setup, const Point
       {options.n_threads, held.n_clusters},
       [&] { return std::vector<HeldOutReport>(options.scales.size()); },
       [&](std::vector<HeldOutReport>& own, std::size_t c) {
-        if (options.stop && options.stop->is_requested()) return;
+        if (is_requested(options.stop)) return;
         Cluster(setup, points, qp, held, options, c).solve(own, values);
       },
       [&](const std::vector<HeldOutReport>& own) { Cluster::add(own, reports); });
-  if (options.stop && options.stop->is_requested()) reports.clear();
+  if (is_requested(options.stop)) reports.clear();
   return reports;
 }
 

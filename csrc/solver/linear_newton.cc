@@ -25,17 +25,12 @@ LinearNewton::LinearNewton(LinearState& state)
       point_(dimension_ + state.sums.size()),
       residual_(point_.size()) {}
 
-// alpha(w, b)
-void LinearNewton::place() {
-  const BoxQp& qp = state_.qp;
-  for (std::size_t i = 0; i < qp.size; ++i)
-    state_.alpha[i] = std::clamp(center_[i] - sigma_ * gradient_[i], qp.lower[i], qp.upper[i]);
-}
-
 // What is missing in w = X' alpha(w, b) and in the sums, into `residual_`; and how much of a
 // gradient that may be.
 double LinearNewton::residual() {
-  place();
+  const BoxQp& qp = state_.qp;
+  for (std::size_t i = 0; i < qp.size; ++i)  // alpha(w, b)
+    state_.alpha[i] = std::clamp(center_[i] - sigma_ * gradient_[i], qp.lower[i], qp.upper[i]);
   state_.recompute();
   values_ += state_.n_values;
   double length = 0, excess = 0;
@@ -101,7 +96,7 @@ bool LinearNewton::step(double accuracy, const Stop* stop) {
   std::vector<std::uint8_t> is_free(qp.size);
   double missing = residual();
   for (int k = 0; k < most_steps && missing > accuracy; ++k) {
-    if (stop && stop->is_requested()) break;
+    if (is_requested(stop)) break;
     for (std::size_t i = 0; i < qp.size; ++i)
       is_free[i] = state_.alpha[i] > qp.lower[i] && state_.alpha[i] < qp.upper[i];
     system_.set_free(is_free);

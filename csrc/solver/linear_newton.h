@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/stop.h"
 #include "solver/linear_state.h"
 #include "solver/linear_system.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -35,7 +35,6 @@ class LinearNewton {
   }
 
  private:
-  void place();
   double residual();
   double slope(double t) const;
   double search() const;

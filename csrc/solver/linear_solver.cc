@@ -1,18 +1,114 @@
-#include "solver/linear_solver.h"
-
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "solver/linear_descent.h"
 #include "solver/linear_newton.h"
 #include "solver/linear_state.h"
-#include "solver/timer.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
 namespace {
+
+constexpr std::size_t prefetch_distance = 2;  // rows
+
+// xorshift64* (Vigna 2016)
+std::uint64_t next(std::uint64_t& state) {
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 2685821657736338717ULL;
+}
+
+// Coordinate descent on the dual of a linear SVM, in random order and with shrinking (Hsieh, Chang,
+// Lin, Keerthi and Sundararajan, ICML 2008). A step costs the values of one row.
+class LinearDescent {
+ public:
+  explicit LinearDescent(LinearState& state) : state_(state) { activate(); }
+
+  // One pass over the active variables, in at most so many steps. Returns the largest violation
+  // met on the way.
+  double pass(std::int64_t most_steps) {
+    LinearState& s = state_;
+    const double penalty = s.mean_diagonal;
+    double largest = 0, high = 0, low = 0;
+    shuffle();
+    std::size_t kept = 0;
+    std::int64_t done = 0;
+    for (std::size_t k = 0; k < active_.size(); ++k) {
+      const auto i = static_cast<std::size_t>(active_[k]);
+      if (done == most_steps) {
+        active_[kept++] = active_[k];
+        continue;
+      }
+      if (k + prefetch_distance < active_.size())
+        s.rows.prefetch(static_cast<std::size_t>(
+            s.row[static_cast<std::size_t>(active_[k + prefetch_distance])]));
+      const auto row = static_cast<std::size_t>(s.row[i]);
+      const int sum = s.qp.sum_at(i);
+      double g = s.rows.dot(row, s.w.data()) - s.qp.linear[i], curvature = s.diagonal[i];
+      values_ += 1 + static_cast<double>(s.rows.stored(row));
+      if (sum >= 0) {
+        const auto at = static_cast<std::size_t>(sum);
+        g += s.multipliers[at] + penalty * s.excess[at];
+        curvature += penalty;
+      }
+      const double lower = s.qp.lower[i], upper = s.qp.upper[i], before = s.alpha[i];
+      if ((before <= lower && g > high_) || (before >= upper && g < low_)) continue;
+      active_[kept++] = active_[k];
+      ++done;
+      const double violation = violation_of(before, lower, upper, g);
+      if (violation == 0.0) continue;
+      largest = std::max(largest, violation);
+      high = std::max(high, g);
+      low = std::min(low, g);
+      const double wanted = before - g / std::max(curvature, 1e-300);
+      const double after = std::clamp(wanted, lower, upper);
+      if (after == before) continue;
+      s.alpha[i] = after;
+      s.rows.add(row, after - before, s.w.data());
+      values_ += static_cast<double>(s.rows.stored(row));
+      if (sum >= 0) s.excess[static_cast<std::size_t>(sum)] += after - before;
+    }
+    active_.resize(kept);
+    steps_ += done;
+    for (std::size_t at = 0; at < s.sums.size(); ++at) s.multipliers[at] += penalty * s.excess[at];
+    // nothing violated: no other variable may be shrunk by it
+    high_ = high > 0 ? high : std::numeric_limits<double>::infinity();
+    low_ = low < 0 ? low : -std::numeric_limits<double>::infinity();
+    return largest;
+  }
+
+  // Makes all variables active again.
+  void activate() {
+    active_ = state_.qp.everything();
+    high_ = std::numeric_limits<double>::infinity();
+    low_ = -high_;
+  }
+
+  std::size_t n_active() const { return active_.size(); }
+  std::int64_t steps() const { return steps_; }  // of all passes
+  double values() const { return values_; }      // of rows that were touched, by all passes
+
+ private:
+  void shuffle() {
+    for (std::size_t k = active_.size(); k > 1; --k)
+      std::swap(active_[k - 1], active_[((next(random_) >> 32) * k) >> 32]);
+  }
+
+  LinearState& state_;
+  std::vector<std::int32_t> active_;
+  // A variable at its lower bound is shrunk where its gradient is above `high_`, at its upper one
+  // where it is below `low_`: the largest and least gradients that violated in the last pass.
+  double high_ = std::numeric_limits<double>::infinity();
+  double low_ = -std::numeric_limits<double>::infinity();
+  std::uint64_t random_ = 1;
+  std::int64_t steps_ = 0;
+  double values_ = 0;
+};
 
 // Descent begins, with as much work as so many Newton steps take; a method then has its turn until
 // it has done so many times the work of the other.
@@ -42,15 +138,112 @@ class LinearSolver {
         newton_(state_),
         best_(iterate.alpha, iterate.alpha + qp.size) {}
 
-  SolveReport run();
+  SolveReport run() {
+    bool descends = true;
+    const double n_free = usual_free * static_cast<double>(qp_.size);
+    double turn_ends = first_newton_steps * newton_.usual_cost(n_free);
+    double before = std::numeric_limits<double>::infinity();
+    while (!measure() && !is_stuck() && may_go_on()) {
+      const double now = descends ? descent_.values() : newton_.values();
+      const bool is_fast = !descends && violation_ <= fast * before;
+      if (now >= turn_ends && !is_fast) {
+        descends = !descends;
+        turn_ends = turn * now;
+      }
+      before = violation_;
+      if (descends) {
+        do {
+          descend();
+        } while (violation_ > tolerance_ && descent_.values() < turn_ends && may_go_on());
+        // variables that were shrunk away may violate as well
+        if (violation_ <= tolerance_) descent_.activate();
+      } else {
+        take_newton_step();
+        descent_.activate();
+      }
+    }
+    write();
+    const Optimality result = optimality(qp_, iterate_.alpha, iterate_.gradient);
+    report_.violation = result.violation;
+    report_.objective = result.objective;
+    report_.gap = result.gap;
+    report_.converged = result.violation <= options_.tolerance_in(result.unit);
+    report_.newton_steps = newton_.steps();
+    return report_;
+  }
 
  private:
-  bool measure();
-  void descend();
-  void take_newton_step();
-  bool is_stuck();
-  bool may_go_on();
-  void write();
+  // Whether the state, with its sums restored, is optimal to the tolerance.
+  bool measure() {
+    Timer timer(report_.seconds_rebuild);
+    state_.restore_sums();
+    state_.gradient(iterate_.gradient);
+    const Optimality now = optimality(qp_, state_.alpha.data(), iterate_.gradient);
+    if (best_objective_ == std::numeric_limits<double>::infinity())
+      state_.multipliers = now.multipliers;
+    violation_ = now.violation;
+    tolerance_ = options_.tolerance_in(now.unit);
+    const bool is_optimal = violation_ <= tolerance_;
+    objective_ = now.objective;
+    if (is_optimal || now.objective < best_objective_) {
+      best_ = state_.alpha;
+      best_objective_ = now.objective;
+    }
+    ++report_.rebuilds;
+    return is_optimal;
+  }
+
+  void descend() {
+    Timer timer(report_.seconds_inner);
+    violation_ = descent_.pass(options_.iterations_left(report_.iterations));
+    report_.iterations = descent_.steps() + newton_.steps();
+    ++report_.outer_steps;
+  }
+
+  void take_newton_step() {
+    Timer timer(report_.seconds_newton);
+    newton_.step(std::max(newton_accuracy * violation_, final_accuracy * tolerance_),
+                 options_.stop);
+    report_.iterations = descent_.steps() + newton_.steps();
+    ++report_.outer_steps;
+  }
+
+  bool is_stuck() {
+    const bool is_better = violation_ < better_violation * least_violation_ ||
+                           objective_ < least_objective_ - better_objective * std::fabs(objective_);
+    n_stalls_ = is_better ? 0 : n_stalls_ + 1;
+    least_violation_ = std::min(least_violation_, violation_);
+    least_objective_ = std::min(least_objective_, objective_);
+    return n_stalls_ >= most_stalls;
+  }
+
+  bool may_go_on() {
+    if (options_.iterations_left(report_.iterations) <= 0) return false;
+    if (options_.progress &&
+        options_.progress({violation_, descent_.n_active(), report_.outer_steps})) {
+      // what is published changes nothing of what comes
+      const std::vector<double> alpha = state_.alpha, w = state_.w, excess = state_.excess;
+      const double violation = violation_;
+      measure();
+      write();
+      options_.published();
+      state_.alpha = alpha;
+      state_.w = w;
+      state_.excess = excess;
+      violation_ = violation;
+    }
+    return !is_requested(options_.stop);
+  }
+
+  // Gives the iterate the best alpha and its gradient.
+  void write() {
+    state_.alpha = best_;
+    state_.recompute();
+    state_.gradient(iterate_.gradient);
+    std::copy(best_.begin(), best_.end(), iterate_.alpha);
+    std::copy(best_.begin(), best_.end(), iterate_.base);
+    std::fill_n(iterate_.known, qp_.size, Known::at_alpha);
+  }
 
   const BoxQp& qp_;
   const Iterate& iterate_;
@@ -69,118 +262,7 @@ class LinearSolver {
   double least_objective_ = std::numeric_limits<double>::infinity();
   int n_stalls_ = 0;
   double tolerance_ = 0;  // of violations in no unit; measure() sets it
-
-  double tolerance_in(double unit) const {
-    return std::max(options_.tolerance * unit, options_.attainable);
-  }
 };
-
-SolveReport LinearSolver::run() {
-  bool descends = true;
-  const double n_free = usual_free * static_cast<double>(qp_.size);
-  double turn_ends = first_newton_steps * newton_.usual_cost(n_free);
-  double before = std::numeric_limits<double>::infinity();
-  while (!measure() && !is_stuck() && may_go_on()) {
-    const double now = descends ? descent_.values() : newton_.values();
-    const bool is_fast = !descends && violation_ <= fast * before;
-    if (now >= turn_ends && !is_fast) {
-      descends = !descends;
-      turn_ends = turn * now;
-    }
-    before = violation_;
-    if (descends) {
-      do {
-        descend();
-      } while (violation_ > tolerance_ && descent_.values() < turn_ends && may_go_on());
-      // variables that were shrunk away may violate as well
-      if (violation_ <= tolerance_) descent_.activate();
-    } else {
-      take_newton_step();
-      descent_.activate();
-    }
-  }
-  write();
-  const Optimality result = optimality(qp_, iterate_.alpha, iterate_.gradient);
-  report_.violation = result.violation;
-  report_.objective = result.objective;
-  report_.gap = result.gap;
-  report_.converged = result.violation <= tolerance_in(result.unit);
-  report_.newton_steps = newton_.steps();
-  return report_;
-}
-
-// Whether the state, with its sums restored, is optimal to the tolerance.
-bool LinearSolver::measure() {
-  Timer timer(report_.seconds_rebuild);
-  state_.restore_sums();
-  state_.gradient(iterate_.gradient);
-  const Optimality now = optimality(qp_, state_.alpha.data(), iterate_.gradient);
-  if (best_objective_ == std::numeric_limits<double>::infinity())
-    state_.multipliers = now.multipliers;
-  violation_ = now.violation;
-  tolerance_ = tolerance_in(now.unit);
-  const bool is_optimal = violation_ <= tolerance_;
-  objective_ = now.objective;
-  if (is_optimal || now.objective < best_objective_) {
-    best_ = state_.alpha;
-    best_objective_ = now.objective;
-  }
-  ++report_.rebuilds;
-  return is_optimal;
-}
-
-void LinearSolver::descend() {
-  Timer timer(report_.seconds_inner);
-  const std::int64_t limit = options_.max_iterations;
-  violation_ = descent_.pass(limit < 0 ? std::numeric_limits<std::int64_t>::max()
-                                       : limit - report_.iterations);
-  report_.iterations = descent_.steps() + newton_.steps();
-  ++report_.outer_steps;
-}
-
-void LinearSolver::take_newton_step() {
-  Timer timer(report_.seconds_newton);
-  newton_.step(std::max(newton_accuracy * violation_, final_accuracy * tolerance_), options_.stop);
-  report_.iterations = descent_.steps() + newton_.steps();
-  ++report_.outer_steps;
-}
-
-bool LinearSolver::is_stuck() {
-  const bool is_better = violation_ < better_violation * least_violation_ ||
-                         objective_ < least_objective_ - better_objective * std::fabs(objective_);
-  n_stalls_ = is_better ? 0 : n_stalls_ + 1;
-  least_violation_ = std::min(least_violation_, violation_);
-  least_objective_ = std::min(least_objective_, objective_);
-  return n_stalls_ >= most_stalls;
-}
-
-bool LinearSolver::may_go_on() {
-  if (options_.max_iterations >= 0 && report_.iterations >= options_.max_iterations) return false;
-  if (options_.progress &&
-      options_.progress({violation_, descent_.n_active(), report_.outer_steps})) {
-    // what is published changes nothing of what comes
-    const std::vector<double> alpha = state_.alpha, w = state_.w, excess = state_.excess;
-    const double violation = violation_;
-    measure();
-    write();
-    options_.published();
-    state_.alpha = alpha;
-    state_.w = w;
-    state_.excess = excess;
-    violation_ = violation;
-  }
-  return !(options_.stop && options_.stop->is_requested());
-}
-
-// Gives the iterate the best alpha and its gradient.
-void LinearSolver::write() {
-  state_.alpha = best_;
-  state_.recompute();
-  state_.gradient(iterate_.gradient);
-  std::copy(best_.begin(), best_.end(), iterate_.alpha);
-  std::copy(best_.begin(), best_.end(), iterate_.base);
-  std::fill_n(iterate_.known, qp_.size, Known::at_alpha);
-}
 
 }  // namespace
 

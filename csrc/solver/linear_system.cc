@@ -188,18 +188,13 @@ void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b, cons
     scaled[j] = residual[j] / diagonal[j];
   }
   step = scaled;
-  const auto dot = [](const std::vector<double>& u, const std::vector<double>& v) {
-    double sum = 0;
-    for (std::size_t j = 0; j < u.size(); ++j) sum += u[j] * v[j];
-    return sum;
-  };
-  double size = dot(residual, scaled);
+  double size = inner_product(residual, scaled);
   const double wanted = gradients_accuracy * gradients_accuracy * size;
   for (int k = 0; k < most_gradients && size > wanted; ++k) {
-    if (stop && stop->is_requested()) break;
+    if (is_requested(stop)) break;
     multiply(sigma, step, product);
     values_ += 2 * static_cast<double>(free_.size()) * state_.rows.mean_stored();
-    const double curvature = dot(step, product);
+    const double curvature = inner_product(step, product);
     if (!(curvature > 0)) break;
     const double length = size / curvature;
     for (std::size_t j = 0; j < size_; ++j) {
@@ -207,7 +202,7 @@ void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b, cons
       residual[j] -= length * product[j];
       scaled[j] = residual[j] / diagonal[j];
     }
-    const double next = dot(residual, scaled);
+    const double next = inner_product(residual, scaled);
     for (std::size_t j = 0; j < size_; ++j) step[j] = scaled[j] + next / size * step[j];
     size = next;
   }

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/stop.h"
 #include "solver/cholesky.h"
 #include "solver/linear_state.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "solver/timer.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
@@ -53,26 +53,21 @@ bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& roun
 }
 
 template <class Real>
-double NewtonStep<Real>::take(WorkingSet<Real>& set, int n_threads) {
-  Timer timer(count_.seconds);
+double NewtonStep<Real>::take(WorkingSet<Real>& set, int n_threads, NewtonCount& count) {
+  Timer timer(count.seconds);
   double decrease = 0, cost = 0;
   for (;;) {
     cost += factor_cost(free_.size());
     if (!factor(set, n_threads)) break;
-    ++count_.steps;
+    ++count.steps;
     held_.clear();
     hold_sums(set);
     if (follow(set, &decrease, &cost)) break;
     damping_ *= 10;
   }
   value_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
-  count_.cost += cost;
+  count.cost += cost;
   return decrease;
-}
-
-template <class Real>
-NewtonCount NewtonStep<Real>::take_count() {
-  return std::exchange(count_, {});
 }
 
 template <class Real>

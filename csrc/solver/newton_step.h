@@ -39,11 +39,8 @@ class NewtonStep {
  public:
   // Whether a step is worth more than going on with descent to the tolerance.
   bool pays(const WorkingSet<Real>& set, const RoundResult& round, double tolerance);
-  // Returns by how much the objective fell.
-  double take(WorkingSet<Real>& set, int n_threads);
-
-  // Of the steps since the last call.
-  NewtonCount take_count();
+  // Returns by how much the objective fell; counts what was done.
+  double take(WorkingSet<Real>& set, int n_threads, NewtonCount& count);
 
  private:
   struct Moved {
@@ -66,7 +63,6 @@ class NewtonStep {
   HeldConstraints held_;
   double damping_ = smallest_damping<Real>;
   double value_ = 0;  // decrease of the objective per nanosecond of the last step; 0: none yet
-  NewtonCount count_;
 };
 
 }  // namespace dcsvm

@@ -1,11 +1,16 @@
-#include "solver/span.h"
-
+// How far support vectors are from the span of the others (Vapnik and Chapelle, "Bounds on error
+// expectation for support vector machines", Neural Computation 12, 2000).
+//
+// Without support vector i its own decision value would be lower by |alpha_i| S_i^2, where S_i is
+// the distance of its image to the affine span (with a sum) or the linear one (without) of the
+// other free support vectors, if the set of support vectors stayed as it is.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "kernel/kernel_matrix.h"
 #include "solver/cholesky.h"
+#include "solver/cluster_solver.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {

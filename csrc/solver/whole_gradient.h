@@ -1,6 +1,6 @@
 // The gradient of all variables of a solve, shrunk away or not, and how it is brought up to date.
 //
-// Gradients are those of `base` or of `alpha` (iterate.h); the difference is added by a kernel
+// Gradients are those of `base` or of `alpha` (Iterate); the difference is added by a kernel
 // product, in blocks, so that little is lost when it is stopped.
 #pragma once
 
@@ -11,21 +11,17 @@
 #include "kernel/kernel_setup.h"
 #include "solver/active_set.h"
 #include "solver/box_qp.h"
-#include "solver/iterate.h"
-#include "solver/solve_options.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
-class WholeGradient {
- public:
-  WholeGradient(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                const Iterate& iterate, const SolveOptions& options, SolveReport& report)
-      : setup_(setup),
-        points_(points),
-        qp_(qp),
-        iterate_(iterate),
-        options_(options),
-        report_(report) {}
+struct WholeGradient {
+  const KernelSetup& setup;
+  const Points& points;
+  const BoxQp& qp;
+  const Iterate& iterate;
+  const SolveOptions& options;
+  SolveReport& report;
 
   bool has(Known known) const;
   std::vector<std::int32_t> at_base() const;  // variables
@@ -43,14 +39,6 @@ class WholeGradient {
   void neglect(const std::vector<double>& weights);
 
   Optimality optimality() const;
-
- private:
-  const KernelSetup& setup_;
-  const Points& points_;
-  const BoxQp& qp_;
-  const Iterate& iterate_;
-  const SolveOptions& options_;
-  SolveReport& report_;
 };
 
 }  // namespace dcsvm

@@ -3,30 +3,113 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/kernel_matrix.h"
 #include "simd/isa.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
 namespace {
 
+// Members from which on threads share the copying, and of which a thread takes some at a time.
+constexpr std::size_t worth_threads = 256, members_at_once = 16;
+
 constexpr float immovable = std::numeric_limits<float>::quiet_NaN();
 
+std::size_t padded(std::size_t n) { return (n + panel_rows - 1) / panel_rows * panel_rows; }
+
 }  // namespace
+
+template <class Real>
+std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& points,
+                                       const Members& members,
+                                       const std::vector<std::int32_t>& from, int n_threads) {
+  const std::size_t n = members.rows.size();
+  new_.clear();
+  old_.clear();
+  for (std::size_t w = 0; w < n; ++w)
+    (from[w] < 0 ? new_ : old_).push_back(static_cast<std::int32_t>(w));
+  if (new_.empty() && n == size_) return 0;
+  previous_.swap(kernel_);
+  const std::size_t previous_stride = stride_;
+  size_ = n;
+  stride_ = padded(n);
+  kernel_.resize(n * stride_);
+  if (n < worth_threads) n_threads = 1;
+  parallel_for({n_threads, n, members_at_once}, [&](std::size_t w) {
+    Real* row = kernel_.data() + w * stride_;
+    std::fill(row + n, row + stride_, Real(0));
+    if (from[w] < 0) return;
+    const Real* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
+    for (const std::int32_t place : old_)
+      row[place] = old_row[from[static_cast<std::size_t>(place)]];
+  });
+  read_cached(members, from, n_threads);
+  return compute(setup, points, members, n_threads);
+}
+
+// Values are the same bits either way round: one cached row of the two members is enough.
+template <class Real>
+void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<std::int32_t>& from,
+                                      int n_threads) {
+  const std::size_t n = size_;
+  if (std::none_of(members.cached.begin(), members.cached.end(), [](auto* row) { return row; }))
+    return;
+  parallel_for({n_threads, n, members_at_once}, [&](std::size_t w) {
+    Real* row = kernel_.data() + w * stride_;
+    const float* own = members.cached[w];
+    for (std::size_t v = 0; v < n; ++v) {
+      if (from[w] >= 0 && from[v] >= 0) continue;
+      if (own) {
+        row[v] = own[members.lanes[v]];
+      } else if (members.cached[v]) {
+        row[v] = members.cached[v][members.lanes[w]];
+      }
+    }
+  });
+}
+
+// Values of new members that no cached row has: between those and members without one.
+template <class Real>
+std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points& points,
+                                          const Members& members, int n_threads) {
+  uncached_.clear();
+  const auto take = [&](std::int32_t w) {
+    if (!members.cached[static_cast<std::size_t>(w)]) uncached_.push_back(w);
+  };
+  std::for_each(new_.begin(), new_.end(), take);
+  const std::size_t n_new = uncached_.size();
+  std::for_each(old_.begin(), old_.end(), take);
+  std::vector<std::int32_t> rows;
+  for (const std::int32_t w : uncached_) rows.push_back(members.rows[static_cast<std::size_t>(w)]);
+  symmetric_matrix(setup, {&points, rows.data(), rows.size()}, n_new, uncached_.data(), n_threads,
+                   kernel_.data(), stride_);
+  const auto n = static_cast<std::int64_t>(n_new);
+  return n * (n + 1) / 2 + n * static_cast<std::int64_t>(uncached_.size() - n_new);
+}
+
+template <class Real>
+void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& places) {
+  if (places.size() == size_) return;
+  const std::size_t stride = padded(places.size());
+  previous_.assign(places.size() * stride, Real(0));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Real* row = kernel_.data() + static_cast<std::size_t>(places[i]) * stride_;
+    for (std::size_t j = 0; j < places.size(); ++j) previous_[i * stride + j] = row[places[j]];
+  }
+  kernel_.swap(previous_);
+  size_ = places.size();
+  stride_ = stride;
+}
+
+template class WorkingKernel<float>;
+template class WorkingKernel<double>;
 
 template <class Real>
 WorkingSet<Real>::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>& members,
                              const WorkingKernel<Real>& values, int sums)
     : WorkingSet(values.data(), members.size(), values.stride(), sums) {
-  if (active.sum_of.empty()) sum_of.clear();
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto p = static_cast<std::size_t>(members[i]);
-    alpha[i] = active.alpha[p];
-    gradient[i] = active.gradient[p];
-    lower[i] = active.lower[p];
-    upper[i] = active.upper[p];
-    if (has_sums()) sum_of[i] = active.sum_of[p];
-  }
-  refresh();
+  gather(active, members);
 }
 
 template <class Real>
@@ -36,6 +119,20 @@ WorkingSet<Real>::WorkingSet(const Real* values, std::size_t n, std::size_t row_
   diagonal.assign(stride, Real(1));
   side.assign(stride, immovable);
   if (sums > 0) sum_of.assign(stride, -1);
+}
+
+template <class Real>
+template <class Whole, class Index>
+void WorkingSet<Real>::gather(const Whole& whole, const std::vector<Index>& members) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto p = static_cast<std::size_t>(members[i]);
+    alpha[i] = whole.alpha[p];
+    gradient[i] = whole.gradient[p];
+    lower[i] = whole.lower[p];
+    upper[i] = whole.upper[p];
+    if (has_sums()) sum_of[i] = whole.sum_of[p];
+  }
+  refresh();
 }
 
 template <class Real>
@@ -49,7 +146,7 @@ void WorkingSet<Real>::refresh() {
 template <class Real>
 WorkingSet<Real> WorkingSet<Real>::part(const std::vector<std::size_t>& members,
                                         std::vector<Real>& values) const {
-  const std::size_t n = members.size(), row = (n + panel_rows - 1) / panel_rows * panel_rows;
+  const std::size_t n = members.size(), row = padded(n);
   values.resize(n * row);
   WorkingSet<Real> some(values.data(), n, row, n_sums);
   for (std::size_t a = 0; a < n; ++a) {
@@ -57,13 +154,8 @@ WorkingSet<Real> WorkingSet<Real>::part(const std::vector<std::size_t>& members,
     Real* to = values.data() + a * row;
     for (std::size_t b = 0; b < n; ++b) to[b] = from[members[b]];
     std::fill(to + n, to + row, Real(0));
-    some.alpha[a] = alpha[members[a]];
-    some.gradient[a] = gradient[members[a]];
-    some.lower[a] = lower[members[a]];
-    some.upper[a] = upper[members[a]];
-    if (has_sums()) some.sum_of[a] = sum_of[members[a]];
   }
-  some.refresh();
+  some.gather(*this, members);
   return some;
 }
 
@@ -106,7 +198,7 @@ std::vector<double> WorkingSet<Real>::product(const std::vector<double>& change)
     rows.push_back(kernel_row(i));
     weights.push_back(change[i]);
   }
-  add_weighted(rows.data(), weights.data(), rows.size(), stride, sum.data());
+  loops<Real>().add_weighted(rows.data(), weights.data(), rows.size(), stride, sum.data());
   return sum;
 }
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "solver/selection.h"
-#include "solver/timer.h"
+#include "solver/active_set.h"
+#include "solver/solve.h"
 
 namespace dcsvm {
 
@@ -40,7 +40,7 @@ WorkingChange WorkingStep<Real>::take(ActiveSet& active, ActiveKernel& kernel, d
     choose(active, kernel, tolerance);
   }
   fill_kernel(active, kernel, previous);
-  if (options_.stop && options_.stop->is_requested()) {
+  if (is_requested(options_.stop)) {
     reset();
     return {};
   }
@@ -60,12 +60,11 @@ void WorkingStep<Real>::choose(const ActiveSet& active, ActiveKernel& kernel, do
     std::iota(members_.begin(), members_.end(), 0);
     return;
   }
-  const SelectionView view = active.view();
   if (report_.outer_steps % 2 == 0 && setup_.kernel.type == KernelType::rbf) {
-    select_neighbourhood(view, kernel.kernel_values(most_violating(view)), inner_share * tolerance,
-                         target_size_, members_);
+    select_neighbourhood(active, kernel.kernel_values(most_violating(active)),
+                         inner_share * tolerance, target_size_, members_);
   } else {
-    select_working_set(view, target_size_, members_);
+    select_working_set(active, target_size_, members_);
   }
 }
 
@@ -106,16 +105,14 @@ double WorkingStep<Real>::inner_tolerance(const ActiveSet& active, double tolera
 template <class Real>
 WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   const bool is_complete = members_.size() == active.size();
-  const std::int64_t left = options_.max_iterations < 0
-                                ? std::numeric_limits<std::int64_t>::max()
-                                : options_.max_iterations - report_.iterations;
   const std::int64_t budget = (is_complete ? complete_member_updates : member_updates) *
                               static_cast<std::int64_t>(members_.size());
   WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_sums);
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
-    inner = solver_.solve(set, inner_tolerance(active, tolerance), std::min(left, budget),
+    inner = solver_.solve(set, inner_tolerance(active, tolerance),
+                          std::min(options_.iterations_left(report_.iterations), budget),
                           options_.n_threads);
   }
   report_.iterations += std::max<std::int64_t>(inner.updates, 1);

@@ -12,8 +12,8 @@
 #include "solver/active_kernel.h"
 #include "solver/active_set.h"
 #include "solver/box_qp.h"
-#include "solver/solve_options.h"
-#include "solver/working_kernel.h"
+#include "solver/solve.h"
+#include "solver/working_set.h"
 #include "solver/working_set_solver.h"
 
 namespace dcsvm {

@@ -1,6 +1,6 @@
 // What is wrong with a line of LIBSVM text, in one sentence with the text in it.
 //
-// The parser (svmlight_lines.h) comes here once it knows that a line is faulty; which fault it is
+// The parser (svmlight_reader.cc) comes here once it knows that a line is faulty; which fault it is
 // is found out here, out of its way. Lines end in '\n'.
 #pragma once
 

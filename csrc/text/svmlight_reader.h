@@ -13,9 +13,25 @@
 #include <cstdint>
 
 #include "text/text_chunks.h"
-#include "text/text_format.h"
 
 namespace dcsvm {
+
+// Lines of a precomputed kernel are 0:serial_number, then the columns 1, 2, 3, ... with none left
+// out. Serial numbers for `training` are those of columns; `any` may be any number.
+enum class Serials { none, training, any };
+
+// How a text is to be read: what stands before the features, and how strictly.
+struct TextFormat {
+  std::size_t n_prefix;     // numbers before the features of a line, at least 1
+  const char* prefix_name;  // what such a number is called in errors
+  std::size_t first_line;   // number of the first line, for errors
+  bool lenient;             // accept what LIBSVM's reader drops or reads differently
+  Serials serials = Serials::none;
+  std::int64_t first_index = 1;  // of the features, 0 or 1: the column 0 of rows
+
+  // Numbers a line has in `prefix`: the serial number is the last of them.
+  std::size_t prefix_size() const { return n_prefix + (serials != Serials::none); }
+};
 
 template <class Number>
 struct CsrTarget {
@@ -33,14 +49,13 @@ struct CsrTarget {
 //
 // Rows are n_rows x n_features of the text, zeroed by the caller; those of bytes begin `stride`
 // apart. `fits` says whether all values are integers from 0 to 255; where they are not, bytes are
-// of no use, the text was not parsed to its end, and another error may stand first.
+// of no use, the text was not parsed to its end, and no error is thrown.
 std::size_t parse_bytes(const Text& text, const TextFormat& format, double* prefix,
                         std::uint8_t* rows, std::size_t stride, int threads, bool& fits);
 std::size_t parse_dense(const Text& text, const TextFormat& format, double* prefix, float* dense,
                         int threads);
+template <class Number>
 std::size_t parse_csr(const Text& text, const TextFormat& format, double* prefix,
-                      const CsrTarget<float>& rows, int threads);
-std::size_t parse_csr(const Text& text, const TextFormat& format, double* prefix,
-                      const CsrTarget<double>& rows, int threads);
+                      const CsrTarget<Number>& rows, int threads);
 
 }  // namespace dcsvm

@@ -59,8 +59,10 @@ void append_features(std::string& out, const TextCsr& rows, std::size_t row,
   }
 }
 
+}  // namespace
+
 template <class Rows>
-void append_lines(std::string& out, const TextLines& lines, const Rows& rows) {
+void write_rows(std::string& out, const TextLines& lines, const Rows& rows) {
   for (std::size_t line = 0; line < lines.n_lines; ++line) {
     const auto row = lines.row_numbers ? static_cast<std::size_t>(lines.row_numbers[line]) : line;
     if (row >= rows.n_rows) {
@@ -78,7 +80,8 @@ void append_lines(std::string& out, const TextLines& lines, const Rows& rows) {
   }
 }
 
-}  // namespace
+template void write_rows(std::string&, const TextLines&, const TextDense&);
+template void write_rows(std::string&, const TextLines&, const TextCsr&);
 
 void densify(const TextCsr& rows, std::size_t n_features, float* out, int threads) {
   parallel_for({threads, rows.n_rows, rows_at_once}, [&](std::size_t row) {
@@ -94,14 +97,6 @@ void densify(const TextCsr& rows, std::size_t n_features, float* out, int thread
     }
     if (!sound) fail_row(row, "does not fit the matrix");
   });
-}
-
-void write_rows(std::string& out, const TextLines& lines, const TextDense& rows) {
-  append_lines(out, lines, rows);
-}
-
-void write_rows(std::string& out, const TextLines& lines, const TextCsr& rows) {
-  append_lines(out, lines, rows);
 }
 
 }  // namespace dcsvm

@@ -39,9 +39,10 @@ void densify(const TextCsr& rows, std::size_t n_features, float* out, int thread
 
 // Appends one line per selected row: the prefix, then the nonzero features, each followed by one
 // space, as svm-train writes its support vectors. Numbers are the shortest text that reads back
-// bit for bit. Throws std::out_of_range for a row number that does not exist and
-// std::invalid_argument for a number that is not finite or columns that do not ascend.
-void write_rows(std::string& out, const TextLines& lines, const TextDense& rows);
-void write_rows(std::string& out, const TextLines& lines, const TextCsr& rows);
+// bit for bit. Rows are TextDense or TextCsr. Throws std::out_of_range for a row number that does
+// not exist and std::invalid_argument for a number that is not finite or columns that do not
+// ascend.
+template <class Rows>
+void write_rows(std::string& out, const TextLines& lines, const Rows& rows);
 
 }  // namespace dcsvm

@@ -1,4 +1,4 @@
-// The loops that threads share.
+// The loops that threads share, and the request to end early.
 //
 // Threads take the chunks of a loop in order, as they become free. Where chunks begin depends on
 // the loop alone, never on the threads. Loops inside a chunk of another are shared with threads
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <mutex>
@@ -16,6 +17,18 @@
 #endif
 
 namespace dcsvm {
+
+// allowed_threads() are those that the OpenMP runtime would use here: what OMP_NUM_THREADS or
+// threadpoolctl allows.
+#ifdef _OPENMP
+constexpr bool has_openmp = true;
+inline bool is_inside_loop() { return omp_in_parallel() != 0; }
+inline int allowed_threads() { return omp_get_max_threads(); }
+#else
+constexpr bool has_openmp = false;
+inline bool is_inside_loop() { return false; }
+inline int allowed_threads() { return 1; }
+#endif
 
 // Rows of a chunk where little is done with each.
 constexpr std::size_t rows_at_once = 256;
@@ -31,23 +44,6 @@ struct Loop {
 inline std::atomic<int>& idle_threads() {
   static std::atomic<int> n{0};
   return n;
-}
-
-inline bool is_inside_loop() {
-#ifdef _OPENMP
-  return omp_in_parallel() != 0;
-#else
-  return false;
-#endif
-}
-
-// Threads that the OpenMP runtime would use here: what OMP_NUM_THREADS or threadpoolctl allows.
-inline int allowed_threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
 }
 
 // Calls work() on all threads of a loop, the first n_takers of them.
@@ -124,5 +120,28 @@ template <class Step>
 void parallel_for(const Loop& loop, Step step) {
   parallel_for(loop, [] { return nullptr; }, [&step](std::nullptr_t, std::size_t i) { step(i); });
 }
+
+// A request to end early, made by another thread or by a deadline that has passed. It is polled
+// where work can end without leaving anything half done.
+class Stop {
+ public:
+  void request() { requested_ = true; }
+  // Seconds from now; set before the work starts.
+  void set_deadline(double seconds) {
+    const std::chrono::duration<double> left(seconds);
+    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
+    has_deadline_ = true;
+  }
+  bool is_requested() const { return requested_ || (has_deadline_ && Clock::now() >= deadline_); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::atomic<bool> requested_{false};
+  bool has_deadline_ = false;
+  Clock::time_point deadline_;
+};
+
+// Whether there is a request, of a Stop that may be null.
+inline bool is_requested(const Stop* stop) { return stop && stop->is_requested(); }
 
 }  // namespace dcsvm

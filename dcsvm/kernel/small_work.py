@@ -10,7 +10,7 @@ from dcsvm.machine import default_threads, usable_threads
 # Features of pairs of rows: some 15 ms of kernel values on one core. Fits of half to twice that
 # took with two threads 1.1 to 4 times the time of one, and 1.2 to 4 times its processor time.
 SMALL_WORK = 5e8
-# By the model of csrc/kernel/kernel_cost.cc: a kernel value, a byte and a value of a CSR row, in
+# By the model of csrc/kernel/kernel_setup.cc: a kernel value, a byte and a value of a CSR row, in
 # features that are floats.
 VALUE_WORK, BYTE_WORK, SPARSE_WORK = 11, 0.07, 5.5
 

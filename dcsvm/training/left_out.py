@@ -2,7 +2,7 @@
 it (leave one out, by the span rule), and the losses that follow.
 
 A support vector's own decision value is lower without it by |alpha| times its squared distance to
-the span of the others (csrc/solver/span.h); that of other rows is as it is. Nothing is solved
+the span of the others (csrc/solver/span.cc); that of other rows is as it is. Nothing is solved
 again. Of a row that stands for several equal ones, one is left out.
 """
 

@@ -736,6 +736,8 @@ def test_arrays_that_do_not_fit_are_refused():
         BoxProblem(good.linear, good.lower, good.upper, np.zeros(19, np.int8), 1),
         BoxProblem(good.linear, good.lower, good.upper, np.ones(20, np.int8), 1),
         BoxProblem(good.linear, good.lower, good.upper, np.full(20, -1, np.int8), 1),
+        BoxProblem(good.linear, good.lower, good.upper, None, 1),
+        BoxProblem(good.linear, good.lower, good.upper, np.zeros(20, np.int8), 0),
         BoxProblem(good.linear, good.lower, good.upper, row=np.zeros(19, np.int32)),
     ):
         with pytest.raises(ValueError, match="bounds|sums|row numbers"):

@@ -188,15 +188,14 @@ void check_kernels() {
     for (const auto& sizes : {even, one_large}) check_stop(setup, data, points, sizes);
   }
   Points coded = data.points();
-  const CodedColumns columns = find_codes(coded, n_threads);
+  CodeSearch search(coded.n_features);
+  search.see(coded, n_threads);
+  const CodedColumns columns = search.found();
   require(!columns.codes.empty(), "codes");
-  std::vector<float> numeric(data.n * columns.numeric.size());
-  std::vector<std::uint8_t> codes(data.n * columns.codes.size());
-  encode(coded, columns, n_threads, numeric.data(), codes.data());
-  coded.dense = numeric.data();
-  coded.n_features = columns.numeric.size();
-  coded.codes = codes.data();
-  coded.n_codes = columns.codes.size();
+  std::vector<float> in_one_piece(data.n * columns.row_size() / sizeof(float));
+  auto* const rows = reinterpret_cast<std::uint8_t*>(in_one_piece.data());
+  encode(coded, columns, n_threads, rows);
+  take_coded(columns, rows, coded);
   check_solver(fitted(data, coded, rbf), data, coded, one_large, 1);
 
   Points bytes = data.points();
