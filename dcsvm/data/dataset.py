@@ -18,12 +18,11 @@ from dcsvm import _svmlight
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.coded_rows import coded_parts
-from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.pieces import text_pieces
 from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
-from dcsvm.data.scaling import Scaling
+from dcsvm.data.scaling import Extremes, Scaling
 
 PART_BYTES = 2**23  # of text that is scaled together
 PART_VALUES = 2**22  # of rows that are coded together

@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from dcsvm.data.sorting import group_order
-from dcsvm.problem.filling import counted, fill
-from dcsvm.problem.formulation import BoxProblem, Formulation, slices_between
+from dcsvm.problem.formulation import BoxProblem, Formulation, counted, fill, slices_between
 
 
 def c_svc_pairs(

@@ -13,9 +13,8 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.precomputed import of_square
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
-from dcsvm.problem.task import class_order
+from dcsvm.problem.task import checked_weights, class_order
 from dcsvm.selection.cluster_scores import Problem
 from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch

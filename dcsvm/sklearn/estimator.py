@@ -27,7 +27,13 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
-from dcsvm.sklearn.checks import NOT_FINITE, checked_weights, rows_to_fit, warn_of_offsets
+from dcsvm.sklearn.checks import (
+    NOT_FINITE,
+    checked_weights,
+    rows_to_fit,
+    threads_for,
+    warn_of_offsets,
+)
 from dcsvm.sklearn.fitted import Fitted, Given
 from dcsvm.sklearn.kernels import (
     SCALED_KERNELS,
@@ -39,7 +45,6 @@ from dcsvm.sklearn.kernels import (
 )
 from dcsvm.sklearn.parameters import train_options
 from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
-from dcsvm.sklearn.threads import threads_for
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import NoMargin
@@ -130,7 +135,9 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)
             raise OptionError(name, error.reason) from None
-        if not report.converged and self._is_beyond_float32(X):
+        # given kernel values may be too large for float32
+        is_small = X.shape[0] <= FEW_ROWS and not self._has_limit
+        if not report.converged and self._is_of_matrix and is_small:
             reason = "kernel values need float64"
             if self._leave(*as_given, reason, max_iter=_most_iterations(X)):
                 return
@@ -151,11 +158,6 @@ class Estimator(Convertible, Fitted, BaseEstimator):
     def _control(self, checkpoint: Checkpoint | None) -> Control:
         progress = Lines() if self.verbose else Progress()
         return Control(progress, _core.Stop(self.time_limit), checkpoint)
-
-    def _is_beyond_float32(self, X) -> bool:
-        """Whether given kernel values may be too large for float32, and rows few enough for
-        scikit-learn's solver."""
-        return self._is_of_matrix and X.shape[0] <= FEW_ROWS and not self._has_limit
 
     @property
     def _has_limit(self) -> bool:

@@ -15,7 +15,7 @@ from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.sample_weights import checked_weights
+from dcsvm.problem.task import checked_weights
 from dcsvm.solving.checkpoint import fingerprint_of
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
