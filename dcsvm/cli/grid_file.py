@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -122,12 +121,9 @@ class Outputs:
 
     def follow(self, search: Search, grid: Grid, known: list[Score]) -> bool:
         """Take the scores of a search; returns whether it was stopped."""
-        run: Callable[..., Iterator[Score]] = search.run
-        if self.job.refine:
-            run = search.run_coarse_to_fine
         self.progress.begin("settings", self.n_settings, unit="setting")
         try:
-            for score in run(grid, known):
+            for score in search.run(grid, known, refine=self.job.refine):
                 self.take(score, "local", is_new=True)
         except Stopped:
             if not any(score.is_complete for score in self.scores):

@@ -97,10 +97,21 @@ class Search:
         rows, options = columns.of(self.rows), columns.options(options)
         return prepare_rows(rows, self.labels, options, self.weights)
 
-    def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
-        """The scores of the settings that are not among the known ones, as they are found. Raises
-        Stopped."""
-        known = list(known)
+    def run(
+        self, grid: Grid, known: Iterable[Score] = (), *, refine: bool = False
+    ) -> Iterator[Score]:
+        """The scores of the settings that are not among the known ones, as they are found; with
+        `refine` then those of the fine grid around the best one. Raises Stopped."""
+        scores = list(known)
+        for score in self._run(grid, list(known)):
+            scores.append(score)
+            yield score
+        coarse = set(grid.settings)
+        best = best_of(score for score in scores if score.setting in coarse)
+        if refine and best is not None:
+            yield from self._run(grid.around(best.setting), scores)
+
+    def _run(self, grid: Grid, known: list[Score]) -> Iterator[Score]:
         done = {score.setting for score in known}
         order = [setting for setting in grid.coarse_to_fine() if setting not in done]
         if not order:
@@ -108,17 +119,6 @@ class Search:
         if self.options.early or self._is_whole:
             return self._clusters(grid, order, known).run()
         return self._exact(grid, order, known)
-
-    def run_coarse_to_fine(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
-        """The scores of a grid, and then of the fine one around its best setting."""
-        scores = list(known)
-        for score in self.run(grid, scores):
-            scores.append(score)
-            yield score
-        coarse = set(grid.settings)
-        best = best_of(score for score in scores if score.setting in coarse)
-        if best is not None:
-            yield from self.run(grid.around(best.setting), scores)
 
     @property
     def _is_whole(self) -> bool:
