@@ -132,11 +132,11 @@ class Rows:
             dense[some] = block
         return replace(self, dense=dense)
 
-    def as_floats(self, threads: int = 1) -> Rows:
+    def as_floats(self) -> Rows:
         """The same rows without bytes and codes."""
         if self.coding is not None:
-            points = _core.Points(self, threads, with_norms=False)
-            return replace(self, dense=points.features(threads), coding=None)
+            points = _core.Points(self, 1, with_norms=False)
+            return replace(self, dense=points.features(1), coding=None)
         return replace(self, dense=self.dense.astype(np.float32)) if self.is_bytes else self
 
     @property

@@ -35,14 +35,7 @@ from dcsvm.sklearn.checks import (
     warn_of_offsets,
 )
 from dcsvm.sklearn.fitted import Fitted, Given
-from dcsvm.sklearn.kernels import (
-    SCALED_KERNELS,
-    dense,
-    gamma_of,
-    kernel_matrix,
-    largest_value,
-    variance_of,
-)
+from dcsvm.sklearn.kernels import dense, gamma_of, kernel_matrix, largest_value, variance_of
 from dcsvm.sklearn.parameters import train_options
 from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
 from dcsvm.solving.checkpoint import Checkpoint
@@ -117,10 +110,8 @@ class Estimator(Convertible, Fitted, BaseEstimator):
                 if not self._choose(rows, labels, weights, as_given, seed, threads):
                     return
                 params = self._settings()
-                self._gamma = 0.0
-                if self.kernel in SCALED_KERNELS:
-                    variance = partial(variance_of, X, weights)
-                    self._gamma = gamma_of(params["gamma"], X.shape[1], variance)
+                variance = partial(variance_of, X, weights)
+                self._gamma = gamma_of(self.kernel, params.get("gamma"), X.shape[1], variance)
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
                 # folds of probabilities are random, clusters are not: the same fit gives the same
                 # model
@@ -232,17 +223,14 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         control, options = self._control(checkpoint), TrainOptions.of(**options)
         if self.warm_start and getattr(self, "model_", None) is not None:
             try:
-                first = self._first_model()
+                numbers = np.arange(len(self.model_.labels), dtype=np.uint32)  # as _targets gives
+                first = replace(self.model_, labels=numbers)
                 return train_rows(
                     rows, labels, options, control, sample_weight=weights, init_model=first
                 )
             except OtherModel as reason:
                 log.info("%s: begun anew, %s", type(self).__name__, reason)
         return train_rows(rows, labels, options, control, sample_weight=weights)
-
-    def _first_model(self) -> Model:
-        """The last fit, as training takes it to begin with."""
-        return self.model_
 
     def _warn(self, report: TrainReport) -> None:
         self.fit_status_ = int(not report.converged)
