@@ -40,7 +40,9 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     data, *held_out = read_rows(job, options)
     read = time.perf_counter()
     grid = job.grid(options)
-    lines = GridLines(names_of(job, grid), options, np.count_nonzero(held_out[2] >= 0))
+    sought = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
+    names = [name for name, is_sought in sought.items() if is_sought]
+    lines = GridLines(names, options, np.count_nonzero(held_out[2] >= 0))
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
         search = Search(*held_out, options, every=job.every, stop=stop, tell=outputs.advance)
@@ -92,12 +94,6 @@ def read_rows(job: GridJob, options: TrainOptions):
     test = read_test_set(job, options, data)
     rows, labels, fold = with_test_rows(data.rows, data.labels, test.rows, test.labels)
     return data, coded(rows, options.threads), labels, fold
-
-
-def names_of(job: GridJob, grid: Grid) -> list[str]:
-    """What is sought."""
-    sought = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
-    return [name for name, is_sought in sought.items() if is_sought]
 
 
 class Outputs:

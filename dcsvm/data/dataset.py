@@ -58,17 +58,14 @@ def read_pieces(path: str | os.PathLike[str], **how) -> Iterator[Dataset]:
     name, line = os.fspath(path), 1
     n_rows = 0
     for text in text_pieces(name):
-        if not (how.get("lenient") and _has_only_comments(text)):
+        lines = (line.lstrip(b" \t") for line in io.BytesIO(text))
+        if not (how.get("lenient") and all(one.startswith(b"#") for one in lines)):
             data = parse_dataset(text, name, first_line=line, **how)
             n_rows += data.rows.n_samples
             yield data
         line += text.count(b"\n")
     if n_rows == 0:
         raise DataError(f"{name}: no rows")
-
-
-def _has_only_comments(text: bytes) -> bool:
-    return all(line.lstrip(b" \t").startswith(b"#") for line in io.BytesIO(text))
 
 
 def parse_dataset(text, name: str, *, first_index: int | None = None, **how) -> Dataset:

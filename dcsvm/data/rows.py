@@ -306,12 +306,11 @@ def stacked(*parts: Rows) -> Rows:
     if all(part.is_bytes for part in parts):
         dense = np.concatenate([part.stored for part in parts])[:, : first.n_features]
         return Rows(n_samples, first.n_features, dense=dense)
-    if first.coding is not None and all(part.coding == first.coding for part in parts):
-        dense = np.concatenate([part.dense for part in parts])
-        return replace(first, n_samples=n_samples, dense=dense)
     if first.is_dense:
-        dense = np.concatenate([part.as_floats().dense for part in parts])
-        return Rows(n_samples, first.n_features, dense=dense)
+        is_coded = first.coding is not None and all(part.coding == first.coding for part in parts)
+        dense = [part.dense if is_coded else part.as_floats().dense for part in parts]
+        coding = first.coding if is_coded else None
+        return Rows(n_samples, first.n_features, dense=np.concatenate(dense), coding=coding)
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     return Rows(
         n_samples,

@@ -97,9 +97,7 @@ class Search:
         rows, options = columns.of(self.rows), columns.options(options)
         return prepare_rows(rows, self.labels, options, self.weights)
 
-    def run(
-        self, grid: Grid, known: Iterable[Score] = (), *, refine: bool = False
-    ) -> Iterator[Score]:
+    def run(self, grid: Grid, known: Iterable[Score] = (), *, refine=False) -> Iterator[Score]:
         """The scores of the settings that are not among the known ones, as they are found; with
         `refine` then those of the fine grid around the best one. Raises Stopped."""
         scores = list(known)
@@ -122,12 +120,8 @@ class Search:
 
     @property
     def _is_whole(self) -> bool:
-        options = self.options
-        return (
-            options.svm_type in WITH_LEVELS
-            and options.kernel != "linear"
-            and self.rows.n_samples <= MOST_WHOLE
-        )
+        options, is_small = self.options, self.rows.n_samples <= MOST_WHOLE
+        return is_small and options.svm_type in WITH_LEVELS and options.kernel != "linear"
 
     def _clusters(self, grid: Grid, order: list[Setting], known: list[Score]) -> ClusterSearch:
         if self.problem_of is None:

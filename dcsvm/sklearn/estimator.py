@@ -212,7 +212,10 @@ class Estimator(Convertible, Fitted, BaseEstimator):
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
             model, report = self._solved(rows, labels, options | few, weights)
             if not report.stopped and report.violation <= self.tol:
-                return _converged(model), replace(report, converged=True)
+                exact = model.exact
+                worth = exact.worth and replace(exact.worth, converged=True)
+                model = replace(model, exact=replace(exact, worth=worth))
+                return model, replace(report, converged=True)
         options = {**options, "tolerance": float(self.tol)}
         found = self._solved(rows, labels, options, weights, checkpoint)
         if checkpoint is not None and not found[1].stopped:
@@ -322,9 +325,3 @@ class Lines(Progress):
 
 def _most_iterations(X) -> int:
     return min(MOST_ITERATIONS, MOST_UPDATES // X.shape[0])
-
-
-def _converged(model: Model) -> Model:
-    """The model of a solution that is as good as was asked for."""
-    worth = replace(model.exact.worth, converged=True) if model.exact.worth else None
-    return replace(model, exact=replace(model.exact, worth=worth))

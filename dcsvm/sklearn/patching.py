@@ -28,6 +28,7 @@ class FallingBack:
         except ValueError as error:
             theirs, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
             own = {name: value for name, value in defaults.items() if name not in theirs}
+            # parameters that scikit-learn does not have are set
             if any(getattr(self, name) != default for name, default in own.items()):
                 raise
             try:
