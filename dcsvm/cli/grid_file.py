@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -41,7 +40,9 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     data, *held_out = read_rows(job, options)
     read = time.perf_counter()
     grid = job.grid(options)
-    lines = GridLines(names_of(job, grid), options, np.count_nonzero(held_out[2] >= 0))
+    sought = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
+    names = [name for name, is_sought in sought.items() if is_sought]
+    lines = GridLines(names, options, np.count_nonzero(held_out[2] >= 0))
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
         search = Search(*held_out, options, every=job.every, stop=stop, tell=outputs.advance)
@@ -95,12 +96,6 @@ def read_rows(job: GridJob, options: TrainOptions):
     return data, coded(rows, options.threads), labels, fold
 
 
-def names_of(job: GridJob, grid: Grid) -> list[str]:
-    """What is sought."""
-    sought = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
-    return [name for name, is_sought in sought.items() if is_sought]
-
-
 class Outputs:
     """Lines of the scores on standard output, in the -out file and on a bar; `scores` has all."""
 
@@ -122,12 +117,9 @@ class Outputs:
 
     def follow(self, search: Search, grid: Grid, known: list[Score]) -> bool:
         """Take the scores of a search; returns whether it was stopped."""
-        run: Callable[..., Iterator[Score]] = search.run
-        if self.job.refine:
-            run = search.run_coarse_to_fine
         self.progress.begin("settings", self.n_settings, unit="setting")
         try:
-            for score in run(grid, known):
+            for score in search.run(grid, known, refine=self.job.refine):
                 self.take(score, "local", is_new=True)
         except Stopped:
             if not any(score.is_complete for score in self.scores):

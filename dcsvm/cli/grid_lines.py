@@ -33,10 +33,7 @@ class GridLines:
         line = f"[{source}] {own} {self.rate(score):g}"
         if best is None:
             return line
-        values = [
-            f"{LETTERS[name]}={getattr(best.setting, name)!r}, "
-            for name in self.names
-        ]  # fmt: skip
+        values = [f"{LETTERS[name]}={getattr(best.setting, name)!r}, " for name in self.names]
         return f"{line} (best {''.join(values)}{self.word}={self.rate(best):g})"
 
     def last(self, best: Score) -> str:

@@ -72,31 +72,24 @@ class TrainJob(Job):
             raise click.UsageError(
                 "--scale auto writes a file beside the model: MODEL_FILE has to be a plain file"
             )
-        self.check_workers(options)
-        folders = {self.checkpoint_folder, self.resume_folder} - {None}
-        if len(folders) > 1:
+        PROCESSES.check("n_workers", self.n_workers)
+        if sum(one is not None for one in self.workers) > 1:
+            raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
+        if self.is_remote and self.training_set_file in STANDARD_INPUT:
+            raise click.UsageError("workers cannot read standard input: the training set is a file")
+        if self.is_remote and options.kernel == "precomputed":
+            raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
+        if len({self.checkpoint_folder, self.resume_folder} - {None}) > 1:
             raise click.UsageError("--checkpoint and --resume name different folders")
+
+    @property
+    def workers(self) -> tuple[str | int | None, ...]:
+        return self.scheduler, self.scheduler_file, self.n_workers
 
     @property
     def is_remote(self) -> bool:
         """Whether workers of Dask do it."""
-        return any(self.workers_named)
-
-    @property
-    def workers_named(self) -> tuple[str | int | None, ...]:
-        return self.scheduler, self.scheduler_file, self.n_workers
-
-    def check_workers(self, options: TrainOptions) -> None:
-        """Raise UsageError, or OptionError, for what does not go together."""
-        PROCESSES.check("n_workers", self.n_workers)
-        if sum(one is not None for one in self.workers_named) > 1:
-            raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
-        if not self.is_remote:
-            return
-        if self.training_set_file in STANDARD_INPUT:
-            raise click.UsageError("workers cannot read standard input: the training set is a file")
-        if options.kernel == "precomputed":
-            raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
+        return any(self.workers)
 
 
 def given_options(table: type[OptionTable], given: dict) -> dict:

@@ -96,11 +96,9 @@ def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifie
         tell(f"Total nSV = {report.n_sv}")
     if report.violation is None or (report.stopped and not report.converged):
         return
-    gap = (
-        "an indefinite kernel: a stationary point"
-        if report.duality_gap is None
-        else f"duality gap {report.duality_gap:.3g}"
-    )
+    gap = "an indefinite kernel: a stationary point"
+    if report.duality_gap is not None:
+        gap = f"duality gap {report.duality_gap:.3g}"
     say(
         f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
         f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 from dcsvm.cli.files import AUTO
 from dcsvm.cli.jobs import TrainJob
-from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.range_file import load_scaling
+from dcsvm.data.scaling import Extremes
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.control import Control

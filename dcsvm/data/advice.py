@@ -80,7 +80,12 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Columns, and the smallest and the largest value in each; of CSR rows only columns that have
     values."""
     if rows.is_dense:
-        return np.arange(rows.n_features), *_dense_extremes(rows)
+        smallest, largest = (rows.part(slice(0, 1)).features[0].copy() for _ in range(2))
+        for some in rows.slices(BLOCK):
+            block = rows.part(some).features
+            np.minimum(smallest, block.min(axis=0), out=smallest)
+            np.maximum(largest, block.max(axis=0), out=largest)
+        return np.arange(rows.n_features), smallest, largest
     if rows.n_features > len(rows.indices):
         columns, at = np.unique(rows.indices, return_inverse=True)
     else:
@@ -90,12 +95,3 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     np.minimum.at(smallest, at, rows.values)
     np.maximum.at(largest, at, rows.values)
     return columns, smallest, largest
-
-
-def _dense_extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    smallest, largest = (rows.part(slice(0, 1)).features[0].copy() for _ in range(2))
-    for some in rows.slices(BLOCK):
-        block = rows.part(some).features
-        np.minimum(smallest, block.min(axis=0), out=smallest)
-        np.maximum(largest, block.max(axis=0), out=largest)
-    return smallest, largest

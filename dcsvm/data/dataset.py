@@ -18,12 +18,11 @@ from dcsvm import _svmlight
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
 from dcsvm.data.coded_rows import coded_parts
-from dcsvm.data.found_scaling import Extremes
 from dcsvm.data.input_file import DataError, check_room, read_text
 from dcsvm.data.pieces import text_pieces
 from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
-from dcsvm.data.scaling import Scaling
+from dcsvm.data.scaling import Extremes, Scaling
 
 PART_BYTES = 2**23  # of text that is scaled together
 PART_VALUES = 2**22  # of rows that are coded together
@@ -59,17 +58,14 @@ def read_pieces(path: str | os.PathLike[str], **how) -> Iterator[Dataset]:
     name, line = os.fspath(path), 1
     n_rows = 0
     for text in text_pieces(name):
-        if not (how.get("lenient") and _has_only_comments(text)):
+        lines = (line.lstrip(b" \t") for line in io.BytesIO(text))
+        if not (how.get("lenient") and all(one.startswith(b"#") for one in lines)):
             data = parse_dataset(text, name, first_line=line, **how)
             n_rows += data.rows.n_samples
             yield data
         line += text.count(b"\n")
     if n_rows == 0:
         raise DataError(f"{name}: no rows")
-
-
-def _has_only_comments(text: bytes) -> bool:
-    return all(line.lstrip(b" \t").startswith(b"#") for line in io.BytesIO(text))
 
 
 def parse_dataset(text, name: str, *, first_index: int | None = None, **how) -> Dataset:

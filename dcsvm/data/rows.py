@@ -61,11 +61,10 @@ class Rows:
     @staticmethod
     def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
         """CSR rows in the better form, as `better_dense` says."""
-        n_samples = len(indptr) - 1
-        if better_dense(n_samples, n_features, len(values)):
-            dense = _svmlight.densify(indptr, indices, values, n_features, threads)
-            return Rows(n_samples, n_features, dense=dense).in_smallest_form()
-        return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
+        shape = len(indptr) - 1, n_features
+        rows = Rows(*shape, indptr=indptr, indices=indices, values=values)
+        is_better = better_dense(*shape, len(values))
+        return rows._as_dense(threads).in_smallest_form() if is_better else rows
 
     @staticmethod
     def from_array(X) -> Rows:
@@ -133,11 +132,11 @@ class Rows:
             dense[some] = block
         return replace(self, dense=dense)
 
-    def as_floats(self, threads: int = 1) -> Rows:
+    def as_floats(self) -> Rows:
         """The same rows without bytes and codes."""
         if self.coding is not None:
-            points = _core.Points(self, threads, with_norms=False)
-            return replace(self, dense=points.features(threads), coding=None)
+            points = _core.Points(self, 1, with_norms=False)
+            return replace(self, dense=points.features(1), coding=None)
         return replace(self, dense=self.dense.astype(np.float32)) if self.is_bytes else self
 
     @property
@@ -264,12 +263,11 @@ class Rows:
         """The same rows, dense or CSR as `other` is."""
         if self.is_dense == other.is_dense:
             return self
-        if other.is_dense:
-            dense = _svmlight.densify(
-                self.indptr, self.indices, self.values, self.n_features, threads
-            )
-            return Rows(self.n_samples, self.n_features, dense=dense)
-        return self._as_csr()
+        return self._as_dense(threads) if other.is_dense else self._as_csr()
+
+    def _as_dense(self, threads: int) -> Rows:
+        dense = _svmlight.densify(*self.csr, self.n_features, threads)
+        return Rows(self.n_samples, self.n_features, dense=dense)
 
     def _as_csr(self) -> Rows:
         return Rows(self.n_samples, self.n_features, **Csr.of_dense(self.features)._asdict())
@@ -308,12 +306,11 @@ def stacked(*parts: Rows) -> Rows:
     if all(part.is_bytes for part in parts):
         dense = np.concatenate([part.stored for part in parts])[:, : first.n_features]
         return Rows(n_samples, first.n_features, dense=dense)
-    if first.coding is not None and all(part.coding == first.coding for part in parts):
-        dense = np.concatenate([part.dense for part in parts])
-        return replace(first, n_samples=n_samples, dense=dense)
     if first.is_dense:
-        dense = np.concatenate([part.as_floats().dense for part in parts])
-        return Rows(n_samples, first.n_features, dense=dense)
+        is_coded = first.coding is not None and all(part.coding == first.coding for part in parts)
+        dense = [part.dense if is_coded else part.as_floats().dense for part in parts]
+        coding = first.coding if is_coded else None
+        return Rows(n_samples, first.n_features, dense=np.concatenate(dense), coding=coding)
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     return Rows(
         n_samples,

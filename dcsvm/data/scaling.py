@@ -1,5 +1,5 @@
-"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py) or by ranges that were
-found in data (found_scaling.py).
+"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py) or by those that
+svm-scale -s would find in data, with which each feature of the rows goes from -1 to 1.
 
 A feature is mapped linearly: the minimum of its range to the lower limit, the maximum to the
 upper one, values outside beyond them. Features without a range, or whose minimum is
@@ -11,7 +11,7 @@ here differs from what is read from its text by up to half a unit of the sixth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,7 @@ from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, better_dense
 from dcsvm.data.slices import AT_ONCE, slices
 
+FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 # consecutive rows of a text, CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -209,3 +210,58 @@ def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_value
             begin = end
         first += block.n_rows
     return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """Of `n_samples` rows the `columns` with values, ascending, the smallest and the largest value
+    in each, and `counts`, how many there are. Takes no more memory for a huge index than for a
+    small one."""
+
+    columns: np.ndarray
+    minimum: np.ndarray
+    maximum: np.ndarray
+    counts: np.ndarray
+    n_samples: int
+
+    @staticmethod
+    def of(parts: Iterable[Part]) -> Extremes:
+        found = Extremes.joined([])
+        for indptr, indices, values in parts:
+            ones = np.ones(len(values), np.int64)
+            found = Extremes.joined(
+                [found, Extremes(indices, values, values, ones, len(indptr) - 1)]
+            )
+        return found
+
+    @staticmethod
+    def joined(several: Iterable[Extremes]) -> Extremes:
+        """Those of all rows together; columns need neither ascend nor differ."""
+        nothing = Extremes(
+            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64), 0
+        )
+        several = [nothing, *several]
+        columns, minimum, maximum, counts = (
+            np.concatenate([getattr(one, field.name) for one in several])
+            for field in fields(Extremes)[:4]
+        )
+        order = np.argsort(columns)
+        columns = columns[order]
+        first = np.flatnonzero(np.diff(columns, prepend=-1))
+        return Extremes(
+            columns[first],
+            np.minimum.reduceat(minimum[order], first),
+            np.maximum.reduceat(maximum[order], first),
+            np.add.reduceat(counts[order], first),
+            sum(one.n_samples for one in several),
+        )
+
+    def scaling(self, name: str, first_index: int = 1) -> Scaling:
+        """The scaling by these ranges, in float64; rows without a feature count as 0 of it, and
+        features of one value are not in it. `name` stands for their file in errors."""
+        absent = self.counts < self.n_samples
+        minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
+        maximum = np.where(absent, np.maximum(self.maximum, 0), self.maximum)
+        varies = minimum < maximum
+        features = Interval(*FOUND_LIMITS, minimum[varies], maximum[varies])
+        return Scaling(f"the ranges of {name}", self.columns[varies], features, None, first_index)

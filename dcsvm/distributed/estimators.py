@@ -20,7 +20,7 @@ from dcsvm.distributed.training import remote_data, train_data
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
 from dcsvm.sklearn.fitted import ModelRows
-from dcsvm.sklearn.kernels import SCALED_KERNELS, gamma_of
+from dcsvm.sklearn.kernels import gamma_of
 from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the client that is current.")
@@ -66,9 +66,8 @@ class OnWorkers:
         data = remote_data(tasks, chunks_of(tasks, X, y), control)
         weights = whole_array(client, sample_weight)
         labels, weights = self._targets(data.labels, weights)
-        self._gamma = 0.0
-        if self.kernel in SCALED_KERNELS:
-            self._gamma = gamma_of(self.gamma, data.rows.n_features, lambda: data.variance)
+        n_features = data.rows.n_features
+        self._gamma = gamma_of(self.kernel, self.gamma, n_features, lambda: data.variance)
         options = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
         options |= {"tolerance": float(self.tol), "cache_mb": self.memory}
         options = TrainOptions.of(**options | self._options(seed))

@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from dcsvm.data.sorting import group_order
-from dcsvm.problem.filling import counted, fill
-from dcsvm.problem.formulation import BoxProblem, Formulation, slices_between
+from dcsvm.problem.formulation import BoxProblem, Formulation, counted, fill, slices_between
 
 
 def c_svc_pairs(
@@ -75,7 +74,7 @@ def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
         sum_of=np.zeros(len(bound), np.int8),
         n_sums=1,
     )
-    return Formulation(problem, _one(len(bound)), fill(bound, nu * bound.sum()))
+    return Formulation(problem, np.array([0, len(bound)], np.int64), fill(bound, nu * bound.sum()))
 
 
 def epsilon_svr(
@@ -111,7 +110,7 @@ def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
         n_sums=1 if shared else 2,
         row=np.tile(np.arange(n, dtype=np.int32), 2),
     )
-    return Formulation(problem, _one(2 * n), alpha)
+    return Formulation(problem, np.array([0, 2 * n], np.int64), alpha)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
@@ -121,10 +120,6 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 def _signed(signs: np.ndarray, bound: np.ndarray) -> dict[str, np.ndarray]:
     """The bounds of signed alpha of sizes up to `bound`."""
     return {"lower": np.where(signs > 0, 0.0, -bound), "upper": np.where(signs > 0, bound, 0.0)}
-
-
-def _one(size: int) -> np.ndarray:
-    return np.array([0, size], dtype=np.int64)
 
 
 def _pairs(classes: np.ndarray, n_classes: int):

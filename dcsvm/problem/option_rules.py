@@ -95,10 +95,8 @@ def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -
 
 
 def choice(*names: str) -> Rule:
-    def is_name(value: object) -> bool:
-        return isinstance(value, str) and value in names
-
-    return Rule(f"one of {', '.join(names)}", is_name, str, names=names)
+    kind = f"one of {', '.join(names)}"
+    return Rule(kind, lambda value: isinstance(value, str) and value in names, str, names=names)
 
 
 def numbered(*names: str) -> Rule:

@@ -144,6 +144,28 @@ def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions
     return Task(options, order, classes, class_C)
 
 
+def checked_weights(sample_weight, n_rows: int) -> np.ndarray:
+    """How many copies of itself each row counts as, 0 for one that is left out: float64 (n_rows,),
+    ones for None; ValueError for what cannot be weights."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        shape = " x ".join(map(str, weights.shape)) or "1 number"
+        raise ValueError(f"sample weights must be one for each of {n_rows} rows, not {shape}")
+    for wrong, reason in ((~np.isfinite(weights), "finite numbers"), (weights < 0, "at least 0")):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(f"sample weights must be {reason}, not {weights[row]:g} (row {row})")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not 0 < total < float("inf"):
+        raise ValueError(
+            f"the sum of the sample weights must be positive and finite, not {total:g}"
+        )
+    return weights
+
+
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The labels (k,) of the classes in LIBSVM's order, and the class int32 (n,) of each row.
 

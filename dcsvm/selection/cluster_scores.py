@@ -107,19 +107,16 @@ class ClusterScores:
         Cs, work = [self.settings[k].C for k in alive], np.ones(len(alive))
         held = problem.layout.held(clusters)
         values, reports = problem.solved(data, held, Cs, stop)
+        second = held.is_second
         for k, own, report in zip(alive, values, reports, strict=True):
-            self._keep(k, held, own)
+            self.first[k, held.entries[~second]] = own[~second]
+            self.second[k, self.of_blended[held.entries[second]]] = own[second]
             self.converged[k] &= report["missed"] == 0
             self.n_sv[k] += report["support"]
         work += [report["iterations"] for report in reports]
         self.is_done[clusters] = True
         self._judge(alive)
         self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
-
-    def _keep(self, k: int, held: Held, values: np.ndarray) -> None:
-        is_first = ~held.is_second
-        self.first[k, held.entries[is_first]] = values[is_first]
-        self.second[k, self.of_blended[held.entries[held.is_second]]] = values[held.is_second]
 
     def _judge(self, alive: np.ndarray) -> None:
         """Count the losses of rows whose clusters are all solved now."""

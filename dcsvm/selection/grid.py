@@ -77,12 +77,12 @@ def best_of(scores: Iterable[Score]) -> Score | None:
     scores = [score for score in scores if score.n_rows > 0]
     complete = [score for score in scores if score.is_complete]
     among = [score for score in complete if score.converged] or complete or scores
-    return min(among, key=_rank, default=None)
 
+    def rank(score: Score):
+        setting = score.setting
+        return score.loss, setting.C, setting.gamma or 0.0, -(setting.epsilon or 0.0)
 
-def _rank(score: Score):
-    setting = score.setting
-    return score.loss, setting.C, setting.gamma or 0.0, -(setting.epsilon or 0.0)
+    return min(among, key=rank, default=None)
 
 
 @dataclass(frozen=True)

@@ -111,11 +111,10 @@ def grid_search(
     fold = _fold_of_each(folds, labels, options)
     how = {"every": every, "sample_weight": sample_weight, "stop": stop}
     search = Search(rows, labels, fold, options, **how)
-    run = search.run_coarse_to_fine if refine else search.run
     scores: list[Score] = []
     is_stopped = False
     try:
-        scores.extend(run(grid))
+        scores.extend(search.run(grid, refine=refine))
     except _core.Stopped:
         is_stopped = True
         if not any(score.is_complete for score in scores):

@@ -13,9 +13,8 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.precomputed import of_square
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.problem.sample_weights import checked_weights
 from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
-from dcsvm.problem.task import class_order
+from dcsvm.problem.task import checked_weights, class_order
 from dcsvm.selection.cluster_scores import Problem
 from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch
@@ -98,10 +97,19 @@ class Search:
         rows, options = columns.of(self.rows), columns.options(options)
         return prepare_rows(rows, self.labels, options, self.weights)
 
-    def run(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
-        """The scores of the settings that are not among the known ones, as they are found. Raises
-        Stopped."""
-        known = list(known)
+    def run(self, grid: Grid, known: Iterable[Score] = (), *, refine=False) -> Iterator[Score]:
+        """The scores of the settings that are not among the known ones, as they are found; with
+        `refine` then those of the fine grid around the best one. Raises Stopped."""
+        scores = list(known)
+        for score in self._run(grid, list(known)):
+            scores.append(score)
+            yield score
+        coarse = set(grid.settings)
+        best = best_of(score for score in scores if score.setting in coarse)
+        if refine and best is not None:
+            yield from self._run(grid.around(best.setting), scores)
+
+    def _run(self, grid: Grid, known: list[Score]) -> Iterator[Score]:
         done = {score.setting for score in known}
         order = [setting for setting in grid.coarse_to_fine() if setting not in done]
         if not order:
@@ -110,25 +118,10 @@ class Search:
             return self._clusters(grid, order, known).run()
         return self._exact(grid, order, known)
 
-    def run_coarse_to_fine(self, grid: Grid, known: Iterable[Score] = ()) -> Iterator[Score]:
-        """The scores of a grid, and then of the fine one around its best setting."""
-        scores = list(known)
-        for score in self.run(grid, scores):
-            scores.append(score)
-            yield score
-        coarse = set(grid.settings)
-        best = best_of(score for score in scores if score.setting in coarse)
-        if best is not None:
-            yield from self.run(grid.around(best.setting), scores)
-
     @property
     def _is_whole(self) -> bool:
-        options = self.options
-        return (
-            options.svm_type in WITH_LEVELS
-            and options.kernel != "linear"
-            and self.rows.n_samples <= MOST_WHOLE
-        )
+        options, is_small = self.options, self.rows.n_samples <= MOST_WHOLE
+        return is_small and options.svm_type in WITH_LEVELS and options.kernel != "linear"
 
     def _clusters(self, grid: Grid, order: list[Setting], known: list[Score]) -> ClusterSearch:
         if self.problem_of is None:

@@ -1,13 +1,19 @@
-"""What is given to fit, as training takes it: rows in float32, and weights."""
+"""What a fit is given, as training takes it: rows in float32, weights, and threads."""
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
 
+from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.small_work import threads_that_pay
+from dcsvm.machine import default_threads, is_forked, usable_threads
 
 SMALLEST, LARGEST = 1e-15, 1e15  # features whose squares are float32
 LOOKED_AT = 1000  # rows, for the offsets of features
@@ -66,3 +72,29 @@ def checked_weights(sample_weight, X) -> np.ndarray | None:
     if not np.any(weights):
         raise ValueError("Invalid input - all samples have zero or negative weights.")
     return weights
+
+
+_lock = threading.Lock()
+_at_work = 0
+
+
+@contextmanager
+def threads_for(wanted: int | None, rows: Rows, n_others: int) -> Iterator[int]:
+    """The number of threads for the kernel values of rows with others: what is wanted, else what
+    OMP_NUM_THREADS, threadpoolctl and joblib leave this process, shared among the fits and
+    predictions that are at work in it, where so many pay."""
+    global _at_work
+    with _lock:
+        _at_work += 1
+        share = _at_work
+    try:
+        if is_forked():
+            yield 1
+        elif wanted is not None:
+            yield usable_threads(wanted)
+        else:
+            there = min(default_threads(), _core.allowed_threads())
+            yield threads_that_pay(max(1, there // share), rows, n_others)
+    finally:
+        with _lock:
+            _at_work -= 1

@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
-from dcsvm.model.model import Model
 from dcsvm.problem.options import CENTERED
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.theirs import labels_of
@@ -78,9 +77,6 @@ class Classifier(ClassifierMixin, Estimator):
     def _options(self, seed):
         probability = CENTERED if self._has_probability else False
         return {"probability": probability, "seed": seed if probability else 0}
-
-    def _first_model(self) -> Model:
-        return replace(self.model_, labels=np.arange(len(self.model_.labels), dtype=np.uint32))
 
     def _keep(self, model, report, given):
         super()._keep(replace(model, labels=self._labels), report, given)

@@ -27,19 +27,17 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
-from dcsvm.sklearn.checks import NOT_FINITE, checked_weights, rows_to_fit, warn_of_offsets
-from dcsvm.sklearn.fitted import Fitted, Given
-from dcsvm.sklearn.kernels import (
-    SCALED_KERNELS,
-    dense,
-    gamma_of,
-    kernel_matrix,
-    largest_value,
-    variance_of,
+from dcsvm.sklearn.checks import (
+    NOT_FINITE,
+    checked_weights,
+    rows_to_fit,
+    threads_for,
+    warn_of_offsets,
 )
+from dcsvm.sklearn.fitted import Fitted, Given
+from dcsvm.sklearn.kernels import dense, gamma_of, kernel_matrix, largest_value, variance_of
 from dcsvm.sklearn.parameters import train_options
 from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
-from dcsvm.sklearn.threads import threads_for
 from dcsvm.solving.checkpoint import Checkpoint
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import NoMargin
@@ -112,10 +110,8 @@ class Estimator(Convertible, Fitted, BaseEstimator):
                 if not self._choose(rows, labels, weights, as_given, seed, threads):
                     return
                 params = self._settings()
-                self._gamma = 0.0
-                if self.kernel in SCALED_KERNELS:
-                    variance = partial(variance_of, X, weights)
-                    self._gamma = gamma_of(params["gamma"], X.shape[1], variance)
+                variance = partial(variance_of, X, weights)
+                self._gamma = gamma_of(self.kernel, params.get("gamma"), X.shape[1], variance)
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
                 # folds of probabilities are random, clusters are not: the same fit gives the same
                 # model
@@ -130,7 +126,9 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)
             raise OptionError(name, error.reason) from None
-        if not report.converged and self._is_beyond_float32(X):
+        # given kernel values may be too large for float32
+        is_small = X.shape[0] <= FEW_ROWS and not self._has_limit
+        if not report.converged and self._is_of_matrix and is_small:
             reason = "kernel values need float64"
             if self._leave(*as_given, reason, max_iter=_most_iterations(X)):
                 return
@@ -151,11 +149,6 @@ class Estimator(Convertible, Fitted, BaseEstimator):
     def _control(self, checkpoint: Checkpoint | None) -> Control:
         progress = Lines() if self.verbose else Progress()
         return Control(progress, _core.Stop(self.time_limit), checkpoint)
-
-    def _is_beyond_float32(self, X) -> bool:
-        """Whether given kernel values may be too large for float32, and rows few enough for
-        scikit-learn's solver."""
-        return self._is_of_matrix and X.shape[0] <= FEW_ROWS and not self._has_limit
 
     @property
     def _has_limit(self) -> bool:
@@ -219,7 +212,10 @@ class Estimator(Convertible, Fitted, BaseEstimator):
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
             model, report = self._solved(rows, labels, options | few, weights)
             if not report.stopped and report.violation <= self.tol:
-                return _converged(model), replace(report, converged=True)
+                exact = model.exact
+                worth = exact.worth and replace(exact.worth, converged=True)
+                model = replace(model, exact=replace(exact, worth=worth))
+                return model, replace(report, converged=True)
         options = {**options, "tolerance": float(self.tol)}
         found = self._solved(rows, labels, options, weights, checkpoint)
         if checkpoint is not None and not found[1].stopped:
@@ -230,17 +226,14 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         control, options = self._control(checkpoint), TrainOptions.of(**options)
         if self.warm_start and getattr(self, "model_", None) is not None:
             try:
-                first = self._first_model()
+                numbers = np.arange(len(self.model_.labels), dtype=np.uint32)  # as _targets gives
+                first = replace(self.model_, labels=numbers)
                 return train_rows(
                     rows, labels, options, control, sample_weight=weights, init_model=first
                 )
             except OtherModel as reason:
                 log.info("%s: begun anew, %s", type(self).__name__, reason)
         return train_rows(rows, labels, options, control, sample_weight=weights)
-
-    def _first_model(self) -> Model:
-        """The last fit, as training takes it to begin with."""
-        return self.model_
 
     def _warn(self, report: TrainReport) -> None:
         self.fit_status_ = int(not report.converged)
@@ -332,9 +325,3 @@ class Lines(Progress):
 
 def _most_iterations(X) -> int:
     return min(MOST_ITERATIONS, MOST_UPDATES // X.shape[0])
-
-
-def _converged(model: Model) -> Model:
-    """The model of a solution that is as good as was asked for."""
-    worth = replace(model.exact.worth, converged=True) if model.exact.worth else None
-    return replace(model, exact=replace(model.exact, worth=worth))

@@ -16,9 +16,11 @@ SCALED_KERNELS = ("rbf", "poly", "sigmoid")
 AT_ONCE = 2**16  # values, which stay in a cache between two passes
 
 
-def gamma_of(gamma: str | float, n_features: int, variance: Callable[[], float]) -> float:
+def gamma_of(kernel, gamma: str | float, n_features: int, variance: Callable[[], float]) -> float:
     """gamma for rows of d features whose values have a variance: 'scale' is 1 / (d variance),
-    'auto' 1 / d."""
+    'auto' 1 / d; 0 of kernels that have none."""
+    if kernel not in SCALED_KERNELS:
+        return 0.0
     if isinstance(gamma, Real):
         return float(gamma)
     if gamma == "auto":

@@ -26,19 +26,16 @@ class FallingBack:
         except InvalidParameterError:
             raise
         except ValueError as error:
-            if self._has_own():
+            theirs, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
+            own = {name: value for name, value in defaults.items() if name not in theirs}
+            # parameters that scikit-learn does not have are set
+            if any(getattr(self, name) != default for name, default in own.items()):
                 raise
             try:
                 self._leave(X, y, sample_weight, error)
             except ValueError:
                 raise error from None
         return self
-
-    def _has_own(self) -> bool:
-        """Whether parameters are set that scikit-learn does not have."""
-        theirs_have, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
-        given = self.get_params(deep=False)
-        return any(given[name] != defaults[name] for name in set(defaults) - set(theirs_have))
 
 
 def patched(kind: type) -> type:

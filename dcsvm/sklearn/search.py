@@ -60,7 +60,7 @@ class Searching:
         grid = Grid.of(options, *self._axes(options))
         fold = fold_of_rows(self, *given[:2], labels, seed)
         search = Search(rows, labels, fold, options, sample_weight=weights, every=self.every)
-        scores = tuple(search.run_coarse_to_fine(grid) if self.refine else search.run(grid))
+        scores = tuple(search.run(grid, refine=self.refine))
         best = best_of(scores)
         if best is None:
             raise ValueError("no setting of the grid has a solution")

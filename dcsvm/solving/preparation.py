@@ -18,11 +18,10 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
 from dcsvm.kernel.precomputed import training_matrix
 from dcsvm.kernel.small_work import threads_to_train
-from dcsvm.problem.duplicates import Duplicates, find_duplicates
+from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory

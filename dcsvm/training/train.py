@@ -16,7 +16,7 @@ from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.sample_weights import checked_weights
+from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
 from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.control import Control

@@ -220,10 +220,10 @@ def test_scaling_by_the_ranges_of_the_file(search, wavy, write_libsvm):
 def test_a_setting_that_does_not_converge_is_told_and_not_chosen(search, training, monkeypatch):
     run = Search.run
 
-    def failing(self, *what):
+    def failing(self, *what, **how):
         from dataclasses import replace
 
-        for score in run(self, *what):
+        for score in run(self, *what, **how):
             yield replace(score, converged=score.setting.C < 32)
 
     monkeypatch.setattr(Search, "run", failing)

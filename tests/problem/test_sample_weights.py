@@ -6,10 +6,9 @@ import scipy.sparse
 from reference import certificate, csr_rows, dense_rows, full_alpha, kernel_values, objective
 
 import dcsvm
-from dcsvm.problem.filling import fill
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxProblem, fill
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.sample_weights import checked_weights
+from dcsvm.problem.task import checked_weights
 from dcsvm.training.calibration import fit_sigmoid, laplace_sigma
 from dcsvm.training.train import train_rows
 
