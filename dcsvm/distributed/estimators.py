@@ -6,6 +6,7 @@ the local estimators predict it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -72,9 +73,8 @@ class OnWorkers:
         options = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
         options |= {"tolerance": float(self.tol), "cache_mb": self.memory}
         options = TrainOptions.of(**options | self._options(seed))
-        model, report = train_data(
-            data.with_labels(labels), options, control, sample_weight=weights
-        )
+        data = replace(data, labels=labels)
+        model, report = train_data(data, options, control, sample_weight=weights)
         if checkpoint is not None and not report.stopped:
             checkpoint.remove()
         shape = data.rows.n_samples, data.rows.n_features

@@ -24,6 +24,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.row_map import RowMap
 from dcsvm.problem.task import Task, task_of
+from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
@@ -96,6 +97,9 @@ class RowSource(Protocol):
 
     rows: Rows
     owns_rows: bool  # nobody else uses them
+
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        """What tells these data from others, see `checkpoint.fingerprint`."""
 
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
         """The rows and the kernel of the options on them. Raises ValueError."""
@@ -192,6 +196,9 @@ class LocalRows:
         """Rows to train on with the threads of the options. `consume`: nobody else uses them."""
         threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
+
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
 
     def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
         kernel = kernel_of(options, self.rows.n_features)
