@@ -74,7 +74,7 @@ class DaskRows:
         return duplicates_by_keys(keys, targets, sample_weight)
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, n_rows: int
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> WorkerMemory:
         nbytes = self.rows.n_samples * self.rows.row_bytes
         return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)

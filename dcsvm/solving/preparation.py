@@ -110,9 +110,9 @@ class RowSource(Protocol):
         """Find equal rows. Raises Stopped."""
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, n_rows: int
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> MemoryPlan:
-        """Plan the memory where `n_rows` are left of the rows. Raises OptionError."""
+        """Plan the memory for the levels of a plan. Raises OptionError."""
 
     def reordered(self, numbers: np.ndarray) -> RowSource:
         """These rows, in this order."""
@@ -149,9 +149,9 @@ def prepare(
     duplicates = source.duplicates(task.targets, sample_weight, stop)
     targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
     formulation = task.formulate(targets, sample_weight)
-    memory = source.plan_memory(options, formulation, len(targets))
-    weight, budget = formulation.weight, negligible(formulation, options)
     plan = plan_of(options, formulation, len(targets))
+    memory = source.plan_memory(options, formulation, plan)
+    weight, budget = formulation.weight, negligible(formulation, options)
     formulation = None  # made again for the order that rows will have
     if len(targets) < n_rows:
         source = source.reordered(duplicates.first)
@@ -177,7 +177,7 @@ def prepare(
         formulation=formulation,
         data=engine.data,
         engine=engine,
-        plan=plan_of(options, formulation, len(targets)),
+        plan=plan,
         tree=tree and tree.of_rows_in(locality.order, engine.data, {*plan.levels, *plan.choices}),
     )
 
@@ -213,11 +213,10 @@ class LocalRows:
         return find_duplicates(self.rows, targets, sample_weight)
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, n_rows: int
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> MemoryPlan:
         is_in_file, n_members, n_places = self.rows.is_mapped and self.rows.is_dense, 1.0, 0
         if options.early_overlap > 1 or options.chooses_early_level:
-            plan = plan_of(options, formulation, n_rows)
             deepest = max((plan.early_level or 0, *plan.choices))
             if deepest:  # two levels are compared where there is a choice
                 n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
