@@ -91,17 +91,13 @@ class OnWorkers:
     def _lazily(self, name: str, X, width: int | None, dtype, **how):
         """What a method of the local estimator gives of dask's X, lazily: an array (n,), or
         (n, width)."""
-        call = partial(_called, self.to_local(), name, **how)
+        call = partial(getattr(self.to_local(), name), **how)
         if hasattr(X, "map_partitions"):  # a dataframe
             X = X.to_dask_array(lengths=None)
         X = X.rechunk({1: -1})
         if width is None:
             return X.map_blocks(call, drop_axis=1, dtype=dtype)
         return X.map_blocks(call, chunks=(X.chunks[0], (width,)), dtype=dtype)
-
-
-def _called(estimator, name: str, X, **how):
-    return getattr(estimator, name)(X, **how)
 
 
 @with_parameters(*SVC._parameter_constraints, client=CLIENT)
