@@ -3,7 +3,7 @@
 AT_ONCE = 2**20  # values that are worked on together
 
 
-def slices(n: int, size: int) -> list[slice]:
-    """Slices of so many of n entries, or at least of one, all of them together."""
-    starts = range(0, n, max(size, 1))
-    return [slice(begin, min(begin + starts.step, n)) for begin in starts]
+def slices(end: int, size: int, begin: int = 0) -> list[slice]:
+    """Slices of so many of the entries up to the end, or at least of one, all of them together."""
+    starts = range(begin, end, max(size, 1))
+    return [slice(first, min(first + starts.step, end)) for first in starts]

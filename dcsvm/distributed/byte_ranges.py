@@ -110,9 +110,7 @@ def _opened(name: str):
         raise DataError(f"{name}: is a directory") from None
     except OSError as error:
         raise DataError(f"{name}: {(error.strerror or str(error)).lower()}") from None
-    except ImportError as error:
-        raise DataError(f"{name}: {error}") from None
-    except ValueError as error:  # of an unknown protocol
+    except (ImportError, ValueError) as error:  # ValueError: of an unknown protocol
         raise DataError(f"{name}: {error}") from None
 
 

@@ -16,7 +16,8 @@ def chunks_of(tasks: Tasks, X, y) -> list[Future]:
     """Tasks whose results are the chunks of rows X with labels y. Raises ValueError for what does
     not belong together."""
     parts = _parts(X)
-    if hasattr(X, "chunks") and hasattr(y, "rechunk") and not _are_unknown(X):
+    has_known_sizes = hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any()
+    if has_known_sizes and hasattr(y, "rechunk"):
         y = y.rechunk((X.chunks[0],))
     labels = _parts(y)
     if len(parts) != len(labels):
@@ -66,10 +67,6 @@ def _parts(collection) -> list[Delayed]:
             f"{type(collection).__name__}"
         )
     return np.ravel(collection.to_delayed()).tolist()
-
-
-def _are_unknown(X) -> bool:
-    return any(size != size for size in X.chunks[0])  # nan
 
 
 def _plain(values):

@@ -6,6 +6,7 @@ the local estimators predict it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -71,9 +72,8 @@ class OnWorkers:
         options = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
         options |= {"tolerance": float(self.tol), "cache_mb": self.memory}
         options = TrainOptions.of(**options | self._options(seed))
-        model, report = train_data(
-            data.with_labels(labels), options, control, sample_weight=weights
-        )
+        data = replace(data, labels=labels)
+        model, report = train_data(data, options, control, sample_weight=weights)
         if checkpoint is not None and not report.stopped:
             checkpoint.remove()
         shape = data.rows.n_samples, data.rows.n_features
@@ -90,17 +90,13 @@ class OnWorkers:
     def _lazily(self, name: str, X, width: int | None, dtype, **how):
         """What a method of the local estimator gives of dask's X, lazily: an array (n,), or
         (n, width)."""
-        call = partial(_called, self.to_local(), name, **how)
+        call = partial(getattr(self.to_local(), name), **how)
         if hasattr(X, "map_partitions"):  # a dataframe
             X = X.to_dask_array(lengths=None)
         X = X.rechunk({1: -1})
         if width is None:
             return X.map_blocks(call, drop_axis=1, dtype=dtype)
         return X.map_blocks(call, chunks=(X.chunks[0], (width,)), dtype=dtype)
-
-
-def _called(estimator, name: str, X, **how):
-    return getattr(estimator, name)(X, **how)
 
 
 @with_parameters(*SVC._parameter_constraints, client=CLIENT)

@@ -135,10 +135,8 @@ def solve(
     """Solve parts, whose members are all variables in their order, from an iterate; where it is
     then, and a report for each."""
     problem = parts.problem
-    memory = plan_memory(
-        own.rows, np.array([0, problem.size]), n_folds=0, n_members=1.0, n_places=0,
-        threads=own.threads, megabytes=own.megabytes,
-    )  # fmt: skip
+    limits = {"threads": own.threads, "megabytes": own.megabytes}
+    memory = plan_memory(own.rows, np.array([0, problem.size]), **limits)
     engine = own.engine(memory.spare(problem.size))
     own.kernel.check_values(engine.data.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - engine.data.copy_bytes, 0)

@@ -31,20 +31,19 @@ from dcsvm.training.warm_start import check_rows
 
 
 @dataclass(frozen=True, eq=False)
-class RemoteData:
-    """Rows on workers, and at the client their `labels` (n,). `facts` are those of the sections."""
+class DaskRows:
+    """The RowSource of rows on workers; their `labels` (n,) and the `facts` of their sections are
+    at the client."""
 
     rows: RemoteRows
     labels: np.ndarray
     facts: list[Facts]
+    owns_rows: bool = False
 
-    def with_labels(self, labels: np.ndarray) -> RemoteData:
-        return replace(self, labels=labels)
-
-    def fingerprint(self, sample_weight: np.ndarray) -> dict:
-        """What tells the data from others; the sections are part of it."""
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        """The sections are part of it."""
         values = " ".join(one.digest for one in self.facts)
-        return fingerprint(self.rows, values, self.labels, sample_weight)
+        return fingerprint(self.rows, values, labels, sample_weight)
 
     @property
     def variance(self) -> float:
@@ -54,36 +53,6 @@ class RemoteData:
             sum(getattr(one, name) for one in self.facts) / size for name in ("total", "squares")
         )
         return square - mean**2
-
-
-def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> RemoteData:
-    """The data of tasks whose results are chunks, some Sections each. Raises what they raise, and
-    Stopped."""
-    with_digest = control.checkpoint is not None
-    futures = [
-        tasks.submit(f"facts-chunk{number}", facts_of, chunk, with_digest=with_digest)
-        for number, chunk in enumerate(chunks)
-    ]
-    found = tasks.results(futures, control.stop)
-    found = [[one for one in of_chunk if one.n_rows] for of_chunk in found]
-    kept = [number for number, of_chunk in enumerate(found) if of_chunk]
-    facts = [one for of_chunk in found for one in of_chunk]
-    if not facts:
-        raise ValueError("there are no rows")
-    form = Form.of_all(facts)
-    rows = [tasks.submit(f"form-chunk{number}", formed, chunks[number], form) for number in kept]
-    sizes = [[one.n_rows for one in found[number]] for number in kept]
-    row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
-    labels = np.concatenate([one.labels for one in facts])
-    return RemoteData(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
-
-
-@dataclass(frozen=True, eq=False)
-class DaskRows:
-    """The RowSource of rows on workers."""
-
-    rows: RemoteRows
-    owns_rows: bool = False
 
     def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
         if options.kernel == "precomputed":
@@ -105,7 +74,7 @@ class DaskRows:
         return duplicates_by_keys(keys, targets, sample_weight)
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, n_rows: int
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> WorkerMemory:
         nbytes = self.rows.n_samples * self.rows.row_bytes
         return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
@@ -126,6 +95,28 @@ class DaskRows:
         return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
 
 
+def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> DaskRows:
+    """The rows of tasks whose results are chunks, some Sections each. Raises what they raise, and
+    Stopped."""
+    with_digest = control.checkpoint is not None
+    futures = [
+        tasks.submit(f"facts-chunk{number}", facts_of, chunk, with_digest=with_digest)
+        for number, chunk in enumerate(chunks)
+    ]
+    found = tasks.results(futures, control.stop)
+    found = [[one for one in of_chunk if one.n_rows] for of_chunk in found]
+    kept = [number for number, of_chunk in enumerate(found) if of_chunk]
+    facts = [one for of_chunk in found for one in of_chunk]
+    if not facts:
+        raise ValueError("there are no rows")
+    form = Form.of_all(facts)
+    rows = [tasks.submit(f"form-chunk{number}", formed, chunks[number], form) for number in kept]
+    sizes = [[one.n_rows for one in found[number]] for number in kept]
+    row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
+    labels = np.concatenate([one.labels for one in facts])
+    return DaskRows(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
+
+
 def train_chunks(
     tasks: Tasks, chunks: list[Future], options: TrainOptions, control: Control, **how
 ) -> tuple[Model, TrainReport]:
@@ -137,7 +128,7 @@ def train_chunks(
 
 
 def train_data(
-    data: RemoteData,
+    data: DaskRows,
     options: TrainOptions,
     control: Control,
     *,
@@ -148,9 +139,6 @@ def train_data(
     if init_model is not None:
         check_rows(init_model, data.rows, options)
     with control.held():
-        run = begun(
-            DaskRows(data.rows), data.labels, options, control, data.fingerprint,
-            init_model=init_model, **given,
-        )  # fmt: skip
+        run = begun(data, data.labels, options, control, init_model=init_model, **given)
         model = finished(run)
         return model, model.report

@@ -61,6 +61,13 @@ class ClusterRanges:
     source_begin: np.ndarray
     source_end: np.ndarray
 
+    @staticmethod
+    def of(targets: np.ndarray, sources: np.ndarray) -> ClusterRanges:
+        """Of targets and sources in these clusters, both ascending."""
+        found, first = np.unique(targets, return_index=True)
+        begin, end = (np.searchsorted(sources, found, side=side) for side in ("left", "right"))
+        return ClusterRanges(np.append(first, len(targets)), begin, end)
+
 
 class KernelRows:
     """Rows with a kernel on them: what `_core` computes with.

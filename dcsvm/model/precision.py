@@ -68,10 +68,5 @@ def _values(
     """Decision values, but for rho, of some support vectors (ascending), each in its cluster."""
     if isinstance(part, ExactModel):
         return sources.product(weights, target_rows=some, how=Evaluation(float64))
-    cluster, first = np.unique(part.cluster[some], return_index=True)
-    ranges = ClusterRanges(
-        np.append(first, len(some)),
-        np.searchsorted(part.cluster, cluster, side="left"),
-        np.searchsorted(part.cluster, cluster, side="right"),
-    )
+    ranges = ClusterRanges.of(part.cluster[some], part.cluster)
     return sources.cluster_product(weights, ranges, sources, some, float64)

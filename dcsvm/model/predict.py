@@ -136,12 +136,7 @@ def _local(
     """Equation (11) of the paper: of some targets only the support vectors of one cluster count."""
     numbers = np.arange(meeting.n_targets, dtype=np.int32)[some]
     order = group_order(cluster)
-    found, first = np.unique(cluster[order], return_index=True)
-    ranges = ClusterRanges(
-        np.append(first, len(order)),
-        np.searchsorted(part.cluster, found, side="left"),
-        np.searchsorted(part.cluster, found, side="right"),
-    )
+    ranges = ClusterRanges.of(cluster[order], part.cluster)
     values = 0.0 - part.rho[cluster]
     values[order] += meeting.cluster_product(weights.all(), ranges, numbers[order])
     return values

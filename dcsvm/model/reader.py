@@ -131,16 +131,11 @@ class ModelReader(Lines):
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:
                 raise self.error(f"{FIRST_INDEX} is 0 or 1, not {self.first_index}")
-        crc32 = self.range_file_crc32(values)
-        return replace(model, range_file_crc32=crc32, first_index=self.first_index)
-
-    def range_file_crc32(self, values: dict[str, list[str]]) -> str | None:
         words = values.get(RANGE_FILE)
-        if words is None:
-            return None
-        if len(words) != 1 or not re.fullmatch("[0-9a-f]{8}", words[0]):
+        if words is not None and not re.fullmatch("[0-9a-f]{8}", " ".join(words)):
             raise self.error(f"{RANGE_FILE} {shown(words)!r} is not eight hexadecimal digits")
-        return words[0]
+        crc32 = words and words[0]
+        return replace(model, range_file_crc32=crc32, first_index=self.first_index)
 
     def worth(self, values: dict[str, list[str]]) -> Worth:
         converged = self.number(values, "converged", int)

@@ -73,11 +73,11 @@ def plan_memory(
     rows: Rows,
     start: np.ndarray,
     *,
-    n_folds: int,
-    n_members: float,
-    n_places: int,
     threads: int,
     megabytes: int | None,
+    n_folds: int = 0,
+    n_members: float = 1.0,
+    n_places: int = 0,
     solved_share: float = 1.0,
 ) -> MemoryPlan:
     """The plan for training on rows as they were read: `start` is where the variables of each

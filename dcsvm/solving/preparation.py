@@ -23,6 +23,7 @@ from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import Task, task_of
+from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, plan_memory
 from dcsvm.solving.plan import Plan, early_plan, make_plan
@@ -96,6 +97,9 @@ class RowSource(Protocol):
     rows: Rows
     owns_rows: bool  # nobody else uses them
 
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        """What tells these data from others, see `checkpoint.fingerprint`."""
+
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
         """The rows and the kernel of the options on them. Raises ValueError."""
 
@@ -105,9 +109,9 @@ class RowSource(Protocol):
         """Find equal rows. Raises Stopped."""
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, n_rows: int
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> MemoryPlan:
-        """Plan the memory where `n_rows` are left of the rows. Raises OptionError."""
+        """Plan the memory for the levels of a plan. Raises OptionError."""
 
     def reordered(self, numbers: np.ndarray) -> RowSource:
         """These rows, in this order."""
@@ -144,9 +148,9 @@ def prepare(
     duplicates = source.duplicates(task.targets, sample_weight, stop)
     targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
     formulation = task.formulate(targets, sample_weight)
-    memory = source.plan_memory(options, formulation, len(targets))
-    weight, budget = formulation.weight, negligible(formulation, options)
     plan = plan_of(options, formulation, len(targets))
+    memory = source.plan_memory(options, formulation, plan)
+    weight, budget = formulation.weight, negligible(formulation, options)
     formulation = None  # made again for the order that rows will have
     if len(targets) < n_rows:
         source = source.reordered(duplicates.first)
@@ -172,7 +176,7 @@ def prepare(
         formulation=formulation,
         data=engine.data,
         engine=engine,
-        plan=plan_of(options, formulation, len(targets)),
+        plan=plan,
         tree=tree and tree.of_rows_in(locality.order, engine.data, {*plan.levels, *plan.choices}),
     )
 
@@ -192,6 +196,9 @@ class LocalRows:
         threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
 
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
+
     def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
         kernel = kernel_of(options, self.rows.n_features)
         if not kernel.is_precomputed:
@@ -205,11 +212,10 @@ class LocalRows:
         return find_duplicates(self.rows, targets, sample_weight)
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, n_rows: int
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> MemoryPlan:
         is_in_file, n_members, n_places = self.rows.is_mapped and self.rows.is_dense, 1.0, 0
         if options.early_overlap > 1 or options.chooses_early_level:
-            plan = plan_of(options, formulation, n_rows)
             deepest = max((plan.early_level or 0, *plan.choices))
             if deepest:  # two levels are compared where there is a choice
                 n_members = options.early_overlap * (1 + (len(plan.choices) > 1))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcsvm.data.slices import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.kernel.partition import blended
@@ -75,7 +76,8 @@ def held_out_values(
     """
     n_pairs = solver.formulation.n_problems_of_fold
     for k, fold in enumerate(some):
-        blocks = _blocks(folds.entries(fold), max(VALUES_AT_ONCE // n_pairs, 1))
+        own = folds.entries(fold)
+        blocks = slices(own.stop, VALUES_AT_ONCE // n_pairs, own.start)
         if isinstance(solver, LevelSolver):
             of_level = _LevelValues(solver, k)
             yield from ((entries, of_level.of(folds.row[entries])) for entries in blocks)
@@ -171,10 +173,3 @@ class _LevelValues(_Values):
             placed,
             self.level.division.partition.blend,
         )
-
-
-def _blocks(entries: slice, size: int) -> list[slice]:
-    return [
-        slice(begin, min(begin + size, entries.stop))
-        for begin in range(entries.start, entries.stop, size)
-    ]

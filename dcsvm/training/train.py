@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,6 @@ from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
-from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.control import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
 from dcsvm.solving.iterate import Parts
@@ -86,10 +84,7 @@ def ready(
     not checked, ready to begin or to go on. Raises Stopped."""
     rows = coded(rows, threads_to_train(options.threads, rows))
     source = LocalRows.of(rows, options, consume=consume)
-    return begun(
-        source, labels, options, control or Control(),
-        lambda weights: fingerprint(rows, digest_of(rows), labels, weights), **given,
-    )  # fmt: skip
+    return begun(source, labels, options, control or Control(), **given)
 
 
 def begun(
@@ -97,18 +92,17 @@ def begun(
     labels: np.ndarray,
     options: TrainOptions,
     control: Control,
-    data_with: Callable[[np.ndarray], dict],
     *,
     sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """The run on rows wherever they are, ready to begin or to go on; `data_with` some weights is
-    the fingerprint. Raises Stopped, and ValueError for what does not fit."""
+    """The run on rows wherever they are, ready to begin or to go on. Raises Stopped, and ValueError
+    for what does not fit."""
     weights = checked_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
-        is_warm = init_model is not None
-        control.checkpoint.begin(data_with(weights), options, is_warm=is_warm)
+        data, is_warm = source.fingerprint(labels, weights), init_model is not None
+        control.checkpoint.begin(data, options, is_warm=is_warm)
     prepared = prepare(source, labels, options, weights, control.stop)
     control.progress.plan(prepared.describe())
     if test is not None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import dcsvm
-from dcsvm.distributed import train
+from dcsvm.distributed import connection, train
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.dask_engine import RemoteTree
+from dcsvm.distributed.tasks import Tasks, WorkersLost
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 
@@ -110,6 +111,15 @@ def test_a_run_goes_on_with_other_workers(own_client, client, rows_in_spots, tmp
     model = train(client, X, y, checkpoint=checkpoint, progress=Notes(), **OPTIONS)
     assert resumed == ["conquer"] and model.report.converged
     assert model.report.levels[0].level == 2
+
+
+def test_a_task_at_which_too_many_workers_die_is_given_up_with_its_name(monkeypatch):
+    monkeypatch.setitem(connection.CONFIG, "distributed.scheduler.allowed-failures", 1)
+    with workers_of_this_machine(1, threads=1) as client:
+        tasks = Tasks(client)
+        deadly = tasks.submit("deadly", os._exit, 1)
+        with pytest.raises(WorkersLost, match="workers died again and again at deadly-.*memory"):
+            tasks.results([deadly])
 
 
 @pytest.mark.slow

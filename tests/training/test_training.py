@@ -22,9 +22,9 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import stopped
 from dcsvm.solving.control import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
+from dcsvm.training import train as train_module
 from dcsvm.training.algorithm import improve
 from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.train import ready, train_rows
@@ -267,11 +267,11 @@ def test_early_models_that_did_not_converge_say_so(wavy):
 
 
 def test_of_a_stopped_run_free_variables_are_looked_at_first(wavy, monkeypatch):
-    monkeypatch.setattr(stopped, "NANOSECONDS", 3e3)
+    monkeypatch.setattr(train_module, "NANOSECONDS", 3e3)
     run = ready(Rows.from_array(wavy[0]), wavy[1], TrainOptions(gamma=2.0, threads=1))
     problem = run.solver.problem
     run.solver.alpha[:30] = 0.5 * (problem.lower + problem.upper)[:30]
-    chosen = stopped._affordable(run.solver, np.arange(1000))
+    chosen = train_module._affordable(run.solver, np.arange(1000))
     assert len(chosen) < 1000 and np.array_equal(chosen[:30], np.arange(30))
 
 
