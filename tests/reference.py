@@ -97,6 +97,17 @@ def libsvm_text(X, y, first_index=1):
     return "".join(lines)
 
 
+def one_hot_rows(n, sizes, n_numeric, missing=0.0, seed=0):
+    """Numeric columns, then a one-hot group of each size; `missing` rows have none of it set."""
+    rng = np.random.default_rng(seed)
+    blocks = [rng.normal(size=(n, n_numeric))]
+    for size in sizes:
+        block = np.eye(size)[rng.integers(size, size=n)]
+        block[rng.random(n) < missing] = 0
+        blocks.append(block)
+    return np.concatenate(blocks, axis=1).astype(np.float32)
+
+
 def csr_rows(X):
     """The rows of a float32 array as CSR, whatever form dcsvm would choose for them."""
     stored = X != 0

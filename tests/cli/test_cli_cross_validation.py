@@ -69,13 +69,6 @@ def test_targets_of_a_regression_are_not_warned_about(run, write_libsvm, monkeyp
     assert "labels" in run("-s", 0, "-v", 2, path).stderr
 
 
-@pytest.mark.parametrize("n", [1, 0, -3])
-def test_fewer_than_two_folds_are_wrong_usage(run, training, n):
-    result = run("-v", n, training)
-    assert result.exit_code == 2
-    assert f"error: -v must be at least 2, not {n}; see" in result.stderr
-
-
 def test_more_folds_than_rows_leave_one_out(run, write_libsvm):
     path = write_libsvm(np.array([[1.0], [1.1], [-1.0], [-1.1]]), [1, 1, 2, 2])
     result = run(*FAST, "-v", 100, path)

@@ -111,6 +111,7 @@ def test_other_commands_keep_the_first_index(run, invoke, predicted, files):
 def test_the_early_model_of_a_checkpoint_reads_such_files(run, predicted, files, monkeypatch):
     stop = Stop()
     scaled = [*FAST, "-l", "1", "--scale", "auto"]
+    assert run(*scaled, "train0", "whole.model").exit_code == 0
     with monkeypatch.context() as patch:
         patch.setattr(train_file, "Stop", lambda _: stop)
         patch.setattr(TerminalProgress, "end_level", lambda *_: stop.request())
@@ -120,6 +121,7 @@ def test_the_early_model_of_a_checkpoint_reads_such_files(run, predicted, files,
     assert Path("kept.out").read_bytes() == Path("out").read_bytes()
     assert run(*scaled, "--resume", "kept", "train0", "a.model").exit_code == 0
     assert not Path("kept").exists()
+    assert Path("a.model").read_bytes() == Path("whole.model").read_bytes()
 
 
 def test_comments_of_scikit_learn_are_skipped_where_that_is_asked_for(run, predicted, files):

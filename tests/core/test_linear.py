@@ -10,6 +10,7 @@ from reference import (
     grid_rows,
     labelled_rows,
     objective,
+    one_hot_rows,
     solve_reference,
     with_sum,
 )
@@ -22,13 +23,6 @@ from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
 UNLIMITED = -1
 LINEAR = Kernel("linear")
 FORMS = {"dense": dense_rows, "sparse": csr_rows}
-
-
-def one_hot_rows(n_samples, seed=0):
-    """A numeric column, then four groups of exclusive 0/1 columns."""
-    rng = np.random.default_rng(seed)
-    groups = [np.eye(k, dtype=np.float32)[rng.integers(0, k, n_samples)] for k in (2, 3, 5, 9)]
-    return np.hstack([grid_rows(n_samples, 1, seed), *groups])
 
 
 def unequal_rows(n_samples, n_features, seed=0, density=1.0):
@@ -94,7 +88,7 @@ def test_a_product_has_as_many_columns_as_there_are_weights():
 
 
 def test_codes_are_entries_of_the_vectors():
-    X = one_hot_rows(300)
+    X = one_hot_rows(300, (2, 3, 5, 9), 1)
     coded, weights = KernelRows(dense_rows(X), LINEAR, 1, coded=True), np.linspace(-1, 1, 300)
     assert coded.points.n_codes == 4
     X = X.astype(np.float64)
@@ -135,7 +129,7 @@ def test_any_shape_of_the_rows_is_solved(n_samples, n_features, density, has_sum
 
 
 def test_coded_rows_are_solved():
-    X = one_hot_rows(400)
+    X = one_hot_rows(400, (2, 3, 5, 9), 1)
     y = np.where(X[:, 0] + X[:, 3] - X[:, 7] > 0.6, 1.0, -1.0)
     y[::7] *= -1
     problem, data = c_svc(y, 100.0), KernelRows(dense_rows(X), LINEAR, 1, coded=True)

@@ -208,14 +208,6 @@ def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n
     assert report.usable == (report.violation < 1)
 
 
-def test_an_infeasible_nu_is_refused():
-    X, y = classes(100, 2)
-    y[:] = 1
-    y[:5] = 2
-    with pytest.raises(ValueError, match="specified nu is infeasible: .* for 0.9"):
-        dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, threads=1)
-
-
 @pytest.mark.parametrize("name", ["c_svc with bias", "nu_svc", "epsilon_svr"])
 def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
     """Labels of equal rows that disagree: held out together they would predict each other."""

@@ -19,7 +19,6 @@ from reference import (
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.model.model import Model
 from dcsvm.model.parts import Worth
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import stopped
@@ -454,18 +453,6 @@ def test_no_rows_have_no_predictions(trained, method):
 
 
 # ----------------------------------------------------------------------------------- Python API
-
-
-def test_the_api_trains_on_arrays_and_sparse_matrices(wavy):
-    X, y = wavy
-    model = dcsvm.train(X, y, C=4, gamma=2, levels=1, threads=1)
-    assert isinstance(model, Model)
-    assert isinstance(model, dcsvm.Model)
-    for matrix in (scipy.sparse.csr_matrix(X), scipy.sparse.csc_matrix(X), scipy.sparse.csr_array(X),  # noqa: E501
-                   X.astype(np.float64), np.asfortranarray(X)):  # fmt: skip
-        same = dcsvm.train(matrix, y.astype(int).tolist(), C=4, gamma=2, levels=1, threads=1)
-        assert same.exact.dual_coef[0].tobytes() == model.exact.dual_coef[0].tobytes()
-    assert np.mean(model.predict(X) == y) > 0.85
 
 
 def test_the_api_warns_when_it_did_not_converge(wavy):
