@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dcsvm._core import Stop
+from made_models import svm_train_text
 from reference import labelled_rows, libsvm, libsvm_text
 
 import dcsvm
@@ -79,10 +80,7 @@ def test_svm_predict_reads_a_model_of_a_file_from_0(run, predicted, files, forma
 
 def test_a_model_of_svm_train_counts_as_the_test_file_where_it_does_not_say(predicted, files):
     """No support vector has feature 0, but rows to predict have."""
-    lines = ["svm_type c_svc", "kernel_type rbf", "gamma 0.5", "nr_class 2", "total_sv 2"]
-    Path("a.model").write_text(
-        "\n".join([*lines, "rho 0", "label 1 -1", "nr_sv 1 1", "SV", "1 1:1 3:1", "-1 2:1", ""])
-    )
+    Path("a.model").write_text(svm_train_text("1 1:1 3:1\n-1 2:1\n", rho=0))
     Path("rows").write_text("1 1:1\n1 0:2 2:0.5\n1 3:1\n")
     assert predicted("rows", "a.model", "out").exit_code == 0
     found = [float(line.split()[1]) for line in Path("out").read_text().splitlines()]

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from made_models import svm_train_text
 from reference import kernel_values, labelled_rows, libsvm
 from scipy.sparse import csr_array
 
@@ -352,17 +353,9 @@ def test_the_model_has_serial_numbers_where_features_are(model, tmp_path):
     ]
 
 
-LIBSVM_TEXT = """svm_type c_svc
-kernel_type precomputed
-nr_class 2
-total_sv 2
-rho 0.25
-label 1 -1
-nr_sv 1 1
-SV
-1.5 0:3 
--0.5 0:1 
-"""  # noqa: W291 (svm-train leaves a space at the end of a line)
+LIBSVM_TEXT = svm_train_text(
+    "1.5 0:3 \n-0.5 0:1 \n", kernel_type="precomputed", gamma=None, rho=0.25
+)
 
 
 def test_a_model_of_svm_train_is_read(tmp_path):

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+from made_models import svm_train_text
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
@@ -26,19 +27,8 @@ KERNELS = [
     Kernel("rbf", 1 / 3),
     Kernel("sigmoid", 1e-7, 0.1),
 ]
-LIBSVM_TEXT = """svm_type c_svc
-kernel_type rbf
-gamma 0.5
-nr_class 2
-total_sv 3
-rho -0.25
-label 1 -1
-nr_sv 2 1
-SV
-1 1:0.5 3:-1 
-0.5 2:2 
--1.5 
-"""  # noqa: W291 (svm-train leaves a space at the end of a line)
+VECTORS = "1 1:0.5 3:-1 \n0.5 2:2 \n-1.5 \n"
+LIBSVM_TEXT = svm_train_text(VECTORS)
 
 
 def rows_of(X, sparse):
@@ -297,71 +287,48 @@ def text_of(model):
     return b"".join(model_text(model))
 
 
-DAMAGED = {
+MANY = {"nr_class": 99, "label": " ".join(map(str, range(99))), "rho": "0 " * 4851}
+DAMAGED = {  # a text or other values of keys, the place, and what is said
     "empty": ("", "", "the file is empty"),
     "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
-    "svm type": (LIBSVM_TEXT.replace("c_svc", "d_svc"), "9", "d_svc is not supported"),
-    "kernel": (LIBSVM_TEXT.replace("rbf", "chi2"), "9", "chi2 is not supported"),
-    "gamma": (LIBSVM_TEXT.replace("gamma 0.5\n", ""), "8", "the key gamma is missing"),
-    "gamma word": (LIBSVM_TEXT.replace("gamma 0.5", "gamma x"), "9", "'x' is not one float"),
-    "gamma sign": (LIBSVM_TEXT.replace("gamma 0.5", "gamma -2"), "9", "gamma must be at least 0"),
-    "rho": (LIBSVM_TEXT.replace("rho -0.25", "rho"), "9", "rho has 0 numbers, not 1"),
-    "labels": (LIBSVM_TEXT.replace("label 1 -1", "label 1 2 3"), "9", "label has 3 numbers, not 2"),
-    "labels twice": (LIBSVM_TEXT.replace("label 1 -1", "label 1 1"), "9", "duplicate label"),
-    "no classes": (LIBSVM_TEXT.replace("nr_class 2", "nr_class 0"), "9", "label has 2 numbers"),
-    "three classes": (
-        LIBSVM_TEXT.replace("nr_class 2", "nr_class 3").replace("label 1", "label 2 1"),
-        "9",
-        "rho has 1 numbers, not 3",
-    ),
-    "one class": (
-        LIBSVM_TEXT.replace("nr_class 2", "nr_class 1")
-        .replace("label 1 -1", "label 1")
-        .replace("rho -0.25", "rho")
-        .replace("nr_sv 2 1", "nr_sv 3"),
-        "9",
-        "support vectors of one class without another",
-    ),
-    "many classes": (
-        LIBSVM_TEXT.replace("nr_class 2", "nr_class 99")
-        .replace("label 1 -1", "label " + " ".join(map(str, range(99))))
-        .replace("rho -0.25", "rho" + " 0" * 4851)
-        .replace("nr_sv 2 1", "nr_sv 2 1" + " 0" * 97),
-        "9",
-        "3 lines do not hold 98 numbers each",
-    ),
-    "sizes": (LIBSVM_TEXT.replace("nr_sv 2 1", "nr_sv 1 1"), "9", "sum of nr_sv is not total_sv"),
-    "sizes beyond": (LIBSVM_TEXT.replace("nr_sv 2 1", "nr_sv 9e15 1"), "9", "sum of nr_sv"),
-    "no sizes": (LIBSVM_TEXT.replace("nr_sv 2 1\n", ""), "8", "the key nr_sv is missing"),
-    "probability": (LIBSVM_TEXT.replace("nr_sv", "probA 1\nnr_sv"), "10", "key probB is missing"),
-    "probabilities": (LIBSVM_TEXT.replace("nr_sv", "probA 1 2\nnr_sv"), "10", "has 2 numbers"),
-    "underscore": (LIBSVM_TEXT.replace("rho -0.25", "rho 1_0"), "9", "is not a list of numbers"),
-    "key": (LIBSVM_TEXT.replace("rho", "rhoo"), "6", "unknown key rhoo"),
-    "no labels": (LIBSVM_TEXT.replace("label 1 -1\n", ""), "8", "the key label is missing"),
-    "count": (
-        LIBSVM_TEXT.replace("total_sv 3", "total_sv 4").replace("nr_sv 2", "nr_sv 3"),
-        "9",
-        "4 lines are announced, 3 follow",
-    ),
-    "count sign": (
-        LIBSVM_TEXT.replace("total_sv 3", "total_sv -3"),
-        "9",
-        "total_sv -3 is not between",
-    ),
+    "svm type": ({"svm_type": "d_svc"}, "9", "d_svc is not supported"),
+    "kernel": ({"kernel_type": "chi2"}, "9", "chi2 is not supported"),
+    "gamma": ({"gamma": None}, "8", "the key gamma is missing"),
+    "gamma word": ({"gamma": "x"}, "9", "'x' is not one float"),
+    "gamma sign": ({"gamma": -2}, "9", "gamma must be at least 0"),
+    "rho": ({"rho": ""}, "9", "rho has 0 numbers, not 1"),
+    "labels": ({"label": "1 2 3"}, "9", "label has 3 numbers, not 2"),
+    "labels twice": ({"label": "1 1"}, "9", "duplicate label"),
+    "no classes": ({"nr_class": 0}, "9", "label has 2 numbers"),
+    "three classes": ({"nr_class": 3, "label": "2 1 -1"}, "9", "rho has 1 numbers, not 3"),
+    "one class": ({"nr_class": 1, "label": 1, "rho": "", "nr_sv": 3}, "9",
+                  "support vectors of one class without another"),
+    "many classes": (MANY | {"nr_sv": "2 1" + " 0" * 97}, "9",
+                     "3 lines do not hold 98 numbers each"),
+    "sizes": ({"nr_sv": "1 1"}, "9", "sum of nr_sv is not total_sv"),
+    "sizes beyond": ({"nr_sv": "9e15 1"}, "9", "sum of nr_sv"),
+    "no sizes": ({"nr_sv": None}, "8", "the key nr_sv is missing"),
+    "probability": ({"probA": 1}, "10", "key probB is missing"),
+    "probabilities": ({"probA": "1 2"}, "10", "has 2 numbers"),
+    "underscore": ({"rho": "1_0"}, "9", "is not a list of numbers"),
+    "key": ({"rhoo": 1}, "9", "unknown key rhoo"),
+    "no labels": ({"label": None}, "8", "the key label is missing"),
+    "count": ({"total_sv": 4, "nr_sv": "3 1"}, "9", "4 lines are announced, 3 follow"),
+    "count sign": ({"total_sv": -3}, "9", "total_sv -3 is not between"),
     "no SV": (LIBSVM_TEXT.partition("SV\n")[0], "8", "the file ends before the line SV"),
     "index": (LIBSVM_TEXT.replace("3:-1", "0:-1"), "10:9", "."),
     "value": (LIBSVM_TEXT.replace("2:2", "2:nan"), "11:7", "."),
     "coefficient": (LIBSVM_TEXT.replace("\n0.5 2", "\nhalf 2"), "11:1", "coefficient"),
     "blank row": (LIBSVM_TEXT.replace("-1.5 \n", "\n"), "12", "blank line"),
     "blank": (LIBSVM_TEXT.replace("gamma 0.5", ""), "3", "blank line"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_a_damaged_model_is_refused_with_its_place(tmp_path, kind):
     text, place, message = DAMAGED[kind]
     path = tmp_path / "bad.model"
-    path.write_text(text)
+    path.write_text(text if isinstance(text, str) else svm_train_text(VECTORS, **text))
     with pytest.raises(ModelError, match=message) as caught:
         load_model(path)
     assert str(caught.value).startswith(f"{path}:{place}")
@@ -391,13 +358,6 @@ def test_a_section_of_another_version_is_refused(tmp_path):
                 ModelError, match="earlier dcsvm wrote this file: train the model again"
             ):
                 load_model(path)
-
-
-def test_files_that_cannot_be_read_are_named(tmp_path):
-    with pytest.raises(ModelError, match="nothing.model: no such file"):
-        load_model(tmp_path / "nothing.model")
-    with pytest.raises(ModelError, match=f"{tmp_path}: is a directory"):
-        load_model(tmp_path)
 
 
 # -------------------------------------------------------------------------------------- saving

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from made_models import svm_train_text
 from reference import c_svc, dense_rows, labelled_rows
 
 import dcsvm
@@ -16,23 +17,8 @@ from dcsvm.model.lines import ModelError
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import Iterate
 
-MODEL = """svm_type c_svc
-kernel_type polynomial
-degree 3
-gamma 0.5
-coef0 0
-nr_class 2
-total_sv 1
-rho 0
-label 1 -1
-nr_sv 1 0
-SV
-1 1:0.5
-dcsvm_section 4
-n_features 1
-rows dense
-row_numbers 1
-"""
+MODEL = svm_train_text("1 1:0.5\n", kernel_type="polynomial", degree=3, coef0=0, nr_sv="1 0")
+MODEL += "dcsvm_section 4\nn_features 1\nrows dense\nrow_numbers 1\n"
 
 
 def dense(d=5, n=50):
