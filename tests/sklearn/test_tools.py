@@ -276,10 +276,6 @@ def test_fits_in_joblibs_workers_share_the_cores(counts):
     assert max(used) <= max(1, joblib.cpu_count() // 2)
 
 
-def test_a_fit_takes_the_threads_it_is_told_to(counts):
-    assert threads_of_a_fit(*counts, threads=3) == 3
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="joblib's multiprocessing forks there")
 def test_a_fit_in_a_forked_process_ends(counts):
     threads_of_a_fit(*counts, threads=2)  # so that there are threads, which a fork leaves behind
