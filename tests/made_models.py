@@ -1,4 +1,5 @@
-"""Models of arbitrary numbers with any number of classes: what prediction is tested with."""
+"""Models of arbitrary numbers with any number of classes: what prediction is tested with. And the
+text of models of svm-train."""
 
 from itertools import combinations
 
@@ -9,6 +10,16 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import partition_of
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
+
+
+def svm_train_text(support_vectors, **changes):
+    """The text of a model of two classes as svm-train writes it, with the lines of its support
+    vectors and other values of keys: None leaves a key out."""
+    n = support_vectors.count("\n")
+    header = {"svm_type": "c_svc", "kernel_type": "rbf", "gamma": 0.5, "nr_class": 2, "total_sv": n}
+    header |= {"rho": -0.25, "label": "1 -1", "nr_sv": f"{n - 1} 1"} | changes
+    lines = (f"{key} {value}\n" for key, value in header.items() if value is not None)
+    return f"{''.join(lines)}SV\n{support_vectors}"
 
 
 def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):

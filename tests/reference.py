@@ -46,6 +46,17 @@ def libsvm(tool, *arguments):
 # ------------------------------------------------------------------------------------------ data
 
 
+TYPES = {  # options by names
+    "c_svc": {},
+    "c_svc with bias": {"bias": True},
+    "class weights": {"bias": True, "class_weight": {1.0: 3.0, 2.0: 0.5}},
+    "nu_svc": {"svm_type": "nu_svc", "nu": 0.3},
+    "one_class": {"svm_type": "one_class", "nu": 0.2},
+    "epsilon_svr": {"svm_type": "epsilon_svr", "epsilon": 0.05},
+    "nu_svr": {"svm_type": "nu_svr", "nu": 0.4},
+}
+
+
 def grid_rows(n_samples, n_features, seed=0, density=1.0):
     """Features in [0, 1), float32, with the given part of them not zero."""
     rng = np.random.default_rng(seed)
@@ -95,6 +106,17 @@ def libsvm_text(X, y, first_index=1):
         pairs = "".join(f" {j}:{float(v)!r}" for j, v in enumerate(row, first_index) if v)
         lines.append(f"{label:.17g}{pairs}\n")
     return "".join(lines)
+
+
+def one_hot_rows(n, sizes, n_numeric, missing=0.0, seed=0):
+    """Numeric columns, then a one-hot group of each size; `missing` rows have none of it set."""
+    rng = np.random.default_rng(seed)
+    blocks = [rng.normal(size=(n, n_numeric))]
+    for size in sizes:
+        block = np.eye(size)[rng.integers(size, size=n)]
+        block[rng.random(n) < missing] = 0
+        blocks.append(block)
+    return np.concatenate(blocks, axis=1).astype(np.float32)
 
 
 def csr_rows(X):

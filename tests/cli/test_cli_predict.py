@@ -50,16 +50,6 @@ def test_labels_are_written_one_a_line(run, model, test_file, trained, wavy_test
     assert (result.stdout, result.stderr) == (line, "")
 
 
-@pytest.mark.parametrize("options", [[], ["--early"]])
-def test_decision_values_follow_the_label(run, model, test_file, options):
-    assert run("--decision-values", *options, test_file, model, "out.txt").exit_code == 0
-    rows = [line.split() for line in lines_of("out.txt")]
-    assert len(rows) == 300
-    assert all(len(row) == 2 for row in rows)
-    assert all((row[0] == "1") == (float(row[1]) > 0) for row in rows)
-    assert {row[0] for row in rows} == {"1", "-1"}
-
-
 def test_decision_values_are_written_with_all_digits(run, model, test_file, trained, wavy_test):
     run("--decision-values", test_file, model, "out.txt")
     values = np.array([float(line.split()[1]) for line in lines_of("out.txt")])

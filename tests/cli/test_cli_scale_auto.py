@@ -7,11 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dcsvm._core import Stop
 from reference import libsvm, program, uneven_rows
 
-from dcsvm.cli import predict, train_file
-from dcsvm.cli.report import TerminalProgress
+from dcsvm.cli import predict
 from dcsvm.data.dataset import OWN_RANGES, read_dataset
 from dcsvm.data.range_file import range_text
 from dcsvm.model.file import load_model
@@ -174,21 +172,6 @@ def test_a_model_to_begin_with_goes_with_it(run, predicted, files):
     assert done.exit_code == 0, done.stderr
     assert load_model("b.model").range_file_crc32 == load_model("a.model").range_file_crc32
     assert predicted(files.test, "b.model", "out").exit_code == 0
-
-
-def test_a_run_that_was_stopped_goes_on_with_it(run, predicted, files, monkeypatch):
-    scaled = [*FAST[1:], "-l", "1", "--scale", "auto"]
-    assert run(*scaled, files.train, "a.model").exit_code == 0
-    stop = Stop()
-    with monkeypatch.context() as patch:
-        patch.setattr(train_file, "Stop", lambda _: stop)
-        patch.setattr(TerminalProgress, "end_level", lambda *_: stop.request())
-        done = run(*scaled, "--checkpoint", "kept", files.train, "b.model")
-    assert done.exit_code == 3, done.stderr
-    assert predicted(files.test, "b.model", "out").exit_code == 0
-    done = run(*scaled, "--resume", "kept", files.train, "b.model")
-    assert "going on from the checkpoint" in done.stderr
-    assert Path("a.model").read_bytes() == Path("b.model").read_bytes()
 
 
 def test_training_again_without_it_leaves_no_trace_in_the_model(run, predicted, files):

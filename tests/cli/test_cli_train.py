@@ -140,13 +140,6 @@ def test_the_command_says_the_same_as_a_process(training, tmp_path):
     assert program("train", cwd=tmp_path).returncode == 2
 
 
-def test_a_range_file_that_is_none_is_named(run, training, tmp_path):
-    (tmp_path / "bad.range").write_text("x\n-1 1\n1 -2 two\n")
-    result = run(*FAST, "--scale", tmp_path / "bad.range", training, "a.model")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "bad.range:3: expected a minimum and a maximum, found '-2 two'" in result.stderr
-
-
 def test_warnings_about_the_data_come_first_and_not_when_quiet(run, wavy, write_libsvm):
     X, y = wavy
     path = write_libsvm(X * np.array([1, 1e5, 1, 1], np.float32), y, "raw")

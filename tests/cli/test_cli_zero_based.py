@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dcsvm._core import Stop
+from made_models import svm_train_text
 from reference import labelled_rows, libsvm, libsvm_text
 
 import dcsvm
@@ -79,10 +80,7 @@ def test_svm_predict_reads_a_model_of_a_file_from_0(run, predicted, files, forma
 
 def test_a_model_of_svm_train_counts_as_the_test_file_where_it_does_not_say(predicted, files):
     """No support vector has feature 0, but rows to predict have."""
-    lines = ["svm_type c_svc", "kernel_type rbf", "gamma 0.5", "nr_class 2", "total_sv 2"]
-    Path("a.model").write_text(
-        "\n".join([*lines, "rho 0", "label 1 -1", "nr_sv 1 1", "SV", "1 1:1 3:1", "-1 2:1", ""])
-    )
+    Path("a.model").write_text(svm_train_text("1 1:1 3:1\n-1 2:1\n", rho=0))
     Path("rows").write_text("1 1:1\n1 0:2 2:0.5\n1 3:1\n")
     assert predicted("rows", "a.model", "out").exit_code == 0
     found = [float(line.split()[1]) for line in Path("out").read_text().splitlines()]
@@ -111,6 +109,7 @@ def test_other_commands_keep_the_first_index(run, invoke, predicted, files):
 def test_the_early_model_of_a_checkpoint_reads_such_files(run, predicted, files, monkeypatch):
     stop = Stop()
     scaled = [*FAST, "-l", "1", "--scale", "auto"]
+    assert run(*scaled, "train0", "whole.model").exit_code == 0
     with monkeypatch.context() as patch:
         patch.setattr(train_file, "Stop", lambda _: stop)
         patch.setattr(TerminalProgress, "end_level", lambda *_: stop.request())
@@ -120,6 +119,7 @@ def test_the_early_model_of_a_checkpoint_reads_such_files(run, predicted, files,
     assert Path("kept.out").read_bytes() == Path("out").read_bytes()
     assert run(*scaled, "--resume", "kept", "train0", "a.model").exit_code == 0
     assert not Path("kept").exists()
+    assert Path("a.model").read_bytes() == Path("whole.model").read_bytes()
 
 
 def test_comments_of_scikit_learn_are_skipped_where_that_is_asked_for(run, predicted, files):

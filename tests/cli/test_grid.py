@@ -127,11 +127,6 @@ def test_resuming_takes_no_training_set_for_its_file(search, training):
     assert (result.exit_code, result.stderr) == (1, "error: missing.out: no such file\n")
 
 
-def test_the_time_limit_promises_no_model(search):
-    options = {one.name: one for one in grid.main.params}
-    assert options["time_limit"].help == "stop after so long, and tell the best so far"
-
-
 def test_lines_are_read_as_they_were_written():
     options = TrainOptions()
     grid = Grid((0.5, 2.0**0.3), (2.0**-7,))

@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from fuzz.sound import require_sentence
+from made_models import svm_train_text
 
 from dcsvm.data import input_file, room
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
@@ -23,10 +24,8 @@ HUGE = "2147483646"
 
 
 def model_text(support_vectors="1 1:1\n", section="", **changes):
-    header = dict(svm_type="c_svc", kernel_type="rbf", gamma="1", nr_class="2", total_sv="1")
-    header |= dict(rho="0", label="1 -1", nr_sv="1 0") | changes
-    lines = "".join(f"{key} {value}\n" for key, value in header.items())
-    return f"{lines}SV\n{support_vectors}{section}".encode()
+    header = {"gamma": 1, "rho": 0, "nr_sv": "1 0"} | changes
+    return (svm_train_text(support_vectors, **header) + section).encode()
 
 
 def section(early_sv="0 0 1 1 1\n", **changes):

@@ -5,7 +5,7 @@ import pytest
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 
 KERNELS = [
@@ -98,19 +98,6 @@ def test_zeros_that_are_not_stored_meet_as_bytes_too(stored):
         KernelRows(rows, Kernel("rbf", 0.1), 1, coded=True, memory_bytes=1000).setup.form
         == "sparse"
     )
-
-
-def test_one_side_that_is_not_bytes_makes_neither_bytes():
-    X = byte_rows(60, 70)
-    for changed in (X, X + 0.25):
-        targets, sources = two_sides(
-            Rows.from_array(changed), Rows.from_array(X), Kernel("linear"), 1
-        )
-        values = _core.kernel_matrix(
-            sources.setup, targets.points, None, sources.points, None, 1
-        ).astype(np.float64)
-        exact = changed.astype(np.float64) @ X.T.astype(np.float64)
-        np.testing.assert_allclose(values, exact, rtol=1e-6)
 
 
 def test_rows_that_are_not_encoded_are_refused():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import libsvm_text
+from reference import libsvm_text, one_hot_rows
 from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
@@ -27,13 +27,8 @@ KERNELS = [Kernel("rbf", 0.7), Kernel("linear"), Kernel("polynomial", 0.3, 1.0, 
 
 def mixed(n, seed=0, sizes=(6, 17, 30), n_numeric=4):
     """Numbers, then one-hot groups, of which some rows have none, between columns of zeros."""
-    rng = np.random.default_rng(seed)
-    blocks = [rng.normal(size=(n, n_numeric)), np.zeros((n, 2))]
-    for size in sizes:
-        block = np.eye(size)[rng.integers(size, size=n)]
-        block[rng.random(n) < 0.2] = 0
-        blocks.append(block)
-    return np.concatenate([*blocks, np.zeros((n, 1))], axis=1).astype(np.float32)
+    X = np.pad(one_hot_rows(n, sizes, n_numeric, 0.2, seed), [(0, 0), (0, 1)])
+    return np.insert(X, [n_numeric] * 2, 0, axis=1)
 
 
 def both(X):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import kernel_values
+from reference import kernel_values, one_hot_rows
 
 import dcsvm
 from dcsvm import _core
@@ -18,21 +18,11 @@ KERNELS = [
 ]
 
 
-def one_hot(rng, n, sizes, n_numeric, missing=0.0):
-    """Numeric columns, then a one-hot group of each size; `missing` rows have none of it set."""
-    blocks = [rng.normal(size=(n, n_numeric))]
-    for size in sizes:
-        block = np.eye(size)[rng.integers(size, size=n)]
-        block[rng.random(n) < missing] = 0
-        blocks.append(block)
-    return np.concatenate(blocks, axis=1).astype(np.float32)
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("n_numeric", [0, 3, 70])
 def test_codes_change_no_kernel_value(kernel, missing, n_numeric):
-    X = one_hot(np.random.default_rng(n_numeric), 150, (4, 30, 60), n_numeric, missing)
+    X = one_hot_rows(150, (4, 30, 60), n_numeric, missing, n_numeric)
     data = KernelRows(Rows(*X.shape, dense=X), kernel, 2, coded=True)
     assert 1 <= data.points.n_codes <= 10
     weights = np.random.default_rng(1).normal(size=150)
@@ -46,7 +36,7 @@ def test_codes_change_no_kernel_value(kernel, missing, n_numeric):
 
 
 def test_equal_rows_have_exactly_kernel_value_one():
-    X = np.repeat(one_hot(np.random.default_rng(0), 40, (5, 9), 4), 2, axis=0)
+    X = np.repeat(one_hot_rows(40, (5, 9), 4), 2, axis=0)
     data = KernelRows(Rows.from_array(X), Kernel("rbf", 3.0), 1, coded=True)
     matrix = _core.kernel_matrix(data.setup, data.points, None, data.points, None, 1)
     assert data.points.n_codes == 2
@@ -62,13 +52,13 @@ def test_columns_that_are_set_together_share_no_code():
 
 
 def test_values_other_than_one_are_not_coded():
-    X = one_hot(np.random.default_rng(0), 100, (20,), 1)
+    X = one_hot_rows(100, (20,), 1)
     X[:, 1:] *= 2
     assert KernelRows(Rows.from_array(X), Kernel(), 1, coded=True).points.n_codes == 0
 
 
 def test_columns_of_zeros_cost_nothing_and_change_nothing():
-    X = one_hot(np.random.default_rng(0), 100, (10,), 2)
+    X = one_hot_rows(100, (10,), 2)
     wide = np.concatenate([X, np.zeros((100, 20), np.float32)], axis=1)
     matrices = []
     for rows in (X, wide):
@@ -79,7 +69,7 @@ def test_columns_of_zeros_cost_nothing_and_change_nothing():
 
 
 def test_coded_rows_meet_only_themselves():
-    X = one_hot(np.random.default_rng(0), 50, (10,), 2)
+    X = one_hot_rows(50, (10,), 2)
     coded = KernelRows(Rows.from_array(X), Kernel(), 1, coded=True)
     plain = KernelRows(Rows.from_array(X), Kernel(), 1)
     with pytest.raises(ValueError, match="coded rows meet only rows of the same codes"):

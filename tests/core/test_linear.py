@@ -9,10 +9,11 @@ from reference import (
     dense_rows,
     grid_rows,
     labelled_rows,
-    objective,
+    one_hot_rows,
     solve_reference,
     with_sum,
 )
+from test_solver import check_solution
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
@@ -22,13 +23,6 @@ from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
 UNLIMITED = -1
 LINEAR = Kernel("linear")
 FORMS = {"dense": dense_rows, "sparse": csr_rows}
-
-
-def one_hot_rows(n_samples, seed=0):
-    """A numeric column, then four groups of exclusive 0/1 columns."""
-    rng = np.random.default_rng(seed)
-    groups = [np.eye(k, dtype=np.float32)[rng.integers(0, k, n_samples)] for k in (2, 3, 5, 9)]
-    return np.hstack([grid_rows(n_samples, 1, seed), *groups])
 
 
 def unequal_rows(n_samples, n_features, seed=0, density=1.0):
@@ -56,22 +50,11 @@ def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, th
     return iterate, report
 
 
-def check_optimal(X, problem, iterate, report, tolerance=1e-6):
-    """Everything that is told of a solution, recomputed in float64."""
-    X, alpha = X.astype(np.float64), iterate.alpha
-    K = X @ X.T
-    size = np.abs(K) @ np.abs(alpha) + np.abs(problem.linear)
-    assert report["converged"]
-    assert np.all((problem.lower <= alpha) & (alpha <= problem.upper))
-    assert np.all(np.abs(iterate.gradient - (K @ alpha - problem.linear)) <= 1e-12 * size.max())
-    violation, gap = certificate(K, problem, alpha)
-    assert violation <= tolerance + 1e-11 * size.max()
-    assert report["gap"] == pytest.approx(gap, abs=1e-9 * size.max() * problem.size)
-    f = objective(K, problem.linear, alpha)
-    assert report["objective"] == pytest.approx(f, rel=1e-9)
-    if problem.n_sums:
-        assert abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
-    return K, f, gap
+def check(X, problem, iterate, report, tolerance=1e-6):
+    """Everything that is told of a solution, and its sum."""
+    alpha, kernel = iterate.alpha, ("linear", 1.0, 0.0, 0)
+    assert not problem.n_sums or abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
+    return check_solution(X, kernel, problem, alpha, iterate.gradient, report, tolerance)
 
 
 @pytest.mark.parametrize("make", [dense_rows, csr_rows])
@@ -94,7 +77,7 @@ def test_a_product_has_as_many_columns_as_there_are_weights():
 
 
 def test_codes_are_entries_of_the_vectors():
-    X = one_hot_rows(300)
+    X = one_hot_rows(300, (2, 3, 5, 9), 1)
     coded, weights = KernelRows(dense_rows(X), LINEAR, 1, coded=True), np.linspace(-1, 1, 300)
     assert coded.points.n_codes == 4
     X = X.astype(np.float64)
@@ -116,7 +99,7 @@ def test_a_solution_is_the_optimum_of_the_reference(C, has_sum, form):
     X, y = unequal_rows(120, 9)
     problem = with_sum(c_svc(y, C)) if has_sum else c_svc(y, C)
     iterate, report = solve(FORMS[form](X), problem)
-    K, f, gap = check_optimal(X, problem, iterate, report)
+    K, f, gap = check(X, problem, iterate, report)
     _, bound = solve_reference(K, problem)
     assert bound - 1e-8 * abs(bound) <= f <= bound + gap + 1e-8 * abs(bound)
 
@@ -131,11 +114,11 @@ def test_any_shape_of_the_rows_is_solved(n_samples, n_features, density, has_sum
     X, y = unequal_rows(n_samples, n_features, density=density)
     problem = with_sum(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
     rows = csr_rows(X) if density < 1 else dense_rows(X)
-    check_optimal(X, problem, *solve(rows, problem, tolerance=1e-4), tolerance=1e-4)
+    check(X, problem, *solve(rows, problem, tolerance=1e-4), tolerance=1e-4)
 
 
 def test_coded_rows_are_solved():
-    X = one_hot_rows(400)
+    X = one_hot_rows(400, (2, 3, 5, 9), 1)
     y = np.where(X[:, 0] + X[:, 3] - X[:, 7] > 0.6, 1.0, -1.0)
     y[::7] *= -1
     problem, data = c_svc(y, 100.0), KernelRows(dense_rows(X), LINEAR, 1, coded=True)
@@ -145,7 +128,7 @@ def test_coded_rows_are_solved():
         data.setup, data.points, problem, np.array([0, n]), np.arange(n, dtype=np.int32), iterate,
         1e-6, UNLIMITED, 10**8, 1, None,
     )  # fmt: skip
-    check_optimal(X, problem, iterate, report)
+    check(X, problem, iterate, report)
 
 
 def test_rows_that_are_zero_or_repeated_do_no_harm():
@@ -153,7 +136,7 @@ def test_rows_that_are_zero_or_repeated_do_no_harm():
     X[::5] = 0
     X[1::5] = X[2::5]
     for problem in (c_svc(y, 50.0), with_sum(c_svc(y, 50.0))):
-        check_optimal(X, problem, *solve(dense_rows(X), problem))
+        check(X, problem, *solve(dense_rows(X), problem))
 
 
 @pytest.mark.parametrize("has_sum", [False, True], ids=("plain", "sum"))
@@ -191,7 +174,7 @@ def test_what_is_there_when_it_is_stopped_can_be_gone_on_from(stop_at, has_sum):
     if has_sum:
         assert abs(iterate.alpha.sum()) <= 1e-12 * (1 + np.abs(iterate.alpha).sum())
     assert report["objective"] <= 0
-    check_optimal(X, problem, *solve(dense_rows(X), problem, alpha=iterate.alpha))
+    check(X, problem, *solve(dense_rows(X), problem, alpha=iterate.alpha))
 
 
 def test_what_is_published_on_the_way_changes_no_bit():

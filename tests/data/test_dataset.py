@@ -15,7 +15,7 @@ from scipy import sparse
 from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
 from dcsvm.data.columns import without_empty_columns
-from dcsvm.data.dataset import DataError, Dataset, parse_dataset, read_dataset
+from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.rows import Rows
 from dcsvm.problem.task import class_order
 
@@ -697,23 +697,6 @@ def test_sparse_values_that_are_not_finite_are_refused():
 
 
 # ----------------------------------------------------------------------------------------- files
-
-
-def test_a_file_is_read(tmp_path):
-    path = tmp_path / "two rows.txt"
-    path.write_bytes(b"1 1:1\n-1 2:1\n")
-    data = read_dataset(path, threads=2)
-    assert isinstance(data, Dataset)
-    assert data.labels.tolist() == [1.0, -1.0]
-    assert data.rows.dense.tolist() == [[1, 0], [0, 1]]
-
-
-def test_an_error_names_the_file(tmp_path):
-    path = tmp_path / "bad.txt"
-    path.write_bytes(b"1 1:1\n1 1:1 0:2\n")
-    with pytest.raises(DataError) as error:
-        read_dataset(path)
-    assert str(error.value) == f"{path}:2:7: indices must ascend: 0 follows 1"
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):

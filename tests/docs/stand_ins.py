@@ -10,14 +10,11 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+from reference import libsvm_text
 
 
 def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    lines = []
-    for row, label in zip(X, y, strict=True):
-        pairs = " ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, start=1))
-        lines.append(f"{label:g} {pairs}\n")
-    path.write_text("".join(lines))
+    path.write_text(libsvm_text(np.round(X, 6), y))
 
 
 def two_classes(n_rows: int, n_features: int, rng: np.random.Generator):

@@ -53,11 +53,6 @@ def test_clusters_are_numbered_without_gaps_and_none_is_empty(n_clusters, kernel
     assert cluster.max() < made.n_clusters
 
 
-def test_as_many_clusters_come_back_as_were_asked_for():
-    rows = dense_rows(grid_rows(600, 4, 2))
-    assert divided(rows, n_clusters=16).n_clusters == 16
-
-
 @pytest.mark.parametrize("distinct", [1, 2, 3])
 @pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[2]], ids=lambda kernel: kernel.name)
 def test_fewer_distinct_points_make_fewer_clusters(kernel, distinct):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import csr_rows, dense_rows, kernel_values
+from reference import csr_rows, dense_rows, kernel_values, one_hot_rows
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
@@ -16,10 +16,7 @@ KERNELS = [("rbf", 0.7, 0.0, 3), ("linear", 1.0, 0.0, 3), ("polynomial", 0.3, 1.
 
 def one_hot(n, seed, n_numeric=2):
     """Numeric columns, groups of 6, 5, 30 and 30, and a column that is never set."""
-    rng = np.random.default_rng(seed)
-    groups = [np.eye(size)[rng.integers(size, size=n)] for size in (6, 5, 30, 30)]
-    numeric = rng.normal(size=(n, n_numeric))
-    return np.hstack([numeric, *groups, np.zeros((n, 1))]).astype(np.float32)
+    return np.pad(one_hot_rows(n, (6, 5, 30, 30), n_numeric, seed=seed), [(0, 0), (0, 1)])
 
 
 def matrix_of(meeting):

@@ -1,8 +1,5 @@
 """Rows that are predicted one by one, against the same rows among many."""
 
-import pickle
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -135,31 +132,6 @@ def test_what_is_wrong_with_a_row_is_told(trained):
     with pytest.raises(ValueError, match="has no probabilities"):
         model.predict_probability(row)
     assert model.predict(np.zeros((0, 4))).shape == (0,)
-
-
-def test_a_model_that_has_predicted_can_be_pickled(trained, wavy_test):
-    model = trained[0]
-    expected = model.predict(wavy_test[0][:1])
-    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(wavy_test[0][:1]), expected)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_eight_threads_with_a_row_at_a_time(wavy, wavy_test, method):
-    """With a model that has predicted nothing yet."""
-    model = dcsvm.train(*wavy, C=4, gamma=2, levels=1, branching=4, overlap=1.5, threads=1)
-    gate, X = threading.Barrier(8), wavy_test[0]
-
-    def work(k):
-        gate.wait(20)
-        return np.concatenate(
-            [model.decision_function(X[i : i + 1], method=method) for i in np.roll(range(300), k)]
-        )
-
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(work, range(8)))
-    expected = model.decision_function(X, method=method)
-    for k, values in enumerate(found):
-        assert np.array_equal(values, np.roll(expected, k))
 
 
 def test_a_large_model_is_not_copied(wavy, monkeypatch):

@@ -141,32 +141,6 @@ def lines_of(path):
     return [[read(word) for word in line.split()] for line in lines]
 
 
-def test_decision_values_of_pairs_have_a_line_that_names_them(tmp_path, write_libsvm):
-    session = Session("three classes", tmp_path, write_libsvm)
-    path = session.train()
-    head, *lines = session.ours(path, "--decision-values")[0].splitlines()
-    labels = load_model(path).labels.astype(int).tolist()
-    a, b, c = labels
-    assert head == f"pairs {a},{b} {a},{c} {b},{c}"
-    assert [line.split()[0] for line in lines] == session.theirs(path)[0].split()
-    values = load_model(path).decision_function(session.X)
-    assert [[float(word) for word in line.split()[1:]] for line in lines] == values.tolist()
-
-
-@pytest.mark.parametrize("svm_type", ["c_svc", "epsilon_svr"])
-def test_libsvm_s_format_is_nothing_else(tmp_path, svm_type):
-    rows = Rows.from_array(np.eye(3))
-    exact = ExactModel(rows, np.ones((1, 3)), np.zeros(1), None, np.arange(3))
-    labels = np.empty(0)
-    if svm_type == "c_svc":
-        exact, labels = replace(exact, n_sv=np.array([1, 2])), np.array([2.0, 1.0])
-    model = Model(Kernel("rbf", 1.0), labels, exact, None, svm_type)
-    model.save(tmp_path / "a.model", format="libsvm")
-    assert "dcsvm" not in (tmp_path / "a.model").read_text()
-    with pytest.raises(ValueError, match="format must be one of dcsvm, libsvm, not 'x'"):
-        model.save(tmp_path / "a.model", format="x")
-
-
 def test_what_libsvm_cannot_hold_is_refused_in_its_format(tmp_path):
     rows = Rows.from_array(np.eye(2))
     exact = ExactModel(rows, np.ones((1, 2)), np.zeros(1), np.ones(2, int), np.arange(2))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_models import made_model
+from made_models import made_model, svm_train_text
 from reference import csr_rows, dense, dense_rows, kernel_values
 
 import dcsvm
@@ -120,10 +120,9 @@ def test_what_is_left_out_of_float64_sums_is_nothing_to_them():
 def test_kernel_values_beyond_float32_of_a_model_of_libsvm_are_predicted(tmp_path):
     """(x'z)^9 of some 1e5: 1e45."""
     path = tmp_path / "m"
-    path.write_text(
-        "svm_type c_svc\nkernel_type polynomial\ndegree 9\ngamma 1\ncoef0 0\nnr_class 2\n"
-        "total_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\nSV\n1e-45 1:300 2:20 \n-1e-45 1:20 2:300 \n"
-    )
+    vectors = "1e-45 1:300 2:20 \n-1e-45 1:20 2:300 \n"
+    cubic = {"kernel_type": "polynomial", "degree": 9, "gamma": 1, "coef0": 0, "rho": 0}
+    path.write_text(svm_train_text(vectors, **cubic))
     model = load_model(path)
     T = np.array([[300.0, 40.0], [40.0, 300.0]])
     assert model.predict(T).tolist() == [1.0, -1.0]

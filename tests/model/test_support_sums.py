@@ -80,10 +80,10 @@ def bound(model):
 
 
 def all_values(model, T, monkeypatch):
-    """Decision values without leaving out, in float32."""
+    """(decision values, predictions) without leaving out, in float32."""
     with monkeypatch.context() as patch:
         patch.setattr(support_sums, "FEWEST_TARGETS", 10**9)
-        return model.decision_function(T)
+        return model.decision_function(T), model.predict(T)
 
 
 CASES = [
@@ -106,7 +106,7 @@ def test_values_are_those_of_all_kernel_values_up_to_the_bound(
     assert leaves_out(model) == is_near
     values = model.decision_function(T, threads=1)
     assert np.array_equal(values, model.decision_function(T, threads=2))
-    whole = all_values(model, T, monkeypatch)
+    whole, predicted = all_values(model, T, monkeypatch)
     assert np.abs(values - whole).max() <= bound(model)
     assert np.array_equal(np.sign(values), np.sign(whole))
     exact, size = float64_values(model, T)
@@ -114,14 +114,7 @@ def test_values_are_those_of_all_kernel_values_up_to_the_bound(
     assert (np.abs(values.reshape(exact.shape) - exact) <= rounding).all()
     sure = (np.abs(exact) > rounding).all(axis=1)
     assert sure.mean() > 0.95
-    expected = all_predictions(model, T, monkeypatch)
-    assert np.array_equal(model.predict(T), expected)
-
-
-def all_predictions(model, T, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(support_sums, "FEWEST_TARGETS", 10**9)
-        return model.predict(T)
+    assert np.array_equal(model.predict(T), predicted)
 
 
 @pytest.mark.parametrize("svm_type", ["one_class", "epsilon_svr"])
@@ -129,7 +122,7 @@ def test_models_without_classes_leave_out_no_more(svm_type, monkeypatch):
     rng = np.random.default_rng(2)
     model, T = model_of(numeric(rng, N_SUPPORT), 80.0, svm_type=svm_type), numeric(rng, N_TARGETS)
     assert leaves_out(model)
-    predicted, whole = model.predict(T), all_predictions(model, T, monkeypatch)
+    predicted, (_, whole) = model.predict(T), all_values(model, T, monkeypatch)
     assert np.abs(predicted - whole).max() <= (0 if svm_type == "one_class" else bound(model))
 
 
@@ -137,7 +130,7 @@ def test_rows_that_are_far_from_all_get_the_sign_of_all_kernel_values(monkeypatc
     rng = np.random.default_rng(3)
     model = model_of(numeric(rng, N_SUPPORT), 60.0, bias=False)
     T = numeric(rng, N_TARGETS) * np.float32(1.8)
-    values, whole = model.decision_function(T), all_values(model, T, monkeypatch)
+    values, (whole, _) = model.decision_function(T), all_values(model, T, monkeypatch)
     assert leaves_out(model) and (np.abs(whole) < bound(model)).mean() > 0.1
     assert np.array_equal(np.sign(values), np.sign(whole))
     exact, size = float64_values(model, T)
@@ -148,7 +141,7 @@ def test_rows_that_are_far_from_all_get_the_sign_of_all_kernel_values(monkeypatc
 def test_rows_near_a_sign_have_all_kernel_values(monkeypatch):
     rng = np.random.default_rng(5)
     model, T = model_of(numeric(rng, N_SUPPORT), 60.0), numeric(rng, N_TARGETS)
-    whole = all_values(model, T, monkeypatch)
+    whole, _ = all_values(model, T, monkeypatch)
     monkeypatch.setattr(support_sums, "LEFT_OUT", 0.02)
     values, is_near = model.decision_function(T), np.abs(whole) <= bound(model)
     assert leaves_out(model) and 50 < is_near.sum() < N_TARGETS / 2

@@ -6,11 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-
-# ruff: noqa: E402
 from made.digits import SIDE, deformed
 from made.gaussians import N_FEATURES as TABLE_FEATURES
 from made.gaussians import RATIO, SHIFT, gaussians
@@ -18,6 +13,8 @@ from made.pages import N_FEATURES, pages
 from made.pictures import pictures, pictures_of
 
 from dcsvm.data.dataset import read_dataset
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def strokes(n):

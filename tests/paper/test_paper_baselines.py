@@ -1,20 +1,14 @@
 """The paper's competitors in examples/paper/baselines on problems with known answers."""
 
 import shutil
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from paper.baselines import METHODS, fitter
+from paper.fitted import kernel_matrix, objective
+from paper.subproblems import Subproblems
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-
-from paper.baselines import METHODS, fitter  # noqa: E402
-from paper.fitted import kernel_matrix, objective  # noqa: E402
-from paper.subproblems import Subproblems  # noqa: E402
-
-from dcsvm.kernel.kernels import Kernel  # noqa: E402
+from dcsvm.kernel.kernels import Kernel
 
 LINEARISED = ("llsvm", "fastfood", "ltpu")
 SMALL = {"llsvm": {"features": 200}, "fastfood": {"features": 400}, "ltpu": {"features": 200},

@@ -1,19 +1,12 @@
 """The paper's naive and BCM prediction in examples/paper against their equations in NumPy."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from paper import committee
+from paper.experiments import prediction
 from reference import kernel_values, labelled_rows
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-
-from paper import committee  # noqa: E402
-from paper.experiments import prediction  # noqa: E402
-
-import dcsvm  # noqa: E402
+import dcsvm
 
 
 def two_blobs(apart, *, one_class=False):

@@ -4,26 +4,22 @@ import bz2
 import hashlib
 import io
 import pickle
-import sys
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.datasets import prepare
 from click.testing import CliRunner
+from paper import EXPERIMENTS, fetch, memory, problems, published, run
+from paper.cells import Cell, Results
+from paper.experiments import bound, grid, problem
+from paper.scales import SCALES
+from paper.sections import comparison
+
+from dcsvm.kernel.kernels import Kernel
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-
-from bench.datasets import prepare  # noqa: E402
-from paper import EXPERIMENTS, fetch, memory, problems, published, run  # noqa: E402
-from paper.cells import Cell, Results  # noqa: E402
-from paper.experiments import bound, grid, problem  # noqa: E402
-from paper.scales import SCALES  # noqa: E402
-from paper.sections import comparison  # noqa: E402
-
-from dcsvm.kernel.kernels import Kernel  # noqa: E402
-
 CELL = Cell("grid", "one", {"C": 2.0, "kernel": {"name": "rbf", "gamma": 0.5}})
 
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from reference import certificate, full_alpha, kernel_values, libsvm
+from reference import TYPES, certificate, full_alpha, kernel_values, libsvm
 
 import dcsvm
 from dcsvm.data.rows import Rows
@@ -14,15 +14,6 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import finished, ready
 
 GAMMA = 1.5
-TYPES = {
-    "c_svc": {},
-    "c_svc with bias": {"bias": True},
-    "weights": {"bias": True, "class_weight": {1.0: 3.0, 2.0: 0.5}},
-    "nu_svc": {"svm_type": "nu_svc", "nu": 0.3},
-    "one_class": {"svm_type": "one_class", "nu": 0.2},
-    "epsilon_svr": {"svm_type": "epsilon_svr", "epsilon": 0.05},
-    "nu_svr": {"svm_type": "nu_svr", "nu": 0.4},
-}
 LETTERS = {"nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}
 
 
@@ -206,14 +197,6 @@ def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n
     found = certificate(kernel_values(("rbf", gamma, 0.0, 0), X, X), problem, alpha)[0]
     assert found == pytest.approx(report.violation, rel=0.2)
     assert report.usable == (report.violation < 1)
-
-
-def test_an_infeasible_nu_is_refused():
-    X, y = classes(100, 2)
-    y[:] = 1
-    y[:5] = 2
-    with pytest.raises(ValueError, match="specified nu is infeasible: .* for 0.9"):
-        dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, threads=1)
 
 
 @pytest.mark.parametrize("name", ["c_svc with bias", "nu_svc", "epsilon_svr"])

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from reference import labelled_rows
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
@@ -275,16 +274,6 @@ def test_class_weights_are_those_of_svc(three_classes):
     balanced = SVCCV(**SMALL, class_weight="balanced").fit(X[50:], y[50:])
     alone = SVC(class_weight="balanced").fit(X[50:], y[50:])
     np.testing.assert_array_equal(balanced.class_weight_, alone.class_weight_)
-
-
-def test_early_models_are_scored_and_trained():
-    X, y = labelled_rows(4000, 2, seed=0)
-    small = {"Cs": [1.0, 8.0], "gammas": [0.5, 2.0], "random_state": 0}
-    fitted = SVCCV(**small, early=True, early_level=1).fit(X, y)
-    assert fitted.model_.exact is None
-    assert fitted.score(X, y) > fitted.best_score_ - 0.05
-    with pytest.raises(ValueError, match="early models need a level"):
-        SVCCV(**small, early=True).fit(X[:30], y[:30])
 
 
 # --- in the hands of others ---

@@ -276,10 +276,6 @@ def test_fits_in_joblibs_workers_share_the_cores(counts):
     assert max(used) <= max(1, joblib.cpu_count() // 2)
 
 
-def test_a_fit_takes_the_threads_it_is_told_to(counts):
-    assert threads_of_a_fit(*counts, threads=3) == 3
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="joblib's multiprocessing forks there")
 def test_a_fit_in_a_forked_process_ends(counts):
     threads_of_a_fit(*counts, threads=2)  # so that there are threads, which a fork leaves behind
@@ -306,13 +302,6 @@ def test_a_copy_predicts_bit_for_bit_as_the_fitted_estimator(copied, estimator, 
     assert (again.violation_, again.duality_gap_) == (fitted.violation_, fitted.duality_gap_)
     if hasattr(fitted, "predict_proba"):
         np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
-
-
-def test_a_clone_has_the_parameters_and_nothing_that_was_fitted(three_classes):
-    fitted = SVC(C=3, class_weight={0: 2.0}, levels=0, threads=1, gap=1e-4).fit(*three_classes)
-    again = clone(fitted)
-    assert again.get_params() == fitted.get_params()
-    assert not [name for name in vars(again) if name.endswith("_")]
 
 
 @pytest.mark.parametrize("ours, theirs", [(SVC, svm.SVC), (SVR, svm.SVR)])

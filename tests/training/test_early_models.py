@@ -376,14 +376,6 @@ def test_test_rows_that_do_not_fit_are_refused(wavy):
         dcsvm.train(X, y, **EARLY, test=(X, y[:10]))
 
 
-def test_a_stopped_search_leaves_a_model_or_says_that_there_is_none(wavy):
-    X, y = wavy
-    stop = dcsvm.Stop()
-    stop.request()
-    with pytest.raises(dcsvm.Stopped):
-        dcsvm.train(X, y, **EARLY, stop=stop)
-
-
 class _Halt(Exception):
     pass
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from reference import labelled_rows
+from reference import TYPES, labelled_rows
 
 from dcsvm.cli.train import main
 from dcsvm.data.rows import Rows
@@ -12,22 +12,12 @@ from dcsvm.model.ordering import with_label_order
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
-TYPES = {
-    "c_svc": {},
-    "bias": {"bias": True},
-    "weights": {"bias": True, "class_weight": {1.0: 3.0}},
-    "nu_svc": {"svm_type": "nu_svc", "nu": 0.4},
-    "one_class": {"svm_type": "one_class", "nu": 0.4},
-    "epsilon_svr": {"svm_type": "epsilon_svr"},
-    "nu_svr": {"svm_type": "nu_svr", "nu": 0.3},
-}
-
 
 @pytest.fixture(scope="module")
 def data():
     """Three classes, every tenth row twice."""
     X, y = labelled_rows(900, 4, seed=8, noise=0.2)
-    y = np.where(X[:, 0] > 0.4, 3.0, y)
+    y = np.where(X[:, 0] > 0.4, 2.0, y)
     again = np.arange(0, 900, 10)
     return np.concatenate([X, X[again]]), np.concatenate([y, y[again]])
 
@@ -87,7 +77,7 @@ def test_other_rows_labels_and_problems_are_refused(data):
     wrong = {
         "of other rows": (X + np.float32(0.5), y, {}),
         "its support vectors differ": (X, np.concatenate([y[:50], y[:49:-1]]), {}),
-        "has other labels": (X, np.where(y == 3.0, 4.0, y), {}),
+        "has other labels": (X, np.where(y == 2.0, 4.0, y), {}),
         "is of c_svc": (X, y, {"svm_type": "nu_svc", "nu": 0.3}),
         "rows or more, there are 500": (X[:500], y[:500], {}),
     }
