@@ -195,3 +195,7 @@ class FormulationSolver:
         if self.control.stop.is_requested and not all(one["converged"] for one in solved):
             raise _core.Stopped
         return solved
+
+    def reserve(self, nbytes: int) -> None:
+        """Leave memory to somebody else."""
+        self.memory_bytes -= nbytes

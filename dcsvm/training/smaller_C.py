@@ -64,7 +64,7 @@ class SmallerC:
     def begin(self, solver: FormulationSolver, some: Sequence[int]) -> dict[int, HeldSums]:
         """Begin the solver of some folds where they are for a smaller C, if that is near. Returns
         the scaled sums of those that are known."""
-        solver.memory_bytes -= self.nbytes
+        solver.reserve(self.nbytes)
         known, starts = {}, []
         for k, fold in enumerate(some):
             found = self.of_fold.get(int(fold))
