@@ -18,8 +18,7 @@ from reference import certificate, csr_rows, dense, dense_rows, kernel_values
 from dcsvm import _core
 from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import finished, ready
 

@@ -7,9 +7,9 @@ import contextlib
 
 import click
 
+from dcsvm.cli.files import OUTPUT, point_at_nothing, reason_of, say
 from dcsvm.cli.guard import FAILED, USAGE, as_typed
 from dcsvm.cli.libsvm_syntax import advice_on, for_click
-from dcsvm.cli.streams import OUTPUT, point_at_nothing, reason_of, say
 from dcsvm.problem.option_rules import OptionError
 
 

@@ -7,8 +7,7 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import CompressJob, given_options
-from dcsvm.cli.options import group, other, shared, table_options
-from dcsvm.cli.values import FILE
+from dcsvm.cli.options import FILE, group, other, shared, table_options
 from dcsvm.problem.compress_options import CompressOptions
 
 rows, method = group("Rows"), group("Method")

@@ -6,11 +6,17 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
-from dcsvm.cli.files import check_outputs, is_stream, read_data, scaling_given, scaling_of
+from dcsvm.cli.files import (
+    check_outputs,
+    is_stream,
+    read_data,
+    scaling_given,
+    scaling_of,
+    show_beside,
+)
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
-from dcsvm.cli.streams import show_beside
-from dcsvm.compression.sizes import CONFIDENCE
+from dcsvm.compression.landmarks import CONFIDENCE
 from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
 from dcsvm.model.compress import CompressionReport, compress

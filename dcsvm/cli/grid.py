@@ -9,8 +9,18 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import GridJob, training_options
-from dcsvm.cli.options import files, group, long_runs, other, shared, table_options
-from dcsvm.cli.values import FILE, NUMBER, POWERS, WHOLE
+from dcsvm.cli.options import (
+    FILE,
+    NUMBER,
+    POWERS,
+    WHOLE,
+    files,
+    group,
+    long_runs,
+    other,
+    shared,
+    table_options,
+)
 from dcsvm.problem.options import TrainOptions
 
 settings, ignored = map(group, ("Settings", "Of svm-grid, without effect"))

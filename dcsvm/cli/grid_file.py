@@ -11,23 +11,21 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_outputs, read_test_set, read_training_set
+from dcsvm.cli.files import check_outputs, read_test_set, read_training_set, say, show
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
-from dcsvm.cli.guard import NOT_CONVERGED, status_of
-from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
-from dcsvm.cli.streams import say, show
-from dcsvm.data.coded_rows import coded
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.rows import coded
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, best_of
 from dcsvm.selection.grid_search import with_test_rows
 from dcsvm.selection.search import Search, fold_of_rows
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.report import report_dict
 from dcsvm.training.train import train_rows
 

@@ -6,9 +6,9 @@ import math
 import re
 from dataclasses import replace
 
-from dcsvm.data.input_file import DataError, read_text
+from dcsvm.data.pieces import DataError, read_text
+from dcsvm.problem.option_rules import REGRESSIONS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.svm_types import REGRESSIONS
 from dcsvm.selection.grid import Grid, Score, Setting
 
 NUMBER = r"(-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?)(?![\w.])"

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import click
 
-from dcsvm.cli.files import AUTO, is_stream
-from dcsvm.cli.streams import STANDARD_INPUT
+from dcsvm.cli.files import AUTO, STANDARD_INPUT, is_stream
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, OptionError, integer, optional
 from dcsvm.problem.option_table import OptionTable

@@ -7,8 +7,7 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.options import group, other, shared, table_option
-from dcsvm.cli.values import FILE, NO_OR_YES
+from dcsvm.cli.options import FILE, NO_OR_YES, group, other, shared, table_option
 from dcsvm.problem.options import TrainOptions
 
 method, output = group("Method"), group("Output")

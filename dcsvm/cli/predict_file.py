@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcsvm.cli.files import check_outputs, scaling_given, scaling_of
+from dcsvm.cli.files import check_outputs, say, scaling_given, scaling_of, show_beside
 from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.quality import Quality
-from dcsvm.cli.streams import say, show_beside
+from dcsvm.cli.report import Quality
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import range_file_of

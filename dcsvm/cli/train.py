@@ -9,8 +9,18 @@ import click
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import TrainJob, training_options
-from dcsvm.cli.options import files, group, long_runs, other, shared, table_options
-from dcsvm.cli.values import FILE, FOLDER, NUMBER, WHOLE
+from dcsvm.cli.options import (
+    FILE,
+    FOLDER,
+    NUMBER,
+    WHOLE,
+    files,
+    group,
+    long_runs,
+    other,
+    shared,
+    table_options,
+)
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 

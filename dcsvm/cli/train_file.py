@@ -9,26 +9,31 @@ from dataclasses import replace
 from functools import partial
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, check_outputs, read_test_set, read_training_set
-from dcsvm.cli.guard import FAILED, NOT_CONVERGED, status_of
-from dcsvm.cli.interrupts import Interrupts
+from dcsvm.cli.files import (
+    AUTO,
+    check_outputs,
+    read_test_set,
+    read_training_set,
+    say,
+    show,
+    show_beside,
+)
+from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.jobs import TrainJob
-from dcsvm.cli.quality import quality_of_folds
 from dcsvm.cli.report import (
     TerminalProgress,
+    quality_of_folds,
     say_not_converged,
     say_result,
     say_stopped,
     write_report,
 )
-from dcsvm.cli.streams import say, show, show_beside
 from dcsvm.data.dataset import Dataset
 from dcsvm.machine import usable_threads
 from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.report import TrainReport, report_dict
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows

@@ -13,7 +13,7 @@ from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Extremes
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.report import TrainReport
 
 try:

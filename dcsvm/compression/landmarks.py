@@ -22,6 +22,7 @@ from dcsvm.data.rows import AT_ONCE, Rows
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.lattice import LARGEST
+from dcsvm.kernel.partition import Partition, partition_of
 
 MOST_STARTED = 20_000  # rows of the least squares, or 4 for each landmark
 RIDGE = 1e-4  # of the mean diagonal of the normal equations
@@ -207,3 +208,62 @@ def in_steps(landmarks: Rows) -> Rows | None:
     if landmarks.n_samples == 0 or not _core.may_step(landmarks.n_features, origin, step):
         return None
     return Rows(*vectors.shape, dense=np.float32(step) * np.rint(vectors / np.float32(step)))
+
+
+def with_single_centers(partition: Partition) -> Partition:
+    """The same tree with the mean of the sampled rows for each cluster, nearest in Euclidean
+    distance, and no row in two clusters; with all sampled rows where these are sparse, and their
+    means would not be."""
+    if not partition.sample.is_dense:
+        return replace(partition, blend=0.0)
+    sampled = partition.sample.as_floats().dense
+    clusters, means, first = [], [], 0
+    for fork in partition.forks:
+        cluster, begins = np.unique(fork.cluster, return_index=True)
+        own = sampled[first : first + len(fork.cluster)]
+        sizes = np.diff([*begins, len(own)])
+        means.append(np.add.reduceat(own, begins, axis=0) / sizes[:, None] if len(own) else own)
+        clusters.append(cluster)
+        first += len(fork.cluster)
+    rows = np.concatenate(means).astype(np.float32)
+    n_parts = np.concatenate([fork.n_parts for fork in partition.forks])
+    return partition_of(Kernel("linear"), Rows(*rows.shape, dense=rows), n_parts, clusters, 0.0)
+
+
+def values_on_the_way(partition: Partition) -> np.ndarray:
+    """How many kernel values a row takes to find each cluster of the finest level, int64
+    (n_clusters,)."""
+    met = np.zeros(1, np.int64)
+    for fork in partition.forks:
+        met = np.repeat(met + np.diff(fork.start), fork.n_parts)
+    return met
+
+
+CONFIDENCE = 0.95
+
+
+def shares(sizes: np.ndarray, total: int) -> np.ndarray:
+    """`total` divided in proportion to `sizes` int (n,), at most as many for each, by the largest
+    remainders; int64 (n,)."""
+    total = min(total, int(sizes.sum()))
+    wanted = sizes * (total / max(int(sizes.sum()), 1))
+    found = np.floor(wanted).astype(np.int64)
+    order = np.argsort(found - wanted, kind="stable")
+    found[order[: total - int(found.sum())]] += 1
+    return found
+
+
+def most_changed(n_changed: int, n: int, n_trials: int) -> float:
+    """The part that n_changed of n random rows says is not exceeded, with CONFIDENCE in all of
+    n_trials together (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv  # slow to import, and used here alone
+
+    doubt = (1 - CONFIDENCE) / n_trials
+    if n_changed >= n:
+        return 1.0
+    return float(betaincinv(n_changed + 1, n - n_changed, 1 - doubt))
+
+
+def fewest_rows(part: float, n_trials: int) -> int:
+    """Rows of which most_changed is at most this part if not one changes."""
+    return math.ceil(math.log((1 - CONFIDENCE) / n_trials) / math.log1p(-part))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dcsvm.data.room import is_mapped, zeros
-from dcsvm.data.slices import AT_ONCE, slices
+from dcsvm.data.sorting import AT_ONCE, slices
 
 LARGEST_N_FEATURES = 2**31 - 2
 BYTES_OF_VALUE = 8  # of CSR

@@ -16,12 +16,9 @@ import numpy as np
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import BYTES_OF_VALUE
-from dcsvm.data.byte_rows import suit_bytes, with_ends, zero_bytes
-from dcsvm.data.coded_rows import coded_parts
-from dcsvm.data.input_file import DataError, check_room, read_text
-from dcsvm.data.pieces import text_pieces
+from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
 from dcsvm.data.room import zeros
-from dcsvm.data.rows import Rows, better_dense
+from dcsvm.data.rows import Rows, better_dense, coded_parts, suit_bytes, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Scaling
 
 PART_BYTES = 2**23  # of text that is scaled together

@@ -13,7 +13,7 @@ import zlib
 import numpy as np
 
 from dcsvm.data.arrays import LARGEST_N_FEATURES
-from dcsvm.data.input_file import DataError, read_text
+from dcsvm.data.pieces import DataError, read_text
 from dcsvm.data.scaling import Interval, Scaling
 
 

@@ -16,11 +16,10 @@ from functools import partial
 
 import numpy as np
 
-from dcsvm.data.coded_rows import coded_parts
-from dcsvm.data.input_file import DataError, check_room
+from dcsvm.data.pieces import DataError, check_room
 from dcsvm.data.room import zeros
-from dcsvm.data.rows import Rows, better_dense
-from dcsvm.data.slices import AT_ONCE, slices
+from dcsvm.data.rows import Rows, better_dense, coded_parts
+from dcsvm.data.sorting import AT_ONCE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 # consecutive rows of a text, CSR arrays (indptr, indices, values) with float64 values

@@ -39,3 +39,12 @@ def reduce_parts(
     padded = np.full(len(values) + n_parts, initial)
     padded[np.arange(len(values)) + np.repeat(np.arange(1, n_parts + 1), sizes)] = values
     return ufunc.reduceat(padded, start[:-1] + np.arange(n_parts))
+
+
+AT_ONCE = 2**20  # values that are worked on together
+
+
+def slices(end: int, size: int, begin: int = 0) -> list[slice]:
+    """Slices of so many of the entries up to the end, or at least of one, all of them together."""
+    starts = range(begin, end, max(size, 1))
+    return [slice(first, min(first + starts.step, end)) for first in starts]

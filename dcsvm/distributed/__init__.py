@@ -47,10 +47,9 @@ def train(
     is 1000. Early models are the same bits for any number of workers. Raises ValueError as
     `dcsvm.train`, and where workers are lost for good.
     """
-    from dcsvm.distributed.collections import chunks_of, whole_array
     from dcsvm.distributed.connection import check_workers
     from dcsvm.distributed.tasks import Tasks
-    from dcsvm.distributed.training import remote_data, train_data
+    from dcsvm.distributed.training import chunks_of, remote_data, train_data, whole_array
     from dcsvm.problem.options import TrainOptions
     from dcsvm.training import arguments
 

@@ -17,7 +17,7 @@ import numpy as np
 from distributed import get_worker
 
 from dcsvm.data.dataset import extremes_of_text, parse_dataset
-from dcsvm.data.input_file import COMPRESSED, DataError
+from dcsvm.data.pieces import COMPRESSED, DataError
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Extremes, Scaling
 from dcsvm.distributed.chunks import Section

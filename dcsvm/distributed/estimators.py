@@ -14,14 +14,19 @@ import numpy as np
 from distributed import Client, default_client
 from sklearn.base import clone
 
-from dcsvm.distributed.collections import chunks_of, is_collection, whole_array
 from dcsvm.distributed.connection import check_workers
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import remote_data, train_data
+from dcsvm.distributed.training import (
+    chunks_of,
+    is_collection,
+    remote_data,
+    train_data,
+    whole_array,
+)
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
+from dcsvm.sklearn.checks import gamma_of
 from dcsvm.sklearn.fitted import ModelRows
-from dcsvm.sklearn.kernels import gamma_of
 from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the client that is current.")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.file_order import page_by_page
+from dcsvm.data.room import page_by_page
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.kernel.kernel_rows import KernelRows

@@ -13,7 +13,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.data.slices import AT_ONCE, slices
+from dcsvm.data.sorting import AT_ONCE, slices
 
 LARGEST = 255  # of 8 bits
 TRIED_VALUES = 10_000  # in which most data show that they are not evenly spaced

@@ -17,7 +17,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.data.slices import slices
+from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.kernel.kernels import Kernel
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.columns import has_far_columns
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import Rows, has_far_columns
 from dcsvm.kernel.kernel_rows import ClusterRanges, Evaluation, KernelRows, Reach, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping

@@ -13,17 +13,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm.compression.centers import values_on_the_way, with_single_centers
-from dcsvm.compression.landmarks import in_steps
-from dcsvm.compression.sizes import fewest_rows, most_changed
+from dcsvm.compression.landmarks import (
+    fewest_rows,
+    in_steps,
+    most_changed,
+    values_on_the_way,
+    with_single_centers,
+)
+from dcsvm.data.advice import part_among
 from dcsvm.data.rows import Rows
-from dcsvm.data.same_rows import part_among
 from dcsvm.model.compressed import Sample, compressed_early, compressed_exact
 from dcsvm.model.parts import EarlyModel, ModelParts
 from dcsvm.model.predict import decision_values, predicted_from
 from dcsvm.problem.compress_options import CompressOptions
-from dcsvm.problem.option_rules import OptionError
-from dcsvm.problem.svm_types import REGRESSIONS
+from dcsvm.problem.option_rules import REGRESSIONS, OptionError
 
 MOST_VALUES = 2**27  # of the rows that landmarks are fitted to, and their decision values
 # with a loss sizes from 2^-8 of the support vectors on are tried, each twice the one before

@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dcsvm.compression.centers import with_single_centers
-from dcsvm.compression.landmarks import LARGEST_START, Landmarks, Wanted, fitted
-from dcsvm.compression.sizes import shares
+from dcsvm.compression.landmarks import (
+    LARGEST_START,
+    Landmarks,
+    Wanted,
+    fitted,
+    shares,
+    with_single_centers,
+)
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import group_order
-from dcsvm.model.coupling import most_voted
-from dcsvm.model.pair_weights import PairWeights, pairs_of_lines
+from dcsvm.model.pair_weights import PairWeights, most_voted, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.problem.compress_options import CompressOptions
 

@@ -17,9 +17,8 @@ from dcsvm.data.arrays import as_float32
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import Partition
 from dcsvm.kernel.sources import COPY_BYTES, Sources
-from dcsvm.model.pair_weights import PairWeights
+from dcsvm.model.pair_weights import PairWeights, needs_float64
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
-from dcsvm.model.precision import needs_float64
 
 # Rows that are taken one by one. All rows of an exact model meet the same vectors: with the 2487 of
 # ijcnn1 8 rows take as long either way, 16 twice as long here. Rows of an early model have clusters

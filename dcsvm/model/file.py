@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dcsvm.data.input_file import DataError, read_bytes
+from dcsvm.data.pieces import DataError, read_bytes
 from dcsvm.data.range_file import checksum, load_scaling, range_file_of
 from dcsvm.data.scaling import Scaling
 from dcsvm.model.lines import ModelError

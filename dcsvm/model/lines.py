@@ -15,7 +15,7 @@ from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
 from dcsvm.data.dataset import parsed_rows
 from dcsvm.data.rows import Rows
-from dcsvm.data.slices import slices
+from dcsvm.data.sorting import slices
 
 LONGEST_QUOTE = 40
 SCANNED_AT_ONCE = 2**22  # bytes, whole pages

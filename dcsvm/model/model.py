@@ -13,7 +13,7 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import checksum, range_file_of, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
-from dcsvm.kernel.small_work import threads_that_pay
+from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
 from dcsvm.model.few_rows import few_values
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts

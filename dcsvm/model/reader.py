@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm.data.rows import Rows, stacked
-from dcsvm.data.slices import AT_ONCE, slices
+from dcsvm.data.sorting import AT_ONCE, slices
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
+from dcsvm.problem.option_rules import CLASSIFIERS, SVM_TYPES
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.svm_types import CLASSIFIERS, SVM_TYPES
 
 KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {

@@ -11,10 +11,10 @@ import numpy as np
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.slices import AT_ONCE, slices
+from dcsvm.data.sorting import AT_ONCE, slices
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.pair_weights import is_seen
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
-from dcsvm.model.precision import is_seen
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"

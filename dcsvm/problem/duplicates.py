@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from dcsvm.data.rows import Rows
-from dcsvm.data.slices import AT_ONCE, slices
+from dcsvm.data.sorting import AT_ONCE, slices
 from dcsvm.problem.formulation import ROUNDING, filled
 
 WORTH_MERGING = 0.02  # part of the rows that has to go

@@ -176,3 +176,9 @@ FINITE = number("finite", math.isfinite)
 POSITIVE = number("positive and finite", lambda value: 0 < value < math.inf)
 NOT_NEGATIVE = number("at least 0 and finite", lambda value: 0 <= value < math.inf)
 FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mapping), _factors)
+
+
+SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
+CLASSIFIERS = ("c_svc", "nu_svc")
+REGRESSIONS = ("epsilon_svr", "nu_svr")
+WITH_LEVELS = ("c_svc", "epsilon_svr")  # the other types are solved directly

@@ -14,6 +14,8 @@ from dcsvm.problem.option_rules import (
     FLAG,
     NOT_NEGATIVE,
     POSITIVE,
+    SVM_TYPES,
+    WITH_LEVELS,
     OptionError,
     choice,
     integer,
@@ -24,7 +26,6 @@ from dcsvm.problem.option_rules import (
     or_word,
 )
 from dcsvm.problem.option_table import OptionTable, option
-from dcsvm.problem.svm_types import SVM_TYPES, WITH_LEVELS
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 MOST_LEVELS = 30

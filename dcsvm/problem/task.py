@@ -9,8 +9,8 @@ import numpy as np
 from dcsvm.data.sorting import reduce_parts
 from dcsvm.problem.dual_problems import c_svc_pairs, epsilon_svr, nu_svc_pairs, nu_svr, one_class
 from dcsvm.problem.formulation import Formulation
+from dcsvm.problem.option_rules import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.svm_types import CLASSIFIERS, REGRESSIONS
 
 LARGEST_INTEGER = 2**53  # that float64 tells from its neighbours
 

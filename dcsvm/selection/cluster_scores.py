@@ -15,7 +15,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
-from dcsvm.model.coupling import most_voted
+from dcsvm.model.pair_weights import most_voted
 from dcsvm.selection.grid import Score, Setting
 from dcsvm.selection.layout import Held, Layout
 from dcsvm.solving.preparation import Prepared

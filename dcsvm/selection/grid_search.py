@@ -9,10 +9,9 @@ from numbers import Integral
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.coded_rows import coded
-from dcsvm.data.rows import Rows, stacked
+from dcsvm.data.rows import Rows, coded, stacked
+from dcsvm.kernel.kernel_rows import threads_to_train
 from dcsvm.kernel.kernels import WITH_GAMMA
-from dcsvm.kernel.small_work import threads_to_train
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of

@@ -10,20 +10,18 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.precomputed import of_square
+from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
+from dcsvm.problem.option_rules import CLASSIFIERS, WITH_LEVELS
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.problem.svm_types import CLASSIFIERS, WITH_LEVELS
 from dcsvm.problem.task import checked_weights, class_order
 from dcsvm.selection.cluster_scores import Problem
 from dcsvm.selection.cluster_search import ClusterSearch
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
-from dcsvm.solving.memory import MB
-from dcsvm.solving.plan import SMALLEST_MEAN_CLUSTER, early_plan
-from dcsvm.solving.preparation import Prepared, prepare_rows
-from dcsvm.training.far_columns import Columns
+from dcsvm.solving.memory import MB, SMALLEST_MEAN_CLUSTER, early_plan
+from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
 from dcsvm.training.held_out import as_folds, fold_numbers
 
 ROWS_OF_CLUSTER = 1200  # to learn from, on average at most, of clusters that score early models

@@ -18,8 +18,7 @@ except ImportError as _error:
     ) from _error
 
 from dcsvm.sklearn.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from dcsvm.sklearn.loading import from_sklearn, load
-from dcsvm.sklearn.patching import patch, unpatch
+from dcsvm.sklearn.loading import from_sklearn, load, patch, unpatch
 from dcsvm.sklearn.search import SVCCV, SVRCV
 
 __all__ = [

@@ -7,7 +7,7 @@ import os
 import runpy
 import sys
 
-from dcsvm.sklearn.patching import patch
+from dcsvm.sklearn.loading import patch
 
 USAGE = "usage: python -m dcsvm.sklearn [-m module | script.py] [arguments]"
 

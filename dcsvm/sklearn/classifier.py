@@ -11,7 +11,7 @@ from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
+from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
 from dcsvm.problem.options import CENTERED
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.theirs import labels_of

@@ -30,16 +30,19 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
     NOT_FINITE,
     checked_weights,
+    dense,
+    gamma_of,
+    kernel_matrix,
+    largest_value,
     rows_to_fit,
     threads_for,
+    variance_of,
     warn_of_offsets,
 )
 from dcsvm.sklearn.fitted import Fitted, Given
-from dcsvm.sklearn.kernels import dense, gamma_of, kernel_matrix, largest_value, variance_of
 from dcsvm.sklearn.parameters import train_options
 from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.extraction import NoMargin
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.train import train_rows

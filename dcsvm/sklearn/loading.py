@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import numpy as np
+import sklearn.svm
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.file import load_model
@@ -68,3 +71,54 @@ def from_sklearn(estimator):
     if made.model_ is None:
         raise ValueError("the support vectors do not fit float32")
     return made
+
+
+class FallingBack:
+    """A fit that ours refuses and scikit-learn does not is left to it; what it found is taken over.
+    The reason is logged (dcsvm.sklearn, level INFO)."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model, as the estimator that this one is made of."""
+        try:
+            return super().fit(X, y, sample_weight=sample_weight)
+        except InvalidParameterError:
+            raise
+        except ValueError as error:
+            theirs, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
+            own = {name: value for name, value in defaults.items() if name not in theirs}
+            # parameters that scikit-learn does not have are set
+            if any(getattr(self, name) != default for name, default in own.items()):
+                raise
+            try:
+                self._leave(X, y, sample_weight, error)
+            except ValueError:
+                raise error from None
+        return self
+
+
+def patched(kind: type) -> type:
+    own = {"__module__": __name__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (FallingBack, kind), own)
+
+
+PATCHED = {kind.__name__: patched(kind) for kind in OURS.values()}
+globals().update(PATCHED)  # where pickles look for them
+
+
+def patch() -> None:
+    """Replace the five estimators in sklearn.svm, and say so on standard error. To be called before
+    they are imported from there."""
+    if sklearn.svm.SVC is PATCHED["SVC"]:
+        return
+    for name, ours in PATCHED.items():
+        setattr(sklearn.svm, name, ours)
+    print(
+        f"dcsvm: {', '.join(PATCHED)} of scikit-learn {sklearn.__version__} are those of dcsvm now",
+        file=sys.stderr,
+    )
+
+
+def unpatch() -> None:
+    """Put scikit-learn's own estimators back."""
+    for own in THEIRS.values():
+        setattr(sklearn.svm, own.__name__, own)

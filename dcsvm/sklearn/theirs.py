@@ -17,7 +17,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
-from dcsvm.problem.svm_types import CLASSIFIERS
+from dcsvm.problem.option_rules import CLASSIFIERS
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.parameters import KERNELS
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.slices import slices
+from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.certificate import reduced_gradient

@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.data.output_file import UNFINISHED, write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.rows import Rows
@@ -26,7 +27,67 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.folder_lock import FolderInUse, FolderLock
+from dcsvm.solving.report import Progress
+
+try:
+    import fcntl
+except ImportError:  # not POSIX
+    fcntl = None
+
+NAME = "lock"
+
+
+class FolderInUse(ValueError):
+    """A folder that another process holds; the message names the process."""
+
+
+class FolderLock:
+    """The lock of an existing folder, held from `take` to `let_go`."""
+
+    def __init__(self, folder: str):
+        self.folder, self.path = folder, os.path.join(folder, NAME)
+        self.file = None
+
+    def take(self) -> None:
+        """Hold the folder; lock it anew where it was removed meanwhile. Raises FolderInUse and
+        OSError."""
+        while fcntl is not None and not self._is_in_place:
+            if self.file is not None:
+                self.file.close()
+            # append: until the lock is ours the file names its holder
+            self.file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 (until let go)
+            try:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.file.seek(0)
+                holder = self.file.read(200).strip() or "another process"
+                self.file = self.file.close()
+                raise FolderInUse(f"{self.folder}: {holder} is using this folder") from None
+            except OSError:  # of a file system without locks
+                return
+            self.file.truncate(0)
+            self.file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+            self.file.flush()
+
+    def let_go(self) -> None:
+        """Release the folder and remove the lock file."""
+        if self.file is None:
+            return
+        with suppress(OSError):
+            if self._is_in_place:
+                os.unlink(self.path)
+        self.file = self.file.close()
+
+    @property
+    def _is_in_place(self) -> bool:
+        """Whether the locked file is still the one in the folder; `let_go` removes it."""
+        if self.file is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self.file.fileno()), os.stat(self.path))
+        except OSError:
+            return False
+
 
 STATE, EARLY = "state.npz", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
@@ -217,3 +278,51 @@ def _difference(stored: dict, wanted: dict) -> str | None:
 
 def _said(value) -> str:
     return "unset" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Control:
+    """`progress` is told what happens; `stop` ends the run early, when it is requested or its time
+    is over; `checkpoint` is kept up to date for another process to go on from."""
+
+    progress: Progress = field(default_factory=Progress)
+    stop: _core.Stop = field(default_factory=_core.Stop)
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def is_checkpoint_due(self) -> bool:
+        return self.checkpoint is not None and self.checkpoint.is_due
+
+    def save(self, state, model_of_early) -> None:
+        """Store a checkpoint; warn when storing begins to fail or works again."""
+        told = self.checkpoint.save(state, model_of_early)
+        if told is not None:
+            self.progress.warn(told)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Release the checkpoint's folder when the run ends, however it ends."""
+        try:
+            yield
+        finally:
+            if self.checkpoint is not None:
+                self.checkpoint.let_go()
+
+
+class CoreProgress:
+    """Passes on what the core tells while it solves, and stores checkpoints: the iterate is brought
+    up to date when one is due, and stored at the call after that."""
+
+    def __init__(self, control: Control, save: Callable[[], None]):
+        self.control, self.save, self.stop = control, save, control.stop
+        self.is_up_to_date = False
+        self.error: BaseException | None = None
+
+    def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
+        self.control.progress.advance(rows_done, violation, n_active)
+        if not self.control.is_checkpoint_due:
+            return False
+        if self.is_up_to_date:
+            self.save()
+        self.is_up_to_date = not self.is_up_to_date
+        return self.is_up_to_date

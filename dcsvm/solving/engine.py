@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.file_order import page_by_page
+from dcsvm.data.room import page_by_page
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
 from dcsvm.kernel.kernel_sums import Terms, sums_of_units

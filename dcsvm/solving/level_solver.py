@@ -12,7 +12,7 @@ import numpy as np
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.extraction import early_model
 from dcsvm.solving.preparation import Prepared

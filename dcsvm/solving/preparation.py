@@ -11,13 +11,12 @@ from typing import Protocol
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.data.rows import ChosenRows, Rows, narrowed, used_columns, widened
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matrix
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
-from dcsvm.kernel.precomputed import training_matrix
-from dcsvm.kernel.small_work import threads_to_train
+from dcsvm.model.model import Model
 from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
@@ -25,8 +24,7 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
-from dcsvm.solving.memory import MemoryPlan, plan_memory
-from dcsvm.solving.plan import Plan, early_plan, make_plan
+from dcsvm.solving.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
 
 SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
 
@@ -306,3 +304,42 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
     return plan
+
+
+class Columns:
+    """Columns that training works on: those with values in `rows` to train on or in `others` that
+    meet them, or all columns. Memory then follows the number of distinct indices."""
+
+    def __init__(self, rows: Rows, *others: Rows):
+        self.n_features, self.used = rows.n_features, None
+        sides = [rows, *others]
+        if not any(one.is_dense for one in sides):  # or more features might copy dense rows
+            n_features = max(one.n_features for one in sides)
+            self.used = used_columns(*(one.with_features(n_features) for one in sides))
+
+    def of(self, rows: Rows) -> Rows:
+        """Return the rows with these columns alone."""
+        return rows if self.used is None else narrowed(rows, self.used)
+
+    def options(self, options: TrainOptions) -> TrainOptions:
+        """Return the options with the default gamma of all columns, where gamma is not set."""
+        if self.used is None or options.gamma is not None:
+            return options
+        return replace(options, gamma=kernel_of(options, self.n_features).gamma)
+
+    def model(self, model: Model) -> Model:
+        """Return a model that was trained on these columns with the caller's indices."""
+        if self.used is None:
+            return model
+        exact, early = model.exact, model.early
+        if exact is not None:
+            exact = replace(exact, rows=self._all(exact.rows))
+        if early is not None:
+            partition = replace(early.partition, sample=self._all(early.partition.sample))
+            early = replace(early, rows=self._all(early.rows), partition=partition)
+        return replace(model, exact=exact, early=early)
+
+    def _all(self, rows: Rows | ChosenRows) -> Rows | ChosenRows:
+        if isinstance(rows, ChosenRows):
+            return replace(rows, rows=self._all(rows.rows))
+        return widened(rows, self.used, self.n_features)

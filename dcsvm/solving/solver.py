@@ -11,16 +11,16 @@ from dcsvm import _core
 from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import Evaluation, Reach
 from dcsvm.kernel.kernel_sums import Terms
-from dcsvm.model.precision import is_seen
+from dcsvm.model.pair_weights import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.control import Control, CoreProgress
+from dcsvm.solving.checkpoint import Control, CoreProgress
+from dcsvm.solving.division import Units
 from dcsvm.solving.engine import solve_parts
 from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Costs
 from dcsvm.solving.state import Budget, RunState
-from dcsvm.solving.units import Units
 
 VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
 

@@ -13,8 +13,7 @@ from dcsvm.model.model import Model
 from dcsvm.problem.option_table import described
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows

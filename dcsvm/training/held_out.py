@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.slices import slices
+from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
 from dcsvm.kernel.partition import blended

@@ -13,11 +13,10 @@ from math import isqrt
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.slices import slices
-from dcsvm.data.sorting import group_order, group_sizes
+from dcsvm.data.sorting import group_order, group_sizes, slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Sources, weighted_sums
-from dcsvm.model.coupling import most_voted
+from dcsvm.model.pair_weights import most_voted
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.iterate import Parts
 from dcsvm.solving.level_solver import LevelSolver

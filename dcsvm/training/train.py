@@ -7,26 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.coded_rows import coded
-from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.data.rows import ChosenRows, Rows, coded
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import Evaluation
-from dcsvm.kernel.small_work import threads_to_train
+from dcsvm.kernel.kernel_rows import Evaluation, threads_to_train
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
 from dcsvm.solving.iterate import Parts
-from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
+from dcsvm.solving.preparation import Columns, LocalRows, Prepared, RowSource, prepare
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.algorithm import improve, resume
 from dcsvm.training.early_level import TestRows, check_test_rows
-from dcsvm.training.far_columns import Columns
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.run import Run
 from dcsvm.training.steps import estimate_early_loss

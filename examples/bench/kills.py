@@ -27,7 +27,7 @@ from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 
 FILE = "covtype.100000.tr"
 OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)

@@ -22,7 +22,7 @@ from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.report import TrainReport
 
 MB = 1e6

@@ -11,9 +11,8 @@ from storages import require_equal_groups, require_equal_values, run_on
 import dcsvm
 from dcsvm import _core
 from dcsvm.data import dataset, room
-from dcsvm.data.coded_rows import coded, coded_parts
 from dcsvm.data.dataset import DataError, parse_dataset
-from dcsvm.data.rows import Rows, stacked
+from dcsvm.data.rows import Rows, coded, coded_parts, stacked
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.lattice import find_lattice

@@ -14,9 +14,8 @@ from scipy import sparse
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import LARGEST_N_FEATURES
-from dcsvm.data.columns import without_empty_columns
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.problem.task import class_order
 
 TINY = np.float32(1e-45)

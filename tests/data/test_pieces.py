@@ -11,8 +11,7 @@ import pytest
 
 from dcsvm.data import pieces
 from dcsvm.data.dataset import read_dataset, read_pieces
-from dcsvm.data.input_file import DataError
-from dcsvm.data.pieces import text_pieces
+from dcsvm.data.pieces import DataError, text_pieces
 
 LINES = [f"{k % 2} 1:{k} 3:{k / 7:.5f}\n".encode() for k in range(3000)]
 TEXT = b"".join(LINES)

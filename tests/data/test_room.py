@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from reference import libsvm_text
 
-from dcsvm.data import file_order, room
+from dcsvm.data import room
 from dcsvm.data.dataset import parse_dataset
-from dcsvm.data.input_file import DataError
+from dcsvm.data.pieces import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import engine
@@ -142,12 +142,12 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
 
 
 def test_rows_are_gathered_in_any_order(monkeypatch):
-    monkeypatch.setattr(file_order, "BLOCK_BYTES", 7 * 12)
+    monkeypatch.setattr(room, "BLOCK_BYTES", 7 * 12)
     rng = np.random.default_rng(0)
     source = rng.normal(size=(100, 3)).astype(np.float32)
     for numbers_ in (rng.permutation(100), rng.integers(0, 100, 250), np.arange(5), np.arange(0)):
         out = np.empty((len(numbers_), 3), np.float32)
-        file_order.gather(source, numbers_, out)
+        room.gather(source, numbers_, out)
         assert np.array_equal(out, source[numbers_])
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, grid_rows
 
+from dcsvm.data.advice import part_among
 from dcsvm.data.rows import Rows
-from dcsvm.data.same_rows import part_among
 
 
 @pytest.mark.parametrize("form", [dense_rows, csr_rows])

@@ -8,7 +8,7 @@ from reference import dense, libsvm, libsvm_text
 
 from dcsvm.data import dataset
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
-from dcsvm.data.input_file import DataError
+from dcsvm.data.pieces import DataError
 from dcsvm.data.range_file import checksum, load_scaling, parse_scaling, range_text
 
 RANGE = "x\n-1 1\n1 2 4\n2 0 1\n4 0 7\n"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dcsvm.data.dataset import read_dataset
-from dcsvm.data.input_file import DataError
+from dcsvm.data.pieces import DataError
 from dcsvm.distributed import byte_ranges as module
 from dcsvm.distributed.byte_ranges import (
     ByteRange,

@@ -12,11 +12,11 @@ from dcsvm.distributed import connection, train
 from dcsvm.distributed.connection import (
     NoWorkers,
     check_workers,
+    plan_worker_memory,
     threads_of_hosts,
     workers_of_scheduler,
 )
 from dcsvm.distributed.on_worker import Means
-from dcsvm.distributed.worker_memory import plan_worker_memory
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import OptionError
 

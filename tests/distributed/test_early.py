@@ -11,7 +11,7 @@ from dcsvm.distributed import byte_ranges, train
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
 

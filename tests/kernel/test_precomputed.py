@@ -16,9 +16,8 @@ from dcsvm.cli.train import main as train_command
 from dcsvm.data.advice import advice
 from dcsvm.data.dataset import DataError, parse_dataset
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel.kernel_rows import BLOCK, KernelRows, training_matrix, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.precomputed import BLOCK, training_matrix
 from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
 

@@ -6,13 +6,13 @@ from scipy import sparse
 
 import dcsvm
 from dcsvm.data.rows import Rows
-from dcsvm.kernel import small_work
-from dcsvm.kernel.small_work import threads_that_pay, threads_to_train
+from dcsvm.kernel import kernel_rows
+from dcsvm.kernel.kernel_rows import threads_that_pay, threads_to_train
 
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
-    monkeypatch.setattr(small_work, "default_threads", lambda: 2)
+    monkeypatch.setattr(kernel_rows, "default_threads", lambda: 2)
 
 
 def rows_of(n, d):

@@ -15,7 +15,7 @@ from dcsvm.kernel.partition import partition_of
 from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
-from dcsvm.problem.svm_types import SVM_TYPES
+from dcsvm.problem.option_rules import SVM_TYPES
 
 CASES = {
     "two classes": ("c_svc", (1, -1), ["-c", "4"]),

@@ -19,7 +19,7 @@ from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import model_text
-from dcsvm.problem.svm_types import SVM_TYPES
+from dcsvm.problem.option_rules import SVM_TYPES
 
 KERNELS = [
     Kernel("linear", 1.0),

@@ -12,7 +12,7 @@ import dcsvm
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model import few_rows
 from dcsvm.model.file import load_model
-from dcsvm.model.precision import needs_float64
+from dcsvm.model.pair_weights import needs_float64
 
 METHODS = ("exact", "early")
 

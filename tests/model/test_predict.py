@@ -9,8 +9,8 @@ from made_models import made_model
 from reference import csr_rows, dense, dense_rows, kernel_values
 
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.coupling import coupled, most_voted, pair_probabilities
 from dcsvm.model.model import Model
+from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
 from dcsvm.model.parts import Probability
 
 RBF = ("rbf", 0.5, 0.0, 3)

@@ -13,11 +13,11 @@ from reference import dense_rows
 from dcsvm.kernel import sources as kept
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
-from dcsvm.model import support_sums
+from dcsvm.model import predict
 from dcsvm.model.model import Model
 from dcsvm.model.pair_weights import PairWeights
 from dcsvm.model.parts import ExactModel
-from dcsvm.model.support_sums import SupportSums
+from dcsvm.model.predict import SupportSums
 
 N_SUPPORT, N_TARGETS = 2500, 1700
 
@@ -76,13 +76,13 @@ def leaves_out(model, n_targets=N_TARGETS):
 
 
 def bound(model):
-    return support_sums.LEFT_OUT * np.abs(model.exact.dual_coef).max()
+    return predict.LEFT_OUT * np.abs(model.exact.dual_coef).max()
 
 
 def all_values(model, T, monkeypatch):
     """(decision values, predictions) without leaving out, in float32."""
     with monkeypatch.context() as patch:
-        patch.setattr(support_sums, "FEWEST_TARGETS", 10**9)
+        patch.setattr(predict, "FEWEST_TARGETS", 10**9)
         return model.decision_function(T), model.predict(T)
 
 
@@ -142,7 +142,7 @@ def test_rows_near_a_sign_have_all_kernel_values(monkeypatch):
     rng = np.random.default_rng(5)
     model, T = model_of(numeric(rng, N_SUPPORT), 60.0), numeric(rng, N_TARGETS)
     whole, _ = all_values(model, T, monkeypatch)
-    monkeypatch.setattr(support_sums, "LEFT_OUT", 0.02)
+    monkeypatch.setattr(predict, "LEFT_OUT", 0.02)
     values, is_near = model.decision_function(T), np.abs(whole) <= bound(model)
     assert leaves_out(model) and 50 < is_near.sum() < N_TARGETS / 2
     assert np.array_equal(values[is_near], whole[is_near])

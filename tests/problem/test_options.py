@@ -9,10 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.option_rules import SVM_TYPES, OptionError
 from dcsvm.problem.option_table import UnknownOption, option_of
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.svm_types import SVM_TYPES
 
 
 def reason(**options):

@@ -9,7 +9,7 @@ import dcsvm
 from dcsvm.problem.formulation import BoxProblem, fill
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
-from dcsvm.training.calibration import fit_sigmoid, laplace_sigma
+from dcsvm.training.probability import fit_sigmoid, laplace_sigma
 from dcsvm.training.train import train_rows
 
 GAMMA = 1.5

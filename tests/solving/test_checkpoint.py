@@ -22,8 +22,7 @@ from dcsvm.model.file import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, solver
 from dcsvm.solving.certificate import Certificate, Checked
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, Control
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import Budget

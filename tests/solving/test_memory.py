@@ -9,7 +9,7 @@ import pytest
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.slices import AT_ONCE
+from dcsvm.data.sorting import AT_ONCE
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import memory
 from dcsvm.solving.memory import MB, plan_memory

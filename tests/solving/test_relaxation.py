@@ -12,8 +12,7 @@ from dcsvm.kernel import locality
 from dcsvm.problem.dual_problems import c_svc_pairs
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, relaxation
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training import train as train_module

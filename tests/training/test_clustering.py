@@ -8,7 +8,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.plan import Plan
+from dcsvm.solving.memory import Plan
 from dcsvm.training.cross_validation import cross_validate
 from dcsvm.training.train import ready
 

@@ -15,7 +15,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import prepare_rows

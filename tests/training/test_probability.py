@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, xlog1py, xlogy
 
-from dcsvm.training.calibration import fit_sigmoid, laplace_sigma, sigmoid
+from dcsvm.training.probability import fit_sigmoid, laplace_sigma, sigmoid
 
 
 def loss_of(A, B, values, is_first):

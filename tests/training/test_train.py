@@ -9,8 +9,7 @@ import pytest
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 

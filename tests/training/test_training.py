@@ -21,7 +21,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.model.parts import Worth
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.control import Control
+from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training import train as train_module
 from dcsvm.training.algorithm import improve

@@ -13,7 +13,7 @@ import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.duplicates import find_duplicates
-from dcsvm.solving.plan import make_plan
+from dcsvm.solving.memory import make_plan
 from dcsvm.solving.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 

@@ -7,7 +7,7 @@ SpSVM's points are of one run as its basis grows.
 
 from __future__ import annotations
 
-from dcsvm.solving.plan import make_plan
+from dcsvm.solving.memory import make_plan
 from paper.baselines.dc_svm import BRANCHING, LEVELS
 from paper.cells import Cell
 from paper.experiments import fit_cell, problem
