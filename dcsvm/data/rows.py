@@ -78,10 +78,11 @@ def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
 class Rows:
     """Feature rows in one of two forms, or rows of a precomputed kernel.
 
-    Either `dense` (n_samples, n_features), float32 C-contiguous or uint8 as byte_rows.py says, or
-    CSR: `indptr` int64 (n_samples + 1,), `indices` int32 ascending within a row, `values` float32
-    without zeros. The arrays are shared, not copied: treat them as read-only. With a `coding` the
-    dense rows are uint8 (n_samples, coding.row_size), see coded_rows.py.
+    Either `dense` (n_samples, n_features), float32 C-contiguous or uint8 (integers from 0 to 255, a
+    view of an array with zeros behind the features up to a multiple of 4 columns: tiles take four
+    bytes at once), or CSR: `indptr` int64 (n_samples + 1,), `indices` int32 ascending within a row,
+    `values` float32 without zeros. The arrays are shared, not copied: treat them as read-only. With
+    a `coding` the dense rows are uint8 (n_samples, coding.row_size), see WORTH_CODING.
 
     Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
     `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,

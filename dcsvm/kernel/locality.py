@@ -63,10 +63,6 @@ class Locality:
         """The group of every row, in order."""
         return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.start))
 
-    def neglected(self, alpha: np.ndarray) -> float:
-        """Bound of what kernel values out of the reach `between` add to a gradient."""
-        return self.between.value * float(np.abs(alpha).sum())
-
 
 def find_locality(
     rows: Rows,
