@@ -74,12 +74,25 @@ cdef Clusters as_clusters(problem, Points points, const int64_t[::1] start,
     return Clusters(start.shape[0] - 1, &start[0], &members[0])
 
 
+# SolveReport of csrc/solver/solve.h
+SOLVE_REPORT = np.dtype([
+    ("converged", np.bool_),
+    *((name, np.float64) for name in ("violation", "objective", "gap", "neglected")),
+    *((name, np.int64) for name in (
+        "iterations", "outer_steps", "newton_steps", "rebuilds", "kernel_evaluations",
+        "pairs_skipped", "rows_computed", "rows_reused")),
+    *((f"seconds_{name}", np.float64) for name in (
+        "tiles", "inner", "newton", "selection", "rebuild")),
+], align=True)
+assert SOLVE_REPORT.itemsize == sizeof(SolveReport)
+
+
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
                    double gradient_error=0.0, Stop stop=None, double attainable=0.0,
                    cbool double_tiles=False):
-    """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
+    """Solve the box QP of every cluster in place; return an array of SOLVE_REPORT, one for each.
 
     `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
     is asked for. `double_tiles` computes kernel values in float64. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
@@ -101,8 +114,9 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     check_entries(qp.size, "arrays of the iterate", alpha, gradient, base, known)
     check_sides(setup, points, points, threads)
     cdef Clusters clusters = as_clusters(problem, points, start, members)
+    solved = np.zeros(clusters.n_clusters, SOLVE_REPORT)
     if members.shape[0] == 0:
-        return []
+        return solved
     options.solve.tolerance, options.solve.attainable = tolerance, attainable
     options.solve.max_iterations, options.solve.n_threads = max_iterations, threads
     options.solve.precision, options.memory_bytes = precision_of(double_tiles), memory_bytes
@@ -117,7 +131,9 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
         reports = c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options)
     if progress is not None and progress.error is not None:
         raise progress.error
-    return [reports[i] for i in range(reports.size())]
+    cdef uint8_t[::1] out = solved.view(np.uint8)
+    memcpy(&out[0], reports.data(), reports.size() * sizeof(SolveReport))
+    return solved
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,

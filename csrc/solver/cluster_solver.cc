@@ -25,6 +25,9 @@ constexpr std::size_t few_variables = 64;
 // tolerance: with a sum and nearly all variables at a bound (diabetes, both regressions).
 constexpr std::size_t most_general = 20000;
 constexpr double far_off = 100;
+// Variables of clusters that are done between two calls of the progress, which takes as long as two
+// updates of 64 variables; smaller clusters are not interrupted.
+constexpr std::size_t told_at_once = 64;
 
 template <class Value>
 const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n,
@@ -125,7 +128,10 @@ class LevelSolver {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
-    for (const std::size_t c : order) total_cost_ += cost(c);
+    for (const std::size_t c : order) {
+      total_cost_ += cost(c);
+      n_variables_ += size(c);
+    }
     reports_.resize(clusters_.n_clusters);
     if (!order.empty())
       spare_ = options_.memory_bytes - std::min(options_.memory_bytes, least_bytes(order[0]));
@@ -193,10 +199,12 @@ class LevelSolver {
       options.cache_bytes = cache_bytes(c);
       options.lane_bytes = copy_bytes(c);
       int published = n_wanted_;
-      options.progress = [&](const SolveProgress& now) {
-        tell(now, 0);
-        return published != n_wanted_;
-      };
+      if (size(c) >= told_at_once) {
+        options.progress = [&](const SolveProgress& now) {
+          tell(now, 0);
+          return published != n_wanted_;
+        };
+      }
       options.published = [&] {
         published = n_wanted_;
         write(problem);
@@ -242,6 +250,9 @@ class LevelSolver {
     progress_.clusters_done += variables > 0;
     progress_.variables_done += variables;
     progress_.current = now;
+    untold_ += variables;
+    if (variables > 0 && untold_ < told_at_once && progress_.variables_done < n_variables_) return;
+    untold_ = 0;
     if (!failed_ && options_.progress(progress_)) ++n_wanted_;
   }
 
@@ -253,6 +264,7 @@ class LevelSolver {
   const ClusterOptions& options_;
   std::vector<SolveReport> reports_;
   ClusterProgress progress_;
+  std::size_t n_variables_ = 0, untold_ = 0;  // of all clusters; done since the last call
   double total_cost_ = 0;
   std::size_t spare_ = 0;     // memory beyond what the largest cluster needs at least
   std::mutex one_at_a_time_;  // who writes the iterate or tells the progress

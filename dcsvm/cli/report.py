@@ -120,9 +120,8 @@ def lines_of_pair(report: TrainReport) -> Iterator[str]:
 def line_of_pairs(report: TrainReport) -> Iterator[str]:
     """Yield one line for all pairs of classes."""
     ranges = []
-    for name, key in (("nSV", "n_sv"), ("nBSV", "n_bsv")):
-        counts = [getattr(problem, key) for problem in report.problems]
-        ranges.append(f"{name} = {min(counts)} to {max(counts)}")
+    for name, counts in (("nSV", report.problems.n_sv), ("nBSV", report.problems.n_bsv)):
+        ranges.append(f"{name} = {counts.min()} to {counts.max()}")
     yield (
         f"{len(report.problems)} pairs of classes (each in --report): "
         f"obj = {shown_objective(report.objective)} in all, {', '.join(ranges)}"

@@ -129,7 +129,7 @@ class DaskEngine:
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
+    ) -> np.ndarray:
         """Solve parts in parcels, each a task that has all of its rows."""
         parcels, means = self._parcels(parts), self.data.means
         if len(parcels) == 1:
@@ -148,7 +148,8 @@ class DaskEngine:
             n_done += len(parcels[number][1])
             if progress is not None and progress(len(reports), n_done, None, 0, 0):
                 progress(len(reports), n_done, None, 0, 0)
-        return [one for number in sorted(reports) for one in reports[number]]
+        none = np.zeros(0, _core.SOLVE_REPORT)
+        return np.concatenate([none, *(reports[number] for number in sorted(reports))])
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int

@@ -131,7 +131,7 @@ class RowsOfTask:
 
 def solve(
     own: RowsOfTask, parts: Parts, iterate: Iterate, effort: Effort
-) -> tuple[Iterate, list[dict]]:
+) -> tuple[Iterate, np.ndarray]:
     """Solve parts, whose members are all variables in their order, from an iterate; where it is
     then, and a report for each."""
     problem = parts.problem

@@ -69,8 +69,11 @@ class SupportSums:
     def values(self, meeting: Meeting) -> np.ndarray:
         """Decision values of the targets, float64 (n, n_pairs)."""
         if self.order is None:
-            return meeting.product(self.weights.all()) + self.offset
-        values = meeting.near_product(self.ordered, self.order, self.reach) + self.offset
+            values = meeting.product(self.weights.all())
+            values += self.offset
+            return values
+        values = meeting.near_product(self.ordered, self.order, self.reach)
+        values += self.offset
         if self.by_sign:
             unsure = (np.abs(values) <= UNSURE * self.bound).any(axis=1)
             some = np.flatnonzero(unsure).astype(np.int32)
@@ -80,7 +83,8 @@ class SupportSums:
 
 METHODS = ("exact", "early")
 PREDICTED_AT_ONCE = 2**17  # rows; of more, neighbours are nearer and more can be left out
-VALUES_AT_ONCE = 2**23  # values of rows and of pairs of classes in a block
+VALUES_AT_ONCE = 2**23  # features of rows in a block
+PAIR_VALUES_AT_ONCE = 2**22  # decision values in a block
 
 
 def decision_values(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
@@ -161,8 +165,11 @@ def _blocks(
         whole = SupportSums(
             sources, weights, -part.rho, rows.n_samples, threads, by_sign=by_sign, float64=float64
         )
-    row_size = max(rows.row_size, sources.row_size(threads)) + 4 * model.n_pairs
-    for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
+    row_size = max(rows.row_size, sources.row_size(threads), 1)
+    at_once = min(
+        VALUES_AT_ONCE // row_size, PAIR_VALUES_AT_ONCE // max(model.n_pairs, 1), PREDICTED_AT_ONCE
+    )
+    for some in slices(rows.n_samples, at_once):
         block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
         values = np.empty((block.n_samples, model.n_pairs))
         if is_early:

@@ -21,9 +21,7 @@ def c_svc_pairs(
     signed alpha of a problem sum to zero.
     """
     rows, signs, start = _pairs(classes, len(class_C))
-    bound = class_C[classes[rows]] * sample_weight[rows]
-    for part in slices_between(start):
-        bound[part] = counted(bound[part], margin=1.0)
+    bound = counted(class_C[classes[rows]] * sample_weight[rows], start, margin=1.0)
     problem = BoxProblem(
         linear=signs,
         **_signed(signs, bound),
@@ -41,10 +39,9 @@ def nu_svc_pairs(
     nu n / 2 with bounds 1, n being the sum of `sample_weight`; solutions are divided by the margin
     afterwards."""
     rows, signs, start = _pairs(classes, n_classes)
-    bound = sample_weight[rows].astype(np.float64)
+    bound = counted(sample_weight[rows].astype(np.float64), start)
     alpha = np.zeros(len(rows))
     for part in slices_between(start):
-        bound[part] = counted(bound[part])
         total = bound[part].sum()
         for sign in (1.0, -1.0):
             own = part.start + np.flatnonzero(signs[part] == sign)
@@ -66,7 +63,8 @@ def nu_svc_pairs(
 def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
     """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n, n being the
     sum of `sample_weight`."""
-    bound = counted(sample_weight.astype(np.float64))
+    start = np.array([0, len(sample_weight)], np.int64)
+    bound = counted(sample_weight.astype(np.float64), start)
     problem = BoxProblem(
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
@@ -74,14 +72,14 @@ def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
         sum_of=np.zeros(len(bound), np.int8),
         n_sums=1,
     )
-    return Formulation(problem, np.array([0, len(bound)], np.int64), fill(bound, nu * bound.sum()))
+    return Formulation(problem, start, fill(bound, nu * bound.sum()))
 
 
 def epsilon_svr(
     targets: np.ndarray, sample_weight: np.ndarray, C: float, epsilon: float
 ) -> Formulation:
     """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
-    bound = counted(sample_weight * C, margin=float(np.std(targets)) or np.inf)
+    bound = _counted_errors(sample_weight * C, targets)
     return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), shared=True)
 
 
@@ -90,13 +88,18 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
 
     No size of errors is given, so violations are told in standard deviations of the targets, where
     these are below 1."""
-    bound = counted(sample_weight * float(C), margin=float(np.std(targets)) or np.inf)
+    bound = _counted_errors(sample_weight * float(C), targets)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
     formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
     mean = np.average(targets, weights=sample_weight)
     deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
     unit = min(1.0, deviation) if deviation > 0 else 1.0
     return replace(formulation, problem=replace(formulation.problem, unit=unit))
+
+
+def _counted_errors(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The bounds of a regression that are `counted`, beside the deviation of its targets."""
+    return counted(bound, np.array([0, len(bound)]), margin=float(np.std(targets)) or np.inf)
 
 
 def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
@@ -122,21 +125,22 @@ def _signed(signs: np.ndarray, bound: np.ndarray) -> dict[str, np.ndarray]:
     return {"lower": np.where(signs > 0, 0.0, -bound), "upper": np.where(signs > 0, bound, 0.0)}
 
 
-def _pairs(classes: np.ndarray, n_classes: int):
-    """Rows int32 and signs of the variables of all pairs, and where each pair begins; a pair has
-    none where one of its classes has no rows."""
-    rows, sizes = [], []
-    present = np.bincount(classes, minlength=n_classes) > 0
-    for first in range(n_classes - 1):  # all pairs of a class with later ones at once
-        others = first + 1 + np.flatnonzero(present[first + 1 :])
-        kept = np.flatnonzero(classes >= first) if present[first] else np.zeros(0, np.int64)
-        is_own = classes[kept] == first
-        counts = np.where(is_own, len(others), 1)
-        second = np.repeat(classes[kept], counts)
-        second[np.repeat(is_own, counts)] = np.tile(others, np.count_nonzero(is_own))
-        rows.append(np.repeat(kept.astype(np.int32), counts)[group_order(second)])
-        sizes.append(np.bincount(second, minlength=n_classes)[first + 1 :])
-    sizes, rows = np.concatenate(sizes), np.concatenate(rows)
+def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """List rows int32 and signs of the variables of all pairs, and where each pair begins, int64.
+
+    The rows of a pair ascend; a pair has none where one of its classes has no rows.
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    number = np.zeros((n_classes, n_classes), np.int32)
+    number[first, second] = number[second, first] = np.arange(len(first))
+    present, place = np.unique(classes, return_inverse=True)
+    among = number[np.ix_(present, present)]
+    pairs_of_class = among[~np.eye(len(present), dtype=bool)].reshape(
+        len(present), max(len(present) - 1, 0)
+    )
+    pair = pairs_of_class[place].reshape(-1)
+    order = group_order(pair)
+    rows = (order // max(pairs_of_class.shape[1], 1)).astype(np.int32)
+    sizes = np.bincount(pair, minlength=len(first))
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    firsts = np.repeat(np.triu_indices(n_classes, 1)[0].astype(np.int32), sizes)
-    return rows, np.where(classes[rows] == firsts, 1.0, -1.0), start
+    return rows, np.where(classes[rows] == np.repeat(first, sizes), 1.0, -1.0), start

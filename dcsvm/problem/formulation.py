@@ -13,6 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from dcsvm.data.sorting import reduce_parts
+
 ROUNDING = 1e-12  # of a sum: what is left of it by rounding
 # Of the largest bound of a problem, or of the margin: what no decision value shows in float64, even
 # where kernel values are 2^53.
@@ -88,7 +90,7 @@ class Formulation:
     def weight(self) -> float:
         """The largest sum of |alpha| that the bounds of a problem allow."""
         bound = np.maximum(np.abs(self.problem.lower), np.abs(self.problem.upper))
-        return max(float(bound[part].sum()) for part in self.parts())
+        return float(reduce_parts(np.add, bound, self.start).max())
 
     @property
     def negligible_rows(self) -> np.ndarray:
@@ -174,11 +176,13 @@ def in_folds(
     )
 
 
-def counted(bound: np.ndarray, margin: float = np.inf) -> np.ndarray:
-    """The bounds of |alpha| of one problem, 0 for those too small to change a decision value, which
-    are of the size of the `margin` or smaller."""
-    largest = float(bound.max(initial=0.0))
-    return np.where(bound > NEGLIGIBLE * min(largest, margin), bound, 0.0)
+def counted(bound: np.ndarray, start: np.ndarray, margin: float = np.inf) -> np.ndarray:
+    """Set bounds of |alpha| to 0 that are too small to change a decision value.
+
+    The problems begin at `start`; `margin` is the size of their decision values.
+    """
+    largest = np.repeat(reduce_parts(np.maximum, bound, start), np.diff(start))
+    return np.where(bound > NEGLIGIBLE * np.minimum(largest, margin), bound, 0.0)
 
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:

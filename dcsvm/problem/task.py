@@ -80,27 +80,25 @@ class Task:
         start: np.ndarray,
         n_rows: np.ndarray,
         margin: np.ndarray,
-    ) -> list[tuple[str, float] | None]:
-        """What svm-train states beside the objective of each problem: nu of C-SVC with equal bounds
-        and of epsilon-SVR, C of nu-SVC, epsilon of nu-SVR.
+    ) -> tuple[str, np.ndarray]:
+        """Name the parameter that svm-train states beside the objective, with its value for each
+        problem, NaN where it states none: nu of C-SVC with equal bounds and of epsilon-SVR, C of
+        nu-SVC, epsilon of nu-SVR.
 
         `size` is |alpha| of the variables of all problems, which begin at `start`, `bound` that of
         a row of weight 1; (n_problems,) `n_rows` are the sums of the weights of the rows, `margin`
         r of nu-SVC and -epsilon of nu-SVR.
         """
         if self.svm_type == "nu_svc":
-            return [("C", value) for value in (1.0 / margin).tolist()]
+            return "C", 1.0 / margin
         if self.svm_type == "nu_svr":
-            return [("epsilon", value) for value in (-margin).tolist()]
+            return "epsilon", -margin
         if self.svm_type == "one_class":
-            return [None] * len(margin)
+            return "", np.full(len(margin), np.nan)
         largest = reduce_parts(np.maximum, bound, start)
         are_equal = reduce_parts(np.minimum, bound, start, np.inf) == largest
         nu = reduce_parts(np.add, size, start) / (largest * n_rows)
-        return [
-            ("nu", value) if is_one else None
-            for value, is_one in zip(nu.tolist(), are_equal.tolist(), strict=True)
-        ]
+        return "nu", np.where(are_equal, nu, np.nan)
 
 
 def as_labels(y) -> np.ndarray:

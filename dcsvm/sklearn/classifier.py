@@ -101,16 +101,17 @@ class Classifier(ClassifierMixin, Estimator):
         self._check_is_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        values, k = self._values(X, method), len(self.classes_)
-        if k > 2 and len(self._probA):
-            chosen = self._probabilities(values).argmax(axis=1)
-        elif k > 2 and self.break_ties:
-            chosen = _of_classes(values).argmax(axis=1)
-        elif k == 2:
-            chosen = (values[:, 0] < 0).astype(np.intp)
-        else:
-            chosen = most_voted(values, k)
-        return self.classes_[chosen]
+        return self.classes_[self._reduced_values(X, method, self._chosen)]
+
+    def _chosen(self, values: np.ndarray) -> np.ndarray:
+        """The numbers of the classes that decision values (n, n_pairs) choose, (n,)."""
+        if len(self.classes_) == 2:
+            return (values[:, 0] < 0).astype(np.intp)
+        if len(self._probA):
+            return self._probabilities(values).argmax(axis=1)
+        if self.break_ties:
+            return _of_classes(values).argmax(axis=1)
+        return most_voted(values, len(self.classes_))
 
     @available_if(_is_probable)
     def predict_proba(self, X, *, method=None):

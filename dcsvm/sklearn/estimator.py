@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import BeyondFloat32
 from dcsvm.model.few_rows import few_values
 from dcsvm.model.model import Model
-from dcsvm.model.predict import decision_values
+from dcsvm.model.predict import blocks, decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
@@ -52,9 +53,10 @@ log = logging.getLogger("dcsvm.sklearn")
 
 FEW_ROWS = 1000
 FEW_OF_LINEAR = 64  # that the solver of all kernels takes at once
-# violation that few rows are solved to, whatever tol is: it costs a millisecond, and then weights
-# are copies and the order of rows does not matter, to 7 digits
+# Violation that few rows are solved to, whatever tol is: weights are copies then, and the order of
+# rows does not matter, to 7 digits. It takes 4 us a dual variable.
 FINE_TOLERANCE = 1e-12  # of the largest kernel value
+FEW_VARIABLES = 5000  # n (k - 1) for k classes
 FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
 # of scikit-learn's solver, some seconds; fewer of many rows
 MOST_ITERATIONS, MOST_UPDATES = 20_000_000, 20_000_000_000
@@ -210,7 +212,9 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         """The model; of few rows solved as far as rounding allows, else to tol."""
         checkpoint = self._checkpoint()
         most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
-        if rows.n_samples <= most and not (self._has_limit or options.get("early")):
+        n_variables = rows.n_samples * max(len(getattr(self, "classes_", ())) - 1, 1)
+        is_small = rows.n_samples <= most and n_variables <= FEW_VARIABLES
+        if is_small and not (self._has_limit or options.get("early")):
             wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
             model, report = self._solved(rows, labels, options | few, weights)
@@ -258,20 +262,29 @@ class Estimator(Convertible, Fitted, BaseEstimator):
 
     def _values(self, X, method: str | None) -> np.ndarray:
         """Decision values float64 (n, n_pairs), positive for the first class of a pair."""
+        return self._reduced_values(X, method, None)
+
+    def _reduced_values(
+        self, X, method: str | None, reduce: Callable[[np.ndarray], np.ndarray] | None
+    ) -> np.ndarray:
+        """Compute decision values (n, n_pairs), or reduce them block of rows by block of rows."""
+        whole = reduce or np.asarray
         self._check_is_fitted()
         if self._theirs is not None:
-            return pair_values(self._theirs, X)
+            return whole(pair_values(self._theirs, X))
         values = self._few_values(X, method)
         if values is not None:
-            return values
+            return whole(values)
         X = self._checked_for_predict(X)
         model = self.model_
         is_linear = model.kernel.name == "linear" and model.exact is not None
         if is_linear and model.scaling is None and method in (None, "exact"):
-            return dense(X @ self._coef.T) + self._intercept_
+            return whole(dense(X @ self._coef.T) + self._intercept_)
         method, rows = method or ("exact" if model.exact else "early"), model.rows_of(X)
         with threads_for(self.threads, rows, len(self.support_)) as threads:
-            return decision_values(model, rows, method, threads)
+            if reduce is None:
+                return decision_values(model, rows, method, threads)
+            return np.concatenate([reduce(one) for _, one in blocks(model, rows, method, threads)])
 
     def _few_values(self, X, method: str | None) -> np.ndarray | None:
         """The same of a few rows that there is nothing wrong with, in microseconds; else None."""

@@ -68,8 +68,9 @@ class Fitted:
             self.support_vectors_ = given.vectors(first, self.support_)
         self._n_support = _counts(model, part, first)
         self.n_support_ = self._n_support
-        problems = [] if report is None else report.problems
-        self._iterations = np.array([problem.iterations for problem in problems], np.int32)
+        self._iterations = np.zeros(0, np.int32)
+        if report is not None:
+            self._iterations = report.problems.iterations.astype(np.int32)
         for name in ("_theirs", "_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_coef"):
             vars(self).pop(name, None)
         if model.exact is not None:

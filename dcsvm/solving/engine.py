@@ -50,9 +50,9 @@ class Engine(Protocol):
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
-        """Solve parts in place, each where all of its rows are at hand; a report for each, see
-        `_core.solve_clusters`. Raises Stopped."""
+    ) -> np.ndarray:
+        """Solve parts in place, each where all of its rows are at hand; an array of SOLVE_REPORT,
+        one for each, see `_core.solve_clusters`. Raises Stopped."""
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
@@ -62,14 +62,14 @@ class Engine(Protocol):
 
 def solve_parts(
     engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-) -> list[dict]:
+) -> np.ndarray:
     """Solve parts in place as `Engine.solve_together`, a large one that is nearly solved by its
     active set where rows are out of core. Raises Stopped."""
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ActiveSet(engine, parts, iterate, effort, progress)
         report = active.solve(stop)
         engine.n_rounds += active.n_rounds
-        return [report]
+        return report
     return engine.solve_together(parts, iterate, effort, progress, stop)
 
 
@@ -104,7 +104,7 @@ class LocalEngine:
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
+    ) -> np.ndarray:
         rows = self.data.rows
         if self.data.is_in_file and len(parts.members) <= MOST_COPIED * rows.n_samples:
             return self._solve_apart(parts, iterate, effort, progress, stop)

@@ -68,8 +68,8 @@ class LevelSolver:
         first = np.flatnonzero(np.diff(part, prepend=-1))
         parts, sizes = part[first], np.diff(first, append=len(part))
         solved = self.solver.solve(members, sizes, tolerance)
-        self.objective += sum(one["objective"] for one in solved)
-        missed = parts[[not one["converged"] for one in solved]]
+        self.objective += sum(solved["objective"].tolist())
+        missed = parts[~solved["converged"]]
         self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
         self.is_solved |= wanted
 

@@ -175,9 +175,9 @@ class FormulationSolver:
 
     def solve(
         self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
-    ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
-        where it is stopped before all are solved."""
+    ) -> np.ndarray:
+        """Solve parts of the problem, `sizes` of the variables `members`, in place; an array of
+        SOLVE_REPORT, one for each. Raises Stopped where it is stopped before all are solved."""
         state = self.state
         nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
@@ -187,12 +187,13 @@ class FormulationSolver:
         parts = Parts.of_sizes(self.problem, members, sizes)
         progress = CoreProgress(self.control, self.save)
         solved = solve_parts(self.engine, parts, state.iterate, effort, progress, self.control.stop)
-        state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
+        state.neglected = float(solved["neglected"].max(initial=state.neglected))
         self.costs.add(solved)
-        for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
-            state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
-        state.budget.use(sum(one["iterations"] for one in solved) // self.formulation.n_folds)
-        if self.control.stop.is_requested and not all(one["converged"] for one in solved):
+        is_filled = sizes > 0
+        problems = self.formulation.problem_of(members[np.cumsum(sizes)[is_filled] - 1])
+        np.add.at(state.n_iterations, problems, solved["iterations"][is_filled])
+        state.budget.use(int(solved["iterations"].sum()) // self.formulation.n_folds)
+        if self.control.stop.is_requested and not solved["converged"][is_filled].all():
             raise _core.Stopped
         return solved
 

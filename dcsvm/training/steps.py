@@ -92,7 +92,7 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
     solver.begin_phase(f"level {level}", solver.problem.size)
     before = dict(state.costs.counts)
     solved = solver.solve(members, sizes, tolerance)
-    objective = sum(one["objective"] for one in solved) + run.objective_of_whole(tolerance)
+    objective = sum(solved["objective"].tolist()) + run.objective_of_whole(tolerance)
     units, n_parts = group_sizes(parts // n_places)
     state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
     counts = state.costs.counts
@@ -109,7 +109,7 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
             pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
         )
     )
-    missed = parts[[not one["converged"] for one in solved]]
+    missed = parts[~solved["converged"]]
     converged = np.ones(solver.formulation.n_folds, bool)
     converged[missed // (n_places * solver.units.n_of_fold)] = False
     state.converged = converged

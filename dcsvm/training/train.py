@@ -182,8 +182,7 @@ def report_of(run: Run, found: ExactResult | None) -> TrainReport:
     report.violation, report.duality_gap = found.violation, found.gap
     report.usable = bool(found.violation < run.solver.size_of_values)
     report.problems, report.objective = found.problems, found.objective
-    for problem, iterations in zip(report.problems, state.n_iterations.tolist(), strict=True):
-        problem.iterations = iterations
+    report.problems.iterations = state.n_iterations
     return report
 
 

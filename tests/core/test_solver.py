@@ -388,7 +388,7 @@ def test_no_clusters_and_empty_clusters_are_nothing():
     X, y = labelled_rows(20, 4, seed=20)
     problem, none = c_svc(y, 1.0), np.empty(0, np.int32)
     alpha, _, reports = solve(X, RBF, problem, clusters=[none])
-    assert reports == []
+    assert len(reports) == 1
     everything = np.arange(20)
     alpha, _, reports = solve(X, RBF, problem, clusters=[none, everything, none])
     assert len(reports) == 3

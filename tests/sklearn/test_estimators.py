@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, make_blobs, make_classification, make_re
 from sklearn.exceptions import ConvergenceWarning
 
 import dcsvm
-from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM, estimator
+from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 KERNELS = [
     {"kernel": "linear"},
@@ -319,9 +319,9 @@ def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatc
     fitted, few = kind().fit(X, y), X[:8]
     whole = fitted.predict(X)
     calls = []
-    long_way = estimator.decision_values
+    long_way = kind._checked_for_predict
     monkeypatch.setattr(
-        estimator, "decision_values", lambda *what: calls.append(0) or long_way(*what)
+        kind, "_checked_for_predict", lambda self, X: calls.append(0) or long_way(self, X)
     )
     for rows in (few, few.astype(np.float32), np.asfortranarray(few), few[:1]):
         assert np.array_equal(fitted.predict(rows), whole[: len(rows)])
@@ -337,6 +337,7 @@ def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatc
     for wrong in (few[:, :3], np.where(few == few[0, 0], np.nan, few), few[0]):
         with pytest.raises(ValueError):
             fitted.predict(wrong)
+    n_long = len(calls)
     fitted.predict(few.tolist())
     assert len(calls) == n_long + 1  # what is no array goes the long way
 
