@@ -24,9 +24,9 @@ void Cholesky::reset(std::size_t n) {
   for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
 }
 
-// Factors the diagonal block at k in place and, if rows follow, writes the transposed inverse of its
-// factor. By rows of the transposed factor, then of the inverse, so that the innermost loops run
-// along memory.
+// Factors the diagonal block at k in place and, if rows follow, writes the transposed inverse of
+// its factor. By rows of the transposed factor, then of the inverse, so that the innermost loops
+// run along memory.
 bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
   const std::size_t n = std::min(block, size_ - k);
   double upper[block][block], inverse[block][block];
