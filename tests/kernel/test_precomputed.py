@@ -299,7 +299,7 @@ def test_rows_with_serial_numbers_are_warned_of_with_other_kernels(more):
     data = parse_dataset(text, "k.txt")
     assert data.rows.is_dense == (more == b"")
     (sentence,) = advice(data.rows, data.labels, data.first_index)
-    assert "as those of a precomputed kernel (-t 4)" in sentence
+    assert "as in files of a precomputed kernel (-t 4)" in sentence
     assert advice(data.rows, data.labels, 1) == []
 
 
