@@ -128,7 +128,7 @@ def _words_of(root: str, own: str, name: str) -> list[str]:
 
 
 def _own_cgroup(controller: str) -> str:
-    """Return the cgroup path of this process for a controller; "" stands for version 2."""
+    """Return the cgroup path of this process for a controller, "" for version 2."""
     try:
         with open("/proc/self/cgroup", encoding="ascii") as file:
             for line in file:

@@ -49,13 +49,9 @@ class ReadOptions(TypedDict, total=False):
 class Dataset:
     """Rows with their labels.
 
-    Attributes
-    ----------
-    rows : the rows, scaled if a scaling was given.
-    labels : float64 (n_samples,).
-    scaling : the scaling applied, or None.
-    first_index : the index of column 0 in the text: 0 if a feature has that index, else 1.
-    n_features : number of features in the text, including features that a scaling drops.
+    `labels` is float64 (n_samples,). `scaling` was applied to the rows. `first_index` is the index
+    of column 0 in the text: 0 if a feature has that index, else 1. `n_features` counts the features
+    of the text, including features that a scaling drops.
     """
 
     rows: Rows
@@ -76,15 +72,13 @@ class _Source:
     lenient: bool = False
     threads: int = 1
 
-    def whole(self, serials: Serials | None) -> _svmlight.Text:
+    def parser(
+        self, text: Buffer | memoryview, first_line: int, serials: Serials | None = None
+    ) -> _svmlight.Text:
         return _svmlight.Text(
-            self.text,
-            first_line=self.first_line,
-            threads=self.threads,
-            lenient=self.lenient,
-            serials=serials,
-            first_index=self.first_index,
-        )
+            text, 1, first_line, self.threads,
+            lenient=self.lenient, serials=serials, first_index=self.first_index,
+        )  # fmt: skip
 
     def parts(self, n_bytes: int) -> Iterator[_svmlight.Text]:
         """Yield parts of about `n_bytes` that end with a line."""
@@ -92,13 +86,7 @@ class _Source:
         while begin < len(self.text):
             newline = self.text.find(b"\n", begin + n_bytes)
             end = newline + 1 if newline >= 0 else len(self.text)
-            part = _svmlight.Text(
-                memoryview(self.text)[begin:end],
-                first_line=line,
-                threads=self.threads,
-                lenient=self.lenient,
-                first_index=self.first_index,
-            )
+            part = self.parser(memoryview(self.text)[begin:end], line)
             yield part
             begin, line = end, line + part.n_lines
 
@@ -116,7 +104,7 @@ def read_dataset(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -
 def read_pieces(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Iterator[Dataset]:
     """Read a LIBSVM file piece by piece, in the memory of one piece.
 
-    Options and errors are those of `read_dataset`. The number of features differs between pieces.
+    Options and errors are as for `read_dataset`. Each piece has its own number of features.
     """
     name, first_line = os.fspath(path), 1
     n_rows = 0
@@ -136,18 +124,15 @@ def parse_dataset(
 ) -> Dataset:
     """Parse the text of a LIBSVM file.
 
-    Parameters
-    ----------
-    text : the text, any buffer of bytes.
-    name : the file, for errors.
-    first_line : number of the first line, for errors.
-    first_index : index of column 0; None (default) is 0 if a feature has that index, else 1.
-    lenient : accept comments, and lines that LIBSVM's reader drops or reads in its own way.
-    scaling : applied to the values in the text; OWN_RANGES scales by the ranges of the data.
-    serials : for a precomputed kernel: "training" for training rows, "any" for rows to predict,
-        which may have any serial numbers.
-    threads : number of threads, default 1.
-    to_train : whether rows may have one-hot codes, default False.
+    `text` is any buffer of bytes. `name` and `first_line` are the file and the number of its first
+    line, for errors. Options, see ReadOptions:
+
+    - first_index: the index of column 0; None (default) is 0 if a feature has that index, else 1
+    - lenient: accept comments, and lines that LIBSVM's reader drops or reads in its own way
+    - scaling: applied to the values in the text; OWN_RANGES scales by the ranges of the data
+    - serials: for a precomputed kernel; "training" for training rows, "any" for rows to predict,
+      which may have any serial numbers
+    - to_train: whether rows may have one-hot codes
 
     Raises DataError for text that cannot be parsed.
     """
@@ -181,7 +166,7 @@ def _parsed(
     try:
         if scaling is not None:
             return _scaled_dataset(source, scaling, to_train=to_train)
-        text = source.whole(serials)
+        text = source.parser(source.text, source.first_line, serials)
         if serials is not None:
             check_room(name, text.n_rows * (8 + 4 * text.n_features))
             return _kernel_dataset(text, serials)

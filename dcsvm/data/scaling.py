@@ -56,13 +56,9 @@ class Interval(Generic[Bound]):
 class Scaling:
     """Scaling of the features of a data set, and of its labels.
 
-    Attributes
-    ----------
-    name : the range file, for errors.
-    columns : the scaled columns from 0, ascending, int64.
-    features : the interval of each column; its minimum is below its maximum.
-    labels : the interval of the labels, None if they are not scaled.
-    first_index : the index of column 0 in files, 0 or 1.
+    `name` is the range file, for errors. `columns` int64 are the scaled columns from 0, ascending,
+    `features` their intervals, with the minimum below the maximum. `labels` is the interval of the
+    labels, None if they are not scaled. `first_index` is the index of column 0 in files, 0 or 1.
     """
 
     name: str

@@ -167,7 +167,7 @@ def test_a_sparse_matrix_is_as_good_as_a_dense_one(problem):
 
 
 def test_a_matrix_that_is_not_square_is_refused():
-    with pytest.raises(ValueError, match="square matrix, not 4 rows and 3 columns"):
+    with pytest.raises(ValueError, match="must be square, got 4 rows and 3 columns"):
         dcsvm.train(np.ones((4, 3)), [1, -1, 1, -1], kernel="precomputed")
 
 
@@ -386,7 +386,7 @@ def test_a_damaged_model_of_svm_train_is_refused(tmp_path, old, new, message):
         ),
         ("center_kernel_type precomputed", "center_kernel_type linear", "centers cannot have"),
         ("center_products ", "center_products nan ", "of center_products is not finite"),
-        ("center_products ", "center_products 1 ", "more than the levels"),
+        ("center_products ", "center_products 1 ", "more nodes or inner products"),
         ("center_products ", "center_products x ", "list of numbers"),
         ("center_products ", "something else ", "unknown key"),
         ("rows serials", "rows dense", "is not serials"),
