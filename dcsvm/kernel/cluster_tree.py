@@ -28,9 +28,9 @@ FEWEST_SAMPLED, MOST_SAMPLED = 8, 64
 MOST_OF_NODE = 2048  # sampled rows of a node; the cost grows with their pairs
 MAPPED_AT_ONCE = 2**24  # values of a batch of rows from a mapped file
 LARGEST_MEDIAN_SAMPLE = 256  # rows in the median distance that limits the gamma of the clustering
-# runs of k-means for a single level; among runs that cost at most COST_LIMIT times as much as equal
-# clusters, the run with the smallest kernel values between clusters is chosen. Effect on the gap of
-# a level: docs/how-it-works.md
+# runs of k-means for a single level; the run with the smallest kernel values between clusters is
+# chosen, among runs that cost at most COST_LIMIT times the cost of equal clusters. Effect on the
+# gap of a level: docs/how-it-works.md
 STARTS, COST_LIMIT = 8, 1.3
 
 
@@ -79,12 +79,12 @@ class Tree:
 
         `second` adds the second clusters of rows. Raises Stopped.
         """
-        start, placed = time.perf_counter(), self._finest
-        node, n_nodes = placed.nearest, self.forks[-1].n_clusters if self.forks else 1
+        start, node = time.perf_counter(), self._finest.nearest
+        n_nodes = self.forks[-1].n_clusters if self.forks else 1
         n_parts = _shares(_costs(node, n_nodes, self.group), n_clusters)
         rows, of_node = self._sample_of_nodes(node, np.where(n_parts > 1, n_parts, 0), n_clusters)
         kept, fork = self.forked(rows, of_node, n_parts, int(self.rng.integers(2**63)))
-        self._add(placed, fork, rows[kept], start, stop, second=second)
+        self._add(fork, rows[kept], start, stop, second)
 
     def sample(self, n_clusters: int, candidates: np.ndarray | None, level: int) -> np.ndarray:
         """Draw the sample for grow_alone(): rows int32, ascending.
@@ -109,22 +109,15 @@ class Tree:
         of_node, n_parts = np.zeros(len(sample), np.int64), np.array([n_clusters])
         seed = int(self.rng.integers(2**63 - STARTS))
         kept, fork = self.forked(sample, of_node, n_parts, seed, Starts(self.kernel, group))
-        self._add(self._finest, fork, sample[kept], start, stop, second=second)
+        self._add(fork, sample[kept], start, stop, second)
 
     def _add(
-        self,
-        placed: Placed,
-        fork: Fork,
-        rows: np.ndarray,
-        start: float,
-        stop: _core.Stop | None,
-        *,
-        second: bool,
+        self, fork: Fork, rows: np.ndarray, start: float, stop: _core.Stop | None, second: bool
     ) -> None:
         """Add the level of a split of sampled rows; `start` is the time of its beginning."""
         self.forks.append(fork)
         self.sampled.append(rows)
-        self.placed.append(self.stepped(placed, fork, rows, stop, second=second))
+        self.placed.append(self.stepped(self._finest, fork, rows, stop, second=second))
         self.seconds.append(time.perf_counter() - start)
 
     def stepped(
