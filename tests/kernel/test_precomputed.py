@@ -439,6 +439,17 @@ def test_serial_numbers_say_which_columns_the_rows_are(files, problem):
         np.testing.assert_allclose(values, wanted, atol=1e-9)
 
 
+def test_an_early_level_is_chosen_by_test_rows_of_a_precomputed_kernel(files, problem):
+    folder, _ = files
+    options = ["-q", "-t", 4, "-c", 4, "--early", "--early-level", "auto"]
+    trained = run(
+        train_command, *options, "--test", folder / "test", folder / "train", folder / "model"
+    )
+    assert trained.exit_code == 0, trained.stderr
+    early = load_model(folder / "model")
+    assert np.mean(early.predict(problem[5]) == problem[3]) > 0.8  # labels are noisy
+
+
 def test_a_precomputed_kernel_is_not_scaled(files):
     folder, _ = files
     (folder / "range").write_text("x\n-1 1\n1 0 10\n")
