@@ -32,6 +32,7 @@ OWN_RANGES: Final = "own ranges"  # scaling by the ranges of the data itself
 
 Buffer = bytes | bytearray | mmap.mmap
 Serials = Literal["training", "any"]
+ScalingOption = Scaling | Literal["own ranges"]
 
 
 class ReadOptions(TypedDict, total=False):
@@ -39,7 +40,7 @@ class ReadOptions(TypedDict, total=False):
 
     first_index: int | None
     lenient: bool
-    scaling: Scaling | Literal["own ranges"] | None
+    scaling: ScalingOption | None
     serials: Serials | None
     threads: int
     to_train: bool
@@ -152,7 +153,7 @@ def parse_dataset(
 
 def _parsed(
     source: _Source,
-    scaling: Scaling | Literal["own ranges"] | None,
+    scaling: ScalingOption | None,
     serials: Serials | None,
     *,
     to_train: bool,
@@ -181,9 +182,7 @@ def _parsed(
     return Dataset(rows, prefix[:, 0], None, source.first_index, rows.n_features)
 
 
-def _scaled_dataset(
-    source: _Source, scaling: Scaling | Literal["own ranges"], *, to_train: bool
-) -> Dataset:
+def _scaled_dataset(source: _Source, scaling: ScalingOption, *, to_train: bool) -> Dataset:
     name, parts = source.name, _Float64Text(source)
     if isinstance(scaling, str):
         scaling = Extremes.of(parts).scaling(name, source.first_index)

@@ -1,8 +1,8 @@
 """Read text files, whole or in pieces of whole lines.
 
 Reading in pieces needs memory for one piece only. A regular file is mapped into memory, and its
-pages are released after each piece. A pipe is read ahead by a thread, and a piece has all lines
-received so far: a slow writer gets an answer for each line, a fast one makes large pieces.
+pages are released after each piece. A pipe is read ahead by a thread; a piece consists of all
+complete lines received so far.
 """
 
 from __future__ import annotations

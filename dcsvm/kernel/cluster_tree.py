@@ -159,10 +159,10 @@ class Tree:
         It has the assignments to the given levels only, and no level can be added. The assignments
         of this tree are freed.
         """
-        place = inverse(order)
+        position = inverse(order)
         tree = copy(self)
         tree.rows, tree.data = data.rows, data.with_kernel(self.data.kernel)
-        tree.sampled = [place[rows] for rows in self.sampled]
+        tree.sampled = [position[rows] for rows in self.sampled]
         tree.placed = []
         while self.placed:
             placed = self.placed.pop(0)
@@ -175,14 +175,14 @@ class Tree:
         self,
         rows: np.ndarray,
         of_node: np.ndarray,
-        wanted: np.ndarray,
+        n_parts: np.ndarray,
         seed: int,
         starts: Starts | None = None,
     ) -> tuple[np.ndarray, Fork]:
         """Split the nodes by sampled rows int32, see fork_of()."""
         data, indices = self.those(rows)
         with page_by_page(data.rows.dense):
-            return fork_of(data, indices, of_node, wanted, seed, starts)
+            return fork_of(data, indices, of_node, n_parts, seed, starts)
 
     def _sample_of_nodes(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
@@ -233,32 +233,32 @@ def fork_of(
     data: KernelRows,
     rows: np.ndarray,
     of_node: np.ndarray,
-    wanted: np.ndarray,
+    n_parts: np.ndarray,
     seed: int,
     starts: Starts | None = None,
 ) -> tuple[np.ndarray, Fork]:
-    """Split nodes into at most `wanted` children each, by sampled rows int32.
+    """Split node p into at most n_parts[p] children, by sampled rows int32.
 
     `of_node` is the node of each row. With `starts` a single node is split by the best of several
     runs. Returns the positions in `rows` of the rows that the split keeps, and the split.
     """
-    n_nodes = len(wanted)
+    n_nodes = len(n_parts)
     if starts is None:
-        nodes = _core.Nodes(data.points, rows, _starts(of_node, n_nodes))
-        part = _core.kernel_kmeans(data.setup, nodes, wanted.astype(np.int32), seed, data.threads)
+        nodes = _core.Nodes(data.points, rows, _node_start(of_node, n_nodes))
+        part = _core.kernel_kmeans(data.setup, nodes, n_parts.astype(np.int32), seed, data.threads)
     else:
-        each = np.arange(STARTS + 1, dtype=np.int64) * len(rows)
-        nodes = _core.Nodes(data.points, np.tile(rows, STARTS), each)
-        n_parts = np.full(STARTS, wanted[0], np.int32)
-        parts = _core.kernel_kmeans(data.setup, nodes, n_parts, seed, data.threads)
+        run_start = np.arange(STARTS + 1, dtype=np.int64) * len(rows)
+        runs = _core.Nodes(data.points, np.tile(rows, STARTS), run_start)
+        n_each = np.full(STARTS, n_parts[0], np.int32)
+        parts = _core.kernel_kmeans(data.setup, runs, n_each, seed, data.threads)
         parts = parts.reshape(STARTS, -1)
         sample = data.rows.take(rows)
-        part = parts[starts.best(sample, parts, int(wanted[0]), data.threads)]
+        part = parts[starts.best(sample, parts, int(n_parts[0]), data.threads)]
     n_children = np.ones(n_nodes, np.int64)
     np.maximum.at(n_children, of_node, part + 1)
     kept = np.flatnonzero(n_children[of_node] > 1)
     kept = kept[np.lexsort((part[kept], of_node[kept]))]
-    part, start = part[kept], _starts(of_node[kept], n_nodes)
+    part, start = part[kept], _node_start(of_node[kept], n_nodes)
     first_child = np.concatenate(([0], np.cumsum(n_children)))
     nodes = _core.Nodes(data.points, rows[kept], start)
     products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
@@ -267,12 +267,12 @@ def fork_of(
 
 def inverse(order: np.ndarray) -> np.ndarray:
     """Return the inverse permutation, int32."""
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    return position
 
 
-def _starts(of_node: np.ndarray, n_nodes: int) -> np.ndarray:
+def _node_start(of_node: np.ndarray, n_nodes: int) -> np.ndarray:
     return np.searchsorted(of_node, np.arange(n_nodes + 1)).astype(np.int64)
 
 
@@ -290,12 +290,12 @@ def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
 
     A child of a node with c children costs about 1/c^2 of the node.
     """
-    wanted = np.sqrt(costs)
-    wanted *= n_clusters / max(wanted.sum(), 1.0)
-    shares = np.maximum(np.floor(wanted), 1.0)
+    ideal = np.sqrt(costs)
+    ideal *= n_clusters / max(ideal.sum(), 1.0)
+    shares = np.maximum(np.floor(ideal), 1.0)
     missing = int(n_clusters - shares.sum())
     if missing > 0:
-        shares[np.argsort(shares - wanted, kind="stable")[:missing]] += 1
+        shares[np.argsort(shares - ideal, kind="stable")[:missing]] += 1
     return np.minimum(shares, MOST_PARTS).astype(np.int64)
 
 
