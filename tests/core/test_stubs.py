@@ -98,7 +98,8 @@ def check_class(node, value):
             continue
         if one.name != "__init__":
             found = vars(value)[one.name]
-            assert bool(one.decorator_list) == (not callable(found)), one.name
+            is_property = any(ast.unparse(by) == "property" for by in one.decorator_list)
+            assert is_property != callable(found), one.name
             if callable(found):
                 check_signature(one, found)
         elif issubclass(value, Exception):
