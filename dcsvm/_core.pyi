@@ -1,4 +1,4 @@
-"""Types of _core.pyx; its docstrings say what the functions do."""
+"""Types of _core.pyx, which documents the functions."""
 
 from collections.abc import Sequence
 from enum import IntEnum

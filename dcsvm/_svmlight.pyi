@@ -1,4 +1,4 @@
-"""Types of _svmlight.pyx; its docstrings say what the functions do."""
+"""Types of _svmlight.pyx, which documents the functions."""
 
 import builtins
 from collections.abc import Callable
