@@ -1,4 +1,4 @@
-# Part of _core.pyx. Box QPs solved: clusters, spans, values of rows that were held out.
+# Part of _core.pyx. Solve box QPs: clusters, spans, decision values of held-out rows.
 
 cdef BoxQp box_qp(problem) except *:
     cdef const double[::1] linear = problem.linear, lower = problem.lower, upper = problem.upper
@@ -27,9 +27,13 @@ cdef BoxQp box_qp(problem) except *:
 
 def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
                const double[::1] gradient):
-    """Objectives, violations, gaps and units, float64 (n_parts,) each, and multipliers float64
-    (n_parts, n_sums) of a feasible alpha with its gradient: of each part of the problem by itself,
-    which has the variables from start[part] to before start[part + 1]. A violation is in the unit."""
+    """Evaluate the optimality of each of several independent subproblems.
+
+    Part c has the variables start[c] to before start[c + 1]; alpha is feasible, `gradient` its
+    gradient. Returns objectives, KKT violations, duality gaps and violation scales, float64
+    (n_parts,) each, and multipliers, float64 (n_parts, n_sums). Violations are in units of their
+    scale.
+    """
     cdef BoxQp qp = box_qp(problem), part = qp
     cdef Optimality found
     cdef Py_ssize_t n_parts = start.shape[0] - 1, i, k
@@ -139,10 +143,13 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
                   const int32_t[::1] members, const double[::1] alpha,
                   const uint8_t[::1] wanted, size_t n_exact, int threads):
-    """What |alpha| of each support vector among the members of clusters, which are as in
-    solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
-    float64 (n_variables,), 0 for those that are not `wanted` and for others. Those of clusters
-    with more than `n_exact` free ones are upper bounds."""
+    """Return squared spans of support vectors, float64 (n_variables,).
+
+    Without a support vector its own decision value changes by |alpha| times its squared span
+    (leave-one-out estimate). Clusters are as in solve_clusters(). The result is 0 for variables
+    that are not `wanted` and for other variables than support vectors. For clusters with more than
+    `n_exact` free support vectors it is an upper bound.
+    """
     cdef BoxQp qp = box_qp(problem)
     check_entries(qp.size, "alpha and wanted", alpha, wanted)
     check_sides(setup, points, points, threads)
@@ -160,16 +167,17 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
 def held_out_values(Setup setup, Points points, problem, held, scales, double tolerance,
                     cbool is_classification, cbool decides, size_t memory_bytes, int threads,
                     Stop stop=None):
-    """Decision values of rows by solutions that have not seen them, float64 (n_scales, n_entries,
-    n_columns), and a report (a dict) for each scale.
+    """Return decision values of held-out rows, float64 (n_scales, n_entries, n_columns), and a
+    report (a dict) for each scale.
 
     `held` has `members` int32 and `start` int64 (n_clusters * n_columns + 1,), the variables of
-    each column of each cluster; `left` float64 (n_folds, n_samples), the weight of every row in
-    what a fold learns from; and `rows` int32 and `rows_start` int64 (n_clusters * n_folds + 1,),
-    the entries, rows that a fold holds out of a cluster. Bounds are those of `problem` times the
-    weight and each of the `scales`, which ascend. Values are nan where there is nothing to learn
-    from. A cluster with one class, or no support vector, `decides` for what most of its rows are.
-    Kernel matrices of clusters may take `memory_bytes`. Raises Stopped.
+    each binary problem (column) of each cluster; `left` float64 (n_folds, n_samples), the training
+    weight of every row in each fold; and `rows` int32 and `rows_start` int64
+    (n_clusters * n_folds + 1,), the entries: rows of a cluster that a fold holds out. Box
+    constraints are the bounds of `problem` times the training weight and each of the `scales`,
+    which ascend. Values are nan without training rows. If `decides`, a cluster with one class or
+    no support vectors predicts its majority class. Kernel matrices of clusters need at most
+    `memory_bytes`. Raises Stopped.
     """
     cdef BoxQp qp = box_qp(problem)
     cdef HeldOut c_held

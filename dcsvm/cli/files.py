@@ -93,7 +93,7 @@ def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
 def read_test_set(job, options: TrainOptions, training_set) -> Dataset:
     """Read the file of --test, scaled as the training set and with its first index."""
     how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
-    how["serials"] = "test" if options.kernel == "precomputed" else None
+    how["serials"] = "any" if options.kernel == "precomputed" else None
     return read_data(job, job.test_file, options.threads, **how)
 
 

@@ -115,7 +115,7 @@ def test_an_archive_may_not_unpack_to_more_than_half_of_the_memory(tmp_path, sma
     path = tmp_path / "bomb"
     path.write_bytes(gzip.compress(b"1 1:1\n" * 500_000))
     assert refusal(read_dataset, path) == (
-        f"{path}: more than 2 MB of text, half of the memory available"
+        f"{path}: more than 2 MB of text, half of the available memory"
     )
 
 

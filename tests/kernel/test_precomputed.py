@@ -167,7 +167,7 @@ def test_a_sparse_matrix_is_as_good_as_a_dense_one(problem):
 
 
 def test_a_matrix_that_is_not_square_is_refused():
-    with pytest.raises(ValueError, match="square matrix, not 4 rows and 3 columns"):
+    with pytest.raises(ValueError, match="must be square, got 4 rows and 3 columns"):
         dcsvm.train(np.ones((4, 3)), [1, -1, 1, -1], kernel="precomputed")
 
 
@@ -299,7 +299,7 @@ def test_rows_with_serial_numbers_are_warned_of_with_other_kernels(more):
     data = parse_dataset(text, "k.txt")
     assert data.rows.is_dense == (more == b"")
     (sentence,) = advice(data.rows, data.labels, data.first_index)
-    assert "as those of a precomputed kernel (-t 4)" in sentence
+    assert "as in files of a precomputed kernel (-t 4)" in sentence
     assert advice(data.rows, data.labels, 1) == []
 
 
@@ -386,7 +386,7 @@ def test_a_damaged_model_of_svm_train_is_refused(tmp_path, old, new, message):
         ),
         ("center_kernel_type precomputed", "center_kernel_type linear", "centers cannot have"),
         ("center_products ", "center_products nan ", "of center_products is not finite"),
-        ("center_products ", "center_products 1 ", "more than the levels"),
+        ("center_products ", "center_products 1 ", "more nodes or inner products"),
         ("center_products ", "center_products x ", "list of numbers"),
         ("center_products ", "something else ", "unknown key"),
         ("rows serials", "rows dense", "is not serials"),
@@ -437,6 +437,17 @@ def test_serial_numbers_say_which_columns_the_rows_are(files, problem):
         values = np.loadtxt(folder / "out")[:, 1]
         wanted = expected.decision_function(K_test[:, chosen], method=method)
         np.testing.assert_allclose(values, wanted, atol=1e-9)
+
+
+def test_an_early_level_is_chosen_by_test_rows_of_a_precomputed_kernel(files, problem):
+    folder, _ = files
+    options = ["-q", "-t", 4, "-c", 4, "--early", "--early-level", "auto"]
+    trained = run(
+        train_command, *options, "--test", folder / "test", folder / "train", folder / "model"
+    )
+    assert trained.exit_code == 0, trained.stderr
+    early = load_model(folder / "model")
+    assert np.mean(early.predict(problem[5]) == problem[3]) > 0.8  # labels are noisy
 
 
 def test_a_precomputed_kernel_is_not_scaled(files):
