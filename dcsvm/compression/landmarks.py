@@ -222,8 +222,8 @@ def in_steps(landmarks: Rows) -> Rows | None:
     """Round dense landmarks to multiples of an integer.
 
     Byte products of rounded landmarks and byte rows take a quarter of the time of float products.
-    The integer is the smallest that makes all values fit. Returns None if none does, or without
-    landmarks.
+    The integer is the smallest that makes all values fit. Returns None if there is no such integer
+    or no landmark.
     """
     vectors = landmarks.as_floats().features
     lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
