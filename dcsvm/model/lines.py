@@ -129,11 +129,10 @@ class Lines:
         if 2 * n_lines * n_prefix > end - begin + 1:
             raise self.error(f"{n_lines} lines are too short for {n_prefix} numbers each")
         part = memoryview(self.text)[begin:end]
-        serials = "any" if self.has_serials else None
         try:
             text = _svmlight.Text(
                 part, n_prefix, self.line + 1, self.threads, name,
-                serials=serials, first_index=self.first_index,
+                serials="any" if self.has_serials else None, first_index=self.first_index,
             )  # fmt: skip
             if self.has_serials:
                 prefix, rows = self.serial_rows(text, n_features)

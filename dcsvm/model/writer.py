@@ -232,7 +232,7 @@ def _lines(prefix: np.ndarray, rows: Rows, digits: Digits) -> bytes:
     if rows.n_features == 0:
         return b"".join(f"{' '.join(map(repr, line))} \n".encode() for line in prefix.tolist())
     return _svmlight.write_dense(
-        prefix, rows.dense, first_index=digits.first_index, float64=digits.float64
+        prefix, rows.features, first_index=digits.first_index, float64=digits.float64
     )
 
 
