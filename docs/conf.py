@@ -49,9 +49,24 @@ def paragraphs_and_lists(lines: list[str]) -> list[str]:
     return rewritten
 
 
+def with_sections(lines: list[str]) -> list[str]:
+    """Convert a docstring; sections of numpydoc become definition lists below their titles."""
+    rules = [k for k, line in enumerate(lines) if re.fullmatch("---+", line)]
+    if not rules:
+        return paragraphs_and_lists(lines)
+    first = rules[0] - 1
+    rewritten = paragraphs_and_lists(lines[:first])
+    for k, line in enumerate(lines[first:], first):
+        indent = line[: len(line) - len(line.lstrip())]
+        if k not in rules:
+            text = literal(line.strip())
+            rewritten += [f"**{text}**", ""] if k + 1 in rules else [indent + text]
+    return rewritten
+
+
 def setup(app):
     def process(_app, _what, _name, _object, _options, lines):
-        lines[:] = paragraphs_and_lists(lines)
+        lines[:] = with_sections(lines)
 
     def read(_app, _page, source):
         source[0] = with_tables(source[0])

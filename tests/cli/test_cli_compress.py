@@ -110,7 +110,7 @@ def test_a_damaged_row_is_named_with_its_place(invoke, model_file, tmp_path):
 def test_test_rows_that_were_trained_on_are_refused(invoke, training, model_file):
     done = invoke(compress.main, "--vectors", 5, "--test", training, "m")
     assert done.exit_code == 1
-    assert "m: the test rows have most of the support vectors among them" in done.stderr
+    assert "m: the test rows include most of the support vectors" in done.stderr
 
 
 def test_the_bar_begins_anew_with_the_next_size(monkeypatch):
