@@ -19,6 +19,8 @@ from dcsvm.machine import default_threads, is_forked, usable_threads
 
 Input = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
 Matrix = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
+Weights = np.ndarray | None  # float64 (n,)
+Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
 
 SMALLEST, LARGEST = 1e-15, 1e15  # absolute values of features with squares in float32's range
 LOOKED_AT = 1000  # sampled rows for the offsets of features
@@ -62,7 +64,7 @@ def warn_of_offsets(X: Matrix) -> None:
         )
 
 
-def checked_weights(sample_weight: ArrayLike | None, X: Matrix) -> np.ndarray | None:
+def checked_weights(sample_weight: ArrayLike | None, X: Matrix) -> Weights:
     """Convert sample weights to float64 (n,), negative ones to 0, or None. Raises ValueError."""
     if sample_weight is None:
         return None
@@ -128,7 +130,7 @@ def gamma_of(
     return 1.0 / (n_features * value) if value > 0 else 1.0
 
 
-def variance_of(X: Matrix, weights: np.ndarray | None) -> float:
+def variance_of(X: Matrix, weights: Weights) -> float:
     """Compute the variance of all entries of X (n, d) in float64; weights (n,) count copies."""
     if not isinstance(X, np.ndarray):
         X = X.astype(np.float64)

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from dcsvm.model.model import Model
 from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
 from dcsvm.problem.options import CENTERED
-from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.fitted import Given, ModelRows
 from dcsvm.sklearn.theirs import labels_of
@@ -48,9 +48,7 @@ class Classifier(ClassifierMixin, Estimator):
         """B of each pair: 0, so that probabilities agree with decision values."""
         return self._probB
 
-    def _targets(
-        self, y: ArrayLike, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         values = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(values, return_inverse=True)
@@ -61,7 +59,7 @@ class Classifier(ClassifierMixin, Estimator):
         if weights is not None and len(weights) == len(codes):
             classes, codes = _classes_with_weight(classes, codes, weights)
         if len(classes) < 2:
-            raise ValueError(self._single_class_message)
+            raise ValueError(self._one_class_left)
         counts = np.bincount(codes, weights, minlength=len(classes))
         if isinstance(self.class_weight, str):  # "balanced"
             self.class_weight_ = counts.sum() / (len(classes) * counts)
@@ -77,9 +75,7 @@ class Classifier(ClassifierMixin, Estimator):
         self._labels = labels_of(classes)
         return codes.astype(np.uint32), weights
 
-    _single_class_message = (
-        "Invalid input - all samples with positive weights belong to the same class."
-    )
+    _one_class_left = "Invalid input - all samples with positive weights belong to the same class."
 
     def _options(self, seed: int) -> dict[str, Any]:
         probability = CENTERED if self._has_probability else False
@@ -142,18 +138,9 @@ class Classifier(ClassifierMixin, Estimator):
 
     @available_if(_check_probability)
     def predict_proba(self, X: Input, *, method: str | None = None) -> np.ndarray:
-        """Predict the probabilities of the classes.
+        """Predict the probabilities of the classes, float64 (n, k).
 
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix (n, d)
-        method : {'exact', 'early'} or None
-            Part of the model; None is the exact one, if fitted.
-
-        Returns
-        -------
-        probabilities : float64 array (n, k)
-            The label of predict has the highest one.
+        The label of predict has the highest one. X and method are as for predict.
         """
         self._check_is_fitted()
         if not len(self._probA):

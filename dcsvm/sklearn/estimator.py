@@ -30,8 +30,10 @@ from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
     NOT_FINITE,
+    Arguments,
     Input,
     Matrix,
+    Weights,
     checked_weights,
     dense,
     gamma_of,
@@ -140,7 +142,7 @@ class Estimator(Convertible):
                 options |= self._options(seed)
                 model, report = self._train(rows, labels, options, weights)
         except NoMargin as error:  # scikit-learn's solver stops before it detects this
-            if not self._delegate(*as_given[:2], weights, error, _max_iterations(checked)):
+            if not self._delegate((*as_given[:2], weights), error, _max_iterations(checked)):
                 raise
             return
         except BeyondFloat32 as error:
@@ -152,7 +154,7 @@ class Estimator(Convertible):
         is_small = checked.shape[0] <= FEW_ROWS and not self._has_limit
         if not report.converged and self._has_kernel_matrix and is_small:
             reason = "kernel values require float64"
-            if self._delegate(*as_given, reason, _max_iterations(checked)):
+            if self._delegate(as_given, reason, _max_iterations(checked)):
                 return
         self._keep(model, report, Given(checked, is_sparse and not callable(self.kernel)))
         self._warn(report)
@@ -177,15 +179,10 @@ class Estimator(Convertible):
         return self.max_iter >= 0 or any(limit is not None for limit in limits)
 
     def _delegate(
-        self,
-        X: Input,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        reason: str | Exception,
-        max_iter: int | None = None,
+        self, arguments: Arguments, reason: str | Exception, max_iter: int | None = None
     ) -> bool:
         """Fit with scikit-learn's solver; return whether it converges within `max_iter`."""
-        reference = self._fit_reference(X, y, sample_weight, max_iter)
+        reference = self._fit_reference(*arguments, max_iter)
         if max_iter is not None and reference.fit_status_:
             return False
         self._take_over(reference)
@@ -202,12 +199,12 @@ class Estimator(Convertible):
         self,
         rows: Rows,
         labels: np.ndarray,
-        weights: np.ndarray | None,
-        as_given: tuple[Input, ArrayLike, ArrayLike | None],
+        weights: Weights,
+        data: Arguments,
         seed: int,
         threads: int,
     ) -> None:
-        """Choose parameters before training; no-op. `as_given` are the arguments of fit."""
+        """Choose parameters before training; no-op."""
 
     def _options(self, _seed: int) -> dict[str, Any]:
         """Return the training options that are no parameters."""
@@ -231,18 +228,12 @@ class Estimator(Convertible):
             )
         return rows, y
 
-    def _targets(
-        self, y: ArrayLike, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         """Convert y to class indices or targets, and adapt the weights."""
         return column_or_1d(y, warn=True).astype(np.float64), weights
 
     def _train(
-        self,
-        rows: Rows,
-        labels: np.ndarray,
-        options: dict[str, Any],
-        weights: np.ndarray | None,
+        self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
     ) -> tuple[Model, TrainReport]:
         """Train to tol, and small problems to the fine tolerance if rounding allows."""
         checkpoint = self._checkpoint()
@@ -268,7 +259,7 @@ class Estimator(Convertible):
         rows: Rows,
         labels: np.ndarray,
         options: dict[str, Any],
-        weights: np.ndarray | None,
+        weights: Weights,
         checkpoint: Checkpoint | None = None,
     ) -> tuple[Model, TrainReport]:
         """Train a model, from the previous one with warm_start."""

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
-from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import with_parameters
@@ -70,13 +70,11 @@ class NuSVC(Classifier):
     """
 
     _svm_type = "nu_svc"
-    _single_class_message = (
+    _one_class_left = (
         "specified nu is infeasible: all samples with positive weights belong to the same class."
     )
 
-    def _targets(
-        self, y: ArrayLike, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         labels, weights = super()._targets(y, weights)
         if self.class_weight is None or (weights is not None and len(weights) != len(labels)):
             return labels, weights
@@ -102,18 +100,7 @@ class SVR(RegressorMixin, Estimator):
     _svm_type = "epsilon_svr"
 
     def predict(self, X: Input, *, method: str | None = None) -> np.ndarray:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix (n, d)
-        method : {'exact', 'early'} or None
-            Part of the model; None is the exact one, if fitted.
-
-        Returns
-        -------
-        targets : float64 array (n,)
-        """
+        """Predict targets, float64 (n,), with the 'exact' or 'early' part of the model."""
         return self._values(X, method)[:, 0]
 
 
@@ -159,7 +146,7 @@ class OneClassSVM(OutlierMixin, Estimator):
     def fit(
         self,
         X: Input,
-        y: None = None,  # noqa: ARG002  scikit-learn's signature
+        y: ArrayLike | None = None,  # noqa: ARG002  scikit-learn's signature
         sample_weight: ArrayLike | None = None,
     ) -> Estimator:
         """Fit the model; y is ignored. X and sample_weight are as for SVC."""

@@ -123,7 +123,7 @@ class FallingBack(Estimator):
             if any(getattr(self, name) != default for name, default in own.items()):
                 raise
             try:
-                self._delegate(X, y, sample_weight, error)
+                self._delegate((X, y, sample_weight), error)
             except ValueError:
                 raise error from None
         return self

@@ -17,7 +17,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 from dcsvm.selection.grid_search import GridResult
 from dcsvm.selection.search import Search
-from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.checks import Arguments, Input, Weights
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import SVC, SVR
 from dcsvm.sklearn.parameters import train_options, with_parameters
@@ -29,40 +29,17 @@ Axis = list[float] | None  # values of a parameter to try; None keeps it
 
 
 class Searching(Estimator):
-    """An estimator that searches a grid of parameters before it trains."""
+    """An estimator whose fit chooses parameters by cross validation before it trains.
+
+    fit raises ValueError also for a cv whose test sets overlap. It warns (ConvergenceWarning) of
+    settings that do not converge, which are not chosen.
+    """
 
     _sought: tuple[str, ...]  # axes of the scores
 
     # parameters of SVC and SVR that a search does not have
     gap = time_limit = checkpoint = None
     warm_start = False
-
-    def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Estimator:
-        """Choose the parameters by cross validation, and fit the model with them.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix (n, d), or kernel values (n, n)
-            Features are rounded to float32. kernel='precomputed' takes kernel values.
-        y : labels or targets (n,)
-        sample_weight : array (n,) or None
-            Number of copies of each row, also in the scores; rows of weight 0 or less are ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For invalid input, and for a cv whose test sets overlap.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If settings do not converge, which are not chosen, or if the model does not.
-        """
-        return super().fit(X, y, sample_weight)
 
     @property
     def _trains_model(self) -> bool:
@@ -77,8 +54,8 @@ class Searching(Estimator):
         self,
         rows: Rows,
         labels: np.ndarray,
-        weights: np.ndarray | None,
-        as_given: tuple[Input, ArrayLike, ArrayLike | None],
+        weights: Weights,
+        data: Arguments,
         seed: int,
         threads: int,
     ) -> None:
@@ -88,7 +65,7 @@ class Searching(Estimator):
         values |= self._options(seed) | {"threads": threads, "seed": 0}
         options = TrainOptions.of(**values)
         grid = Grid.of(options, *self._axes(options))
-        fold = fold_of_rows(self, as_given[0], as_given[1], labels, seed)
+        fold = fold_of_rows(self, data[0], data[1], labels, seed)
         search = Search(rows, labels, fold, options, sample_weight=weights, every=self.every)
         scores = tuple(search.run(grid, refine=self.refine))
         best = best_of(scores)
@@ -123,7 +100,7 @@ class Searching(Estimator):
             warnings.warn(
                 f"{n_missed} of {len(scores)} settings did not converge",
                 ConvergenceWarning,
-                stacklevel=8,
+                stacklevel=7,
             )
         if self.verbose:
             print(f"[dcsvm] {result!r}")
@@ -160,7 +137,7 @@ def values_of(name: str, value: int | ArrayLike, default: Sequence[float]) -> li
 
 
 def fold_of_rows(
-    estimator: Searching, X: Input, y: ArrayLike, targets: np.ndarray, seed: int
+    estimator: Searching, X: Input, y: ArrayLike | None, targets: np.ndarray, seed: int
 ) -> np.ndarray:
     """Return the test fold of each row by the `cv` of an estimator, int64 (n,); -1 for none.
 
@@ -204,7 +181,8 @@ class SVCCV(Searching, SVC):
 
     Scores equal those of GridSearchCV over SVC with the same folds, but settings share rows, folds
     and clusters, and inferior settings are pruned. With early=True early models are scored and
-    trained. class_weight='balanced' is computed from all rows, also in the folds.
+    trained. class_weight='balanced' is computed from all rows, also in the folds. Sample weights
+    count copies of rows in the scores, too.
 
     Parameters
     ----------

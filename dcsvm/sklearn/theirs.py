@@ -88,19 +88,10 @@ class Convertible(Fitted):
         return reference
 
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
-        """Write a model file.
+        """Write a model file for dcsvm-predict, and for svm-predict if the model is exact.
 
-        Parameters
-        ----------
-        path : path of the file
-        format : {'dcsvm', 'libsvm'}
-            dcsvm-predict reads both, svm-predict exact models of both. 'libsvm' has no extensions
-            of dcsvm.
-
-        Raises
-        ------
-        ValueError
-            For labels that are strings, and for values beyond float32.
+        The format 'libsvm' omits dcsvm's extensions. Raises ValueError for string labels and for
+        values beyond float32.
         """
         self._check_is_fitted()
         if self.model_ is None:
