@@ -236,7 +236,6 @@ class Estimator(Convertible):
         self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
     ) -> tuple[Model, TrainReport]:
         """Train to tol, and small problems to the fine tolerance if rounding allows."""
-        checkpoint = self._checkpoint()
         max_rows = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
         if rows.n_samples <= max_rows and not (self._has_limit or options.get("early")):
             tolerance = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
@@ -248,32 +247,26 @@ class Estimator(Convertible):
                 worth = exact.worth and replace(exact.worth, converged=True)
                 model = replace(model, exact=replace(exact, worth=worth))
                 return model, replace(report, converged=True)
-        options = {**options, "tolerance": float(self.tol)}
-        model, report = self._solve(rows, labels, options, weights, checkpoint)
+        return self._solve(rows, labels, options | {"tolerance": float(self.tol)}, weights)
+
+    def _solve(
+        self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
+    ) -> tuple[Model, TrainReport]:
+        """Train a model, from the previous one with warm_start, and remove its checkpoint."""
+        checkpoint, settings = self._checkpoint(), TrainOptions.of(**options)
+        control = self._control(checkpoint)
+        train = partial(train_rows, rows, labels, settings, control, sample_weight=weights)
+        previous = getattr(self, "model_", None) if self.warm_start else None
+        if previous is not None:  # with class indices for labels, as in _targets
+            previous = replace(previous, labels=np.arange(len(previous.labels), dtype=np.uint32))
+        try:
+            model, report = train(init_model=previous)
+        except OtherModel as error:
+            log.info("%s: cold start, %s", type(self).__name__, error)
+            model, report = train()
         if checkpoint is not None and not report.stopped:
             checkpoint.remove()
         return model, report
-
-    def _solve(
-        self,
-        rows: Rows,
-        labels: np.ndarray,
-        options: dict[str, Any],
-        weights: Weights,
-        checkpoint: Checkpoint | None = None,
-    ) -> tuple[Model, TrainReport]:
-        """Train a model, from the previous one with warm_start."""
-        train = partial(
-            train_rows, rows, labels, TrainOptions.of(**options), self._control(checkpoint)
-        )
-        previous = getattr(self, "model_", None)
-        if self.warm_start and previous is not None:
-            indices = np.arange(len(previous.labels), dtype=np.uint32)  # as in _targets
-            try:
-                return train(sample_weight=weights, init_model=replace(previous, labels=indices))
-            except OtherModel as error:
-                log.info("%s: cold start, %s", type(self).__name__, error)
-        return train(sample_weight=weights)
 
     def _warn(self, report: TrainReport) -> None:
         self.fit_status_ = int(not report.converged)
