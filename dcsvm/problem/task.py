@@ -11,7 +11,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.option_rules import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 
-LARGEST_INTEGER = 2**53  # up to which float64 holds all integers
+LARGEST_INTEGER = 2**53  # float64 holds all integers up to it
 
 
 @dataclass(frozen=True, eq=False)

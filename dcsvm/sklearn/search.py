@@ -139,7 +139,7 @@ def values_of(name: str, value: int | ArrayLike, default: Sequence[float]) -> li
 def fold_of_rows(
     estimator: Searching, X: Input, y: ArrayLike | None, targets: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Return the test fold of each row by the `cv` of an estimator, int64 (n,); -1 for none.
+    """Return the test fold of each row by the `cv` of an estimator, int64 (n,), else -1.
 
     X and y are the arguments of fit; `targets` (n,) are class indices or values of a regression.
     Raises ValueError for splits that overlap or do not train on all other rows.
