@@ -58,7 +58,7 @@ log = logging.getLogger("dcsvm.sklearn")
 # Small problems are solved to a fine tolerance, whatever tol is. It costs a millisecond; results
 # then agree to 7 digits for any order of the rows, and for weights instead of copies.
 FEW_ROWS = 1000
-FEW_OF_LINEAR = 64  # limit of the linear kernel; above it the linear solver is faster
+FEW_OF_LINEAR = 64  # limit of the linear kernel; larger problems use the linear solver
 FINE_TOLERANCE = 1e-12  # relative to the largest kernel value
 FINE_ITERATIONS = 200_000  # coordinate updates; usually some thousands suffice
 # limits of scikit-learn's solver, some seconds: iterations, and iterations times rows
