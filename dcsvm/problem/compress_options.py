@@ -1,4 +1,4 @@
-"""How small a compressed model is to be."""
+"""The options of model compression."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ of_method = partial(option, group="Method")
 
 @dataclass(frozen=True, kw_only=True)
 class CompressOptions(OptionTable):
-    """What is asked for, one of three: at most so many `vectors`; so many `times` fewer kernel
-    values for a row; or a `loss`, percent of the labels that may change. `method` None is "exact"
-    where the model has it, else "early". The landmarks of a cluster take so many `steps`, None
-    for a number that suits its rows."""
+    """The options of Model.compress: the target size, one of three, and the method.
+
+    `vectors` is the maximum number of vectors, `times` the reduction of kernel evaluations per row,
+    `loss` the percentage of labels that may change. `method` defaults to "exact", or to "early" if
+    the model has no exact part. `steps` is the number of optimization steps per cluster, by default
+    a function of its size.
+    """
 
     function = "dcsvm.Model.compress"
 
@@ -46,9 +49,9 @@ class CompressOptions(OptionTable):
     threads: int | None = threads_option(group="Other")
 
     # fmt: on
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        asked = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
-        if len(asked) != 1:
-            reason = f"is needed, one of the three; {len(asked)} are given"
+        targets = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
+        if len(targets) != 1:
+            reason = f"is required, exactly one of them, got {len(targets)}"
             raise OptionError("vectors, times or loss", reason)

@@ -1,4 +1,4 @@
-"""The training options: their defaults, what they may be, and which do not go together."""
+"""The training options: defaults, valid values and combinations."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ from dcsvm.problem.option_table import OptionTable, option
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 MOST_LEVELS = 30
-AUTO = "auto"  # an early level
-CENTERED = "centered"  # probabilities that are 1/2 where a decision value is 0
-# of rows near a border that early models learn in both of their clusters: 1.2 and 2 are no better
-# at the same cost (docs/early-models.md)
+AUTO = "auto"  # of early_level: search for the level
+CENTERED = "centered"  # of probability: a decision value of 0 has probability 1/2
+# clusters per row of early models; 1.2 and 2 are no better at the same cost (docs/early-models.md)
 DEFAULT_OVERLAP = 1.5
-LARGEST_C = 1e100  # whose square still has room for sums
+LARGEST_C = 1e100  # sums of its square are finite
 LARGEST_CACHE = 10**9  # MB
 MEGABYTES = number(f"positive and at most {LARGEST_CACHE}", lambda mb: 0 < mb <= LARGEST_CACHE)
 MOST_ITERATIONS = 2**62
@@ -59,12 +58,11 @@ threads_option = partial(
 
 @dataclass(frozen=True)
 class TrainOptions(OptionTable):
-    """The options of training, with their defaults; help(dcsvm.train) lists them, and what they
-    may be. Raises OptionError."""
+    """The options of training; help(dcsvm.train) describes them. Raises OptionError."""
 
     function = "dcsvm.train"
 
-    # a row: default, rule, letter or name; line of --help; details; what else is known
+    # an entry: default, rule, spelling; line of --help; details; other fields of Option
     # fmt: off
     svm_type: str = of_problem("c_svc", numbered(*SVM_TYPES), "-s TYPE",
         "0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR, 4 nu-SVR",
@@ -183,7 +181,7 @@ class TrainOptions(OptionTable):
         default_text="no limit", in_grid=False)
 
     # fmt: on
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.cache_mb is not None:
             object.__setattr__(self, "cache_mb", math.ceil(self.cache_mb))
@@ -197,58 +195,57 @@ class TrainOptions(OptionTable):
 
     @property
     def chooses_early_level(self) -> bool:
-        """Whether training finds the early level."""
+        """Whether training searches for the early level."""
         return self.early and self.early_level in (None, AUTO)
 
     def choosing_by_test(self) -> TrainOptions:
-        """The same where test rows choose the early level, however few rows there are."""
+        """Return options that search for the early level with test rows, also of small data."""
         return replace(self, early_level=AUTO)
 
     @property
     def early_overlap(self) -> float:
-        """That of the early level: what is asked for, else plain where it is only a step."""
+        """Clusters per row of the early level, where 1 is the default of exact models."""
         if self.overlap is not None:
             return self.overlap
         return DEFAULT_OVERLAP if self.early else 1.0
 
     def _check_weights(self) -> None:
         if self.C > LARGEST_C:
-            raise OptionError("C", f"must be at most {LARGEST_C:g}, not {self.C:g}")
+            raise OptionError("C", f"must be at most {LARGEST_C:g}, got {self.C:g}")
         for label, factor in (self.class_weight or {}).items():
             C = self.C * factor
             if not 0 < C <= LARGEST_C:
-                reason = (
-                    f"above 0 and at most {LARGEST_C:g}, not {C:g} for class {label_text(label)}"
-                )
-                raise OptionError("class_weight", f"times C must be {reason}")
+                reason = f"above 0 and at most {LARGEST_C:g}, got {C:g}"
+                reason = f"times C must be {reason} for class {label_text(label)}"
+                raise OptionError("class_weight", reason)
 
     def _check_problem(self) -> None:
-        """Types and kernels that lack something."""
+        """Check the options that depend on the type and the kernel."""
         if self.probability and self.svm_type == "one_class":
-            raise OptionError("probability", "is not for one-class, which has no probabilities")
+            raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel == "precomputed":
-            raise OptionError("clustering", "kmeans needs features, a precomputed kernel has none")
+            raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
         kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)
         if self.gap is not None and not kernel.is_positive_semidefinite:
-            raise OptionError("gap", f"cannot be stated for the kernel {self.kernel}")
+            raise OptionError("gap", f"requires a positive semidefinite kernel, got {self.kernel}")
 
     def _check_levels(self) -> None:
-        """Early models that cannot be, whatever the rows are."""
+        """Check the options of the early level."""
         option = "early" if self.early else "early_level"
         if not self.early and self.early_level is None:
             if self.overlap is None:
                 return
             option = "overlap"
         if not self.has_levels:
-            raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
+            raise OptionError(option, f"is not available for {self.svm_type}, which has no levels")
         if self.levels == 0:
-            raise OptionError(option, "needs levels, and there are none")
+            raise OptionError(option, "requires at least one level")
         if self.early_level == AUTO and not self.early:
-            raise OptionError("early_level", "auto is for early models alone: it needs early")
+            raise OptionError("early_level", "auto is for early models only")
         if (
             self.levels is not None
             and isinstance(self.early_level, int)
             and self.early_level > self.levels
         ):
-            reason = f"must be at most {self.levels}, the finest level, not {self.early_level}"
+            reason = f"must be at most {self.levels}, the finest level, got {self.early_level}"
             raise OptionError("early_level", reason)

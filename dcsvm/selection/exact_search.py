@@ -151,6 +151,7 @@ class ExactSearch:
         _, prepared, folds = self.of_gamma
         options = setting.options(self.options)
         task = prepared.task
-        task = replace(task, options=options, class_C=task.class_C * (options.C / task.options.C))
+        C_of_class = task.C_of_class * (options.C / task.options.C)
+        task = replace(task, options=options, C_of_class=C_of_class)
         formulation = task.formulate(prepared.targets, prepared.sample_weight)
         return replace(prepared, options=options, task=task, formulation=formulation), folds

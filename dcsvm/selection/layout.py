@@ -145,5 +145,5 @@ def unit_formulation(prepared: Prepared, epsilon: float | None) -> Formulation:
     """The problems of prepared rows with C = 1, and weights 1; folds have weights of their own."""
     task, options = prepared.task, prepared.options
     found = {"C": 1.0, "probability": False} | ({} if epsilon is None else {"epsilon": epsilon})
-    unit = replace(task, options=replace(options, **found), class_C=task.class_C / options.C)
+    unit = replace(task, options=replace(options, **found), C_of_class=task.C_of_class / options.C)
     return unit.formulate(prepared.targets, np.ones(len(prepared.targets)))

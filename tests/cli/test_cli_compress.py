@@ -64,7 +64,7 @@ def test_the_range_file_goes_with_the_model(run, invoke, training):
 
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
-    [(["m"], 2, "vectors, times or loss is needed"),
+    [(["m"], 2, "vectors, times or loss is required"),
      (["--vectors", "few", "m"], 2, "--vectors: 'few' is not a whole number"),
      (["--vectors", 9999, "m"], 1, "--vectors must be below the"),
      (["--loss", 1, "m"], 2, "--loss is stated on rows the model has not seen: give --test"),

@@ -273,7 +273,7 @@ def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
         (["-log2p", "0,1,1"], "-log2p is for eps-SVR (-s 3)"),
         (["-s", 2], "one-class (-s 2) has no C, and nothing to choose it by"),
         (["-s", 1], "nu-SVC (-s 1) has no C: give -log2c null, and gamma alone is chosen"),
-        (["-v", 1], "-v must be at least 2, not 1"),
+        (["-v", 1], "-v must be at least 2, got 1"),
         (["-t", 4, "--scale", "auto"], "a precomputed kernel goes with neither --scale nor --test"),
         (["-out", "null", "-resume"], "-resume needs a file: -out null writes none"),
         (["-log2c", "400,500,50"], "C must be at most 1e+100"),

@@ -240,7 +240,7 @@ def test_prediction_needs_the_values_with_all_training_rows(model, problem):
 
 
 def test_euclidean_clusters_are_refused(problem):
-    with pytest.raises(ValueError, match="kmeans needs features"):
+    with pytest.raises(ValueError, match="kmeans requires features"):
         dcsvm.train(problem[4], problem[1], kernel="precomputed", clustering="kmeans")
 
 

@@ -149,9 +149,9 @@ def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
 
 @pytest.mark.parametrize(
     ("how", "sentence"),
-    [({}, "one of the three; 0 are given"),
-     ({"vectors": 3, "loss": 1}, "one of the three; 2 are given"),
-     ({"vectors": 0}, "vectors must be at least 1, not 0"),
+    [({}, "exactly one of them, got 0"),
+     ({"vectors": 3, "loss": 1}, "exactly one of them, got 2"),
+     ({"vectors": 0}, "vectors must be at least 1, got 0"),
      ({"vectors": 10**6}, "vectors must be below the"),
      ({"times": 1}, "times must be above 1"),
      ({"times": 1e6}, "leaves no vectors"),
