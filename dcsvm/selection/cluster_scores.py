@@ -51,7 +51,7 @@ class Problem:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory for kernel values, and as much for decision values."""
+        """Memory for kernel values; decision values get the same amount."""
         return self.prepared.solver_bytes(self.layout.formulation) // KERNEL_SHARE
 
     @property

@@ -31,9 +31,8 @@ class ClusterSearch:
     ----------
     problem_of : makes the Problem of an epsilon.
     order : the settings to score.
-    every : whether to score settings completely that can no longer win.
-    tell : called with the number of finished settings.
-    scores : known scores, and those found.
+    every, tell : as in Search.
+    scores : all scores so far.
     estimates : scores on part of the clusters.
     """
 
@@ -72,7 +71,7 @@ class ClusterSearch:
     def tried(self, share: float) -> list[Score]:
         """Score all settings on clusters with at least a share of the rows. Raises Stopped.
 
-        Returns the `estimates`, from coarse to fine; none if these are nearly all clusters.
+        Returns the `estimates`, coarse to fine; an empty list if nearly all clusters were needed.
         """
         sizes = self.problem.layout.sizes[self.clusters]
         n_rows = max(share * sizes.sum(), PILOT_ROWS)
@@ -136,7 +135,7 @@ class ClusterSearch:
         return scores
 
     def _estimate(self, batch: ClusterScores, k: int) -> Score:
-        """Estimate the score of a pruned setting, never below that of the best one.
+        """Estimate the score of a pruned setting, not better than the best one.
 
         Its loss on the remaining rows is extrapolated from the trial, and from the ratio to the
         best setting on the rows seen. The latter gets the share of the rows seen as its weight.

@@ -34,10 +34,9 @@ class ExactSearch:
     fold : int64 (n,), the fold of each row, -1 if it is never held out.
     order : the settings to score.
     C_max : the largest C of the grid.
-    estimates : estimated losses, by which settings are ordered.
-    every : whether to score settings completely that can no longer win.
-    tell : called with the number of finished settings.
-    scores : known scores, and those found.
+    estimates : estimated losses, used to order settings.
+    every, tell : as in Search.
+    scores : all scores so far.
     """
 
     prepare: Callable[[TrainOptions], Prepared]
@@ -107,7 +106,7 @@ class ExactSearch:
             held.solve(batch)
             _count(held, batch, losses, seen)
             remaining = remaining[len(batch) :]
-        self.tree = held.tree
+        self.tree = held.levels.tree
         is_complete = len(remaining) == 0
         with np.errstate(invalid="ignore"):
             means = losses / seen

@@ -30,9 +30,12 @@ class GridResult:
 
     Attributes
     ----------
-    scores : the Score of each setting, in the order of the search.
-    best : the best of them.
-    is_stopped : whether the search was stopped before its end.
+    scores : tuple of Score
+        One per setting, in the order of the search.
+    best : Score
+        The best setting.
+    is_stopped : bool
+        Whether the search was stopped before its end.
     """
 
     scores: tuple[Score, ...]
@@ -89,8 +92,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
 ) -> GridResult:
     """Score the settings of a grid on held-out rows.
 
-    With early=True early models are scored, else exact ones: their losses are those of cross
-    validation.
+    With early=True early models are scored, else exact ones as in cross validation.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class Held:
     """Argument `held` of `_core.held_out_values` for a batch of clusters.
 
     `entries` int64 are the entries of the folds whose values it returns, one for each cluster of an
-    entry; `is_second` marks those in the row's second cluster.
+    entry; `is_second` marks entries in the second cluster of the row.
     """
 
     members: np.ndarray
@@ -150,8 +150,8 @@ def divided(prepared: Prepared, level: int, stop: _core.Stop) -> Division:
 def unit_formulation(prepared: Prepared, epsilon: float | None) -> Formulation:
     """Formulate the problems of prepared rows with C = 1 and unit weights.
 
-    The core scales the bounds by the training weights of the folds and by C. An `epsilon` of None
-    is that of the options.
+    The core scales the bounds by the training weights of the folds and by C. The default `epsilon`
+    is the option.
     """
     task, options = prepared.task, prepared.options
     epsilon = options.epsilon if epsilon is None else epsilon

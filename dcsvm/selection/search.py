@@ -34,7 +34,7 @@ ROWS_OF_CLUSTER = 1200  # mean training rows of a cluster that scores early mode
 PLAIN = 1.0
 MOST_WHOLE = 2048  # rows of a single cluster: their kernel matrix stays in the caches
 TRIED_SHARE = 0.1  # of the rows: trial by early models before settings are scored by exact ones
-WORTH_TRYING = 4000  # rows from which such a trial pays
+WORTH_TRYING = 4000  # rows; such a trial of fewer does not pay
 
 
 class Search:
@@ -43,7 +43,7 @@ class Search:
     Parameters
     ----------
     rows, labels : the rows, and classes or targets (n,).
-    fold : int64 (n,), the fold that holds each row out, -1 if none does.
+    fold : int64 (n,), the fold that holds out each row, -1 for training rows of all folds.
     sample_weight : (n,), number of rows that each counts as, 1 by default.
     every : whether to score settings completely that can no longer win.
     tell : called with the number of finished settings.

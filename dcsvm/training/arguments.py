@@ -50,7 +50,7 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     stop : dcsvm.Stop, optional
         Ends training early, on request or after a time limit; the current model is returned.
     checkpoint : dcsvm.Checkpoint, optional
-        Stores the state of the run, from which another process can resume.
+        Stores the state of the run, so that another process can resume it.
     init_model : dcsvm.Model, optional
         Warm start from a model of the same rows, or of the first of them.
     test : tuple (X, y), optional
@@ -92,14 +92,9 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     if test_rows is not None:
         settings = settings.choosing_by_test()
     model, report = train_rows(
-        rows,
-        labels,
-        settings,
-        control,
-        sample_weight=sample_weight,
-        init_model=init_model,
-        test=test_rows,
-    )
+        rows, labels, settings, control,
+        sample_weight=sample_weight, init_model=init_model, test=test_rows,
+    )  # fmt: skip
     warn_of_report(report)
     return model
 

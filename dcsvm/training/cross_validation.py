@@ -60,7 +60,7 @@ def cross_validate(
     options = columns.options(options)
     prepared = prepare_rows(columns.of(rows), labels, options, consume=consume)
     tree = None
-    if not options.early:  # levels are starting points: none predicts
+    if not options.early:  # levels are starting points, they do not predict
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     elif prepared.plan.choices:
         plan, tree = _plan_of_best_level(prepared)
@@ -84,7 +84,7 @@ class HeldOut:
     n_sv : number of support vectors of all solved folds.
     n_failed : number of folds that did not converge.
     largest : largest |alpha| of a row of weight 1, inf if a variable is at its bound.
-    tree : clusters, which depend on no label: other runs on these rows may share them.
+    levels : clusters, which depend on no label: other runs on these rows may share the tree.
     smaller : solutions for a smaller C to start from, or None.
     """
 
@@ -105,10 +105,6 @@ class HeldOut:
         self.predicted, self.open = _predict_single_classes(prepared, folds)
         self.n_done = self.n_sv = self.n_failed = 0
         self.largest = 0.0
-
-    @property
-    def tree(self) -> Tree | None:
-        return self.levels.tree
 
     def batches(self, indices: np.ndarray) -> list[np.ndarray]:
         """Split folds into batches within the variable budget, of at least one fold."""

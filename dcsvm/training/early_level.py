@@ -42,7 +42,7 @@ WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.0025, 0.01, 0.5
 
 @dataclass(frozen=True, eq=False)
 class TestRows:
-    """Test rows and their labels or targets (n,), by which early models are judged."""
+    """Test rows, with labels or targets (n,), that judge early models."""
 
     rows: Rows
     labels: np.ndarray
@@ -179,10 +179,10 @@ def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bo
 
 
 def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) -> np.ndarray | None:
-    """Choose random clusters of a level on which to compare it with a finer one.
+    """Choose random clusters of a level for its comparison with a finer one.
 
-    They have enough rows together, or as many as the cost allows. Returns bool (n_clusters,), or
-    None if a single cluster costs too much.
+    ENOUGH_ROWS and the cost limit their number. Returns bool (n_clusters,), or None if a single
+    cluster costs too much.
     """
     costs, cost_of_finer = level.costs, float(finer.costs.sum())
     sizes = np.bincount(level.division.cluster, minlength=len(costs))

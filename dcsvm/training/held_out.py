@@ -89,7 +89,7 @@ def held_out_values(
             sums = values.sums_of(folds, block)
             if known is not None:
                 all_sums.append(sums)
-            yield block, values.of_sums(sums)
+            yield block, (sums - values.offset) / values.margin
         if known is not None:
             alpha = solver.alpha[solver.formulation.variables_of_fold(k)]
             known[int(fold)] = HeldSums(alpha, np.concatenate(all_sums))
@@ -142,9 +142,6 @@ class _Values:
             begin = folds.entries(folds.fold[entries.start]).start
             sums += self.known.sums[entries.start - begin : entries.stop - begin]
         return sums
-
-    def of_sums(self, sums: np.ndarray) -> np.ndarray:
-        return (sums - self.offset) / self.margin
 
     def sums(self, targets: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Sum over the support vectors of each target's own part."""

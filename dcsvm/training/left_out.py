@@ -145,7 +145,7 @@ def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.nda
 def _alpha_lost(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
     """Return the least part of alpha lost with one input row of each variable.
 
-    The remaining duplicates take over as much of alpha as their bounds allow.
+    The remaining duplicates take over alpha up to their bounds.
     """
     problem, alpha = level.formulation.problem, level.solver.alpha[variables]
     bound = np.maximum(problem.upper[variables], -problem.lower[variables])

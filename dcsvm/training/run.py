@@ -133,7 +133,7 @@ class Run:
         self.seconds_before = self.state.costs.seconds_train
 
     def save_level(self, alpha: np.ndarray) -> None:
-        """Store a checkpoint inside a level; none during the search of the early level."""
+        """Store a checkpoint inside a level, except during the search of the early level."""
         if self.plan.choices and self.state.early_choice is None:
             return
         self.state.level_alpha = alpha

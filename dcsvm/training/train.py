@@ -68,15 +68,9 @@ def train_rows(
             test = replace(test, rows=columns.of(test.rows))
         rows, options = columns.of(rows), columns.options(options)
         run = ready(
-            rows,
-            labels,
-            options,
-            control,
-            consume=consume,
-            sample_weight=sample_weight,
-            init_model=init_model,
-            test=test,
-        )
+            rows, labels, options, control,
+            consume=consume, sample_weight=sample_weight, init_model=init_model, test=test,
+        )  # fmt: skip
         model = finished(run)
         assert isinstance(model.report, TrainReport)
         return columns.model(model), model.report
@@ -99,14 +93,9 @@ def ready(
     """
     rows = coded(rows, threads_to_train(options.threads, rows))
     return begun(
-        LocalRows.of(rows, options, consume=consume),
-        labels,
-        options,
-        control or Control(),
-        sample_weight=sample_weight,
-        init_model=init_model,
-        test=test,
-    )
+        LocalRows.of(rows, options, consume=consume), labels, options, control or Control(),
+        sample_weight=sample_weight, init_model=init_model, test=test,
+    )  # fmt: skip
 
 
 def begun(
