@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import re
 import sys
+from itertools import pairwise
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -36,16 +37,25 @@ def literal(text: str) -> str:
 
 
 def paragraphs_and_lists(lines: list[str]) -> list[str]:
-    """A docstring, which is plain text, as reStructuredText: lines indented below a line are a
-    list, and those indented further go on with an item."""
-    rewritten, depth = [], None
-    for line in lines:
+    """Rewrite a docstring, which is plain text, as reStructuredText.
+
+    Lines indented below a line are a list; lines indented further continue an item. In numpydoc
+    sections they are the description of the line above.
+    """
+    rewritten, depth, in_section = [], None, False
+    for line, following in pairwise([*lines, ""]):
         text, indent = literal(line.strip()), len(line) - len(line.lstrip())
-        if text and (indent > 0) != (depth is not None):
-            rewritten.append("")
-            depth = indent if indent > 0 else None
-        start = "" if depth is None or not text else "- " if indent == depth else "  "
-        rewritten.append(start + text)
+        if text and set(following) == {"-"}:
+            rewritten += ["", f"**{text}**", ""]
+            in_section = True
+        elif in_section:
+            rewritten.append("" if set(line) == {"-"} else " " * indent + text)
+        else:
+            if text and (indent > 0) != (depth is not None):
+                rewritten.append("")
+                depth = indent if indent > 0 else None
+            start = "" if depth is None or not text else "- " if indent == depth else "  "
+            rewritten.append(start + text)
     return rewritten
 
 

@@ -170,8 +170,8 @@ def trained_like(monkeypatch):
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [(["probabilities"], "the model is converged; missing: probabilities"),
-     (["worth of the early level", "probabilities"],
-      "the model is converged; missing: worth of the early level, probabilities")],
+     (["early-level estimate", "probabilities"],
+      "the model is converged; missing: early-level estimate, probabilities")],
     ids=str,
 )  # fmt: skip
 def test_a_stop_after_convergence_says_what_is_missing(

@@ -370,7 +370,7 @@ def test_test_rows_choose_the_level_that_predicts_them_best(wavy):
 
 def test_test_rows_that_do_not_fit_are_refused(wavy):
     X, y = wavy
-    with pytest.raises(ValueError, match="test rows are for early models whose level"):
+    with pytest.raises(ValueError, match="test rows require early models"):
         dcsvm.train(X, y, **EARLY, early_level=1, test=(X, y))
     with pytest.raises(ValueError, match="3000 test rows have 10 labels"):
         dcsvm.train(X, y, **EARLY, test=(X, y[:10]))
