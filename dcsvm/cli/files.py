@@ -1,4 +1,4 @@
-"""Files that the arguments name: the data, read as the options say, and what will be written."""
+"""Standard streams, input data and output files of the commands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,24 +18,23 @@ STANDARD_INPUT = ("-", "/dev/stdin")
 
 
 def show(line: str) -> None:
-    """Print a line of results. Raises OSError that names standard output."""
+    """Print a line of results on stdout. Raises OSError that names standard output."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         click.echo(line)
     except OSError as error:
-        point_at_nothing(1)  # Python would complain of the rest at its exit
+        point_at_nothing(1)  # else Python reports the unwritten rest at exit
         raise OSError(error.errno, error.strerror, OUTPUT) from None
 
 
 def show_beside(*outputs: str | None) -> Callable[[str], None]:
-    """What prints results where standard output may be one of the files that are written, in which
-    they have no place."""
+    """Return `show`, or `say` if one of the output files is standard output."""
     return say if {"-", "/dev/stdout"} & set(outputs) else show
 
 
 def say(line: str) -> None:
-    """Print a line of talk, or not."""
+    """Print a line of status on stderr; write errors are ignored."""
     try:
         click.echo(line, err=True)
     except OSError:
@@ -42,14 +42,16 @@ def say(line: str) -> None:
 
 
 def reason_of(error: OSError) -> str:
-    """What went wrong with which file."""
+    """Format an error as FILE: REASON."""
     reason = (error.strerror or str(error)).lower()
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def occupy_closed() -> None:
-    """Make sure that no file which is opened takes the place of a standard stream that is closed;
-    such a stream still can be neither read nor written."""
+    """Occupy the descriptors of closed standard streams, so that no opened file gets one of them.
+
+    Reading or writing such a stream remains an error.
+    """
     for stream in range(3):
         try:
             os.fstat(stream)
@@ -60,59 +62,83 @@ def occupy_closed() -> None:
 
 
 def point_at_nothing(stream: int) -> None:
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, stream)
-    os.close(nothing)
+    """Redirect a descriptor to the null device."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream)
+    os.close(null)
 
 
 if TYPE_CHECKING:
+    from dcsvm.cli.jobs import DataJob, TrainingJob
+    from dcsvm.cli.train_remote import RemoteSet
     from dcsvm.data.dataset import Dataset
     from dcsvm.data.scaling import Scaling
     from dcsvm.model.model import Model
     from dcsvm.problem.options import TrainOptions
 
-AUTO = "auto"  # of --scale, in place of a range file: by the ranges of the training set
+AUTO = "auto"  # --scale auto: scale by the ranges of the training set
 
 
-def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
-    """Read the training set of a TrainJob or GridJob, scaled by its --scale file, or by its own
-    ranges where that is AUTO, and warn of what looks wrong with it."""
+def read_training_set(job: TrainingJob, options: TrainOptions, *, to_train: bool) -> Dataset:
+    """Read and scale the training set of a job, and print warnings about the data."""
     from dcsvm.data.advice import advice
     from dcsvm.data.dataset import OWN_RANGES
 
     scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
     serials = "training" if options.kernel == "precomputed" else None
-    how = {"scaling": scaling, "serials": serials, "to_train": to_train}
-    data = read_data(job, job.training_set_file, options.threads, **how)
+    data = read_data(
+        job,
+        job.training_set_file,
+        options.threads,
+        scaling=scaling,
+        serials=serials,
+        to_train=to_train,
+    )
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
         say(f"warning: {sentence}")
     return data
 
 
-def read_test_set(job, options: TrainOptions, training_set) -> Dataset:
-    """Read the file of --test, scaled as the training set and with its first index."""
-    how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
-    how["serials"] = "test" if options.kernel == "precomputed" else None
-    return read_data(job, job.test_file, options.threads, **how)
+def read_test_set(
+    path: str, job: TrainingJob, options: TrainOptions, training_set: Dataset | RemoteSet
+) -> Dataset:
+    """Read test rows with the scaling and the first index of the training set."""
+    return read_data(
+        job,
+        path,
+        options.threads,
+        scaling=training_set.scaling,
+        first_index=training_set.first_index,
+        serials="test" if options.kernel == "precomputed" else None,
+    )
 
 
-def read_data(job, path: str, threads: int, **how) -> Dataset:
-    """Read a data set as the options of a job say; for the rest see `parse_dataset`."""
+def read_data(job: DataJob, path: str, threads: int | None, **kwargs: Any) -> Dataset:
+    """Read a data set in the syntax that the job allows; for `kwargs` see `parse_dataset`."""
     from dcsvm.data.dataset import read_dataset
+    from dcsvm.machine import usable_threads
 
-    return read_dataset(path, lenient=job.lenient, threads=threads, **how)
+    return read_dataset(path, lenient=job.lenient, threads=usable_threads(threads), **kwargs)
 
 
-def scaling_given(job) -> Scaling | None:
-    """That of the range file of --scale, where one is given."""
+def scaling_given(job: DataJob) -> Scaling | None:
+    """Load the range file of --scale, if given."""
     from dcsvm.data.range_file import load_scaling
 
     return None if job.scale_file is None else load_scaling(job.scale_file)
 
 
+def model_for_file(model: Model, job: TrainingJob, data: Dataset | RemoteSet) -> Model:
+    """Add the first index of the training set to a model, and the scaling of --scale auto."""
+    model = replace(model, first_index=data.first_index)
+    if job.scale_file == AUTO and data.scaling is not None:
+        return model.scaled_by(data.scaling)
+    return model
+
+
 def scaling_of(model_file: str, model: Model) -> Scaling | None:
-    """That of the range file beside a model, where the model needs it."""
+    """Load the range file beside a model, if the model was trained on scaled rows."""
     from dcsvm.model.file import RangeFileError, scaling_beside
 
     try:
@@ -122,18 +148,17 @@ def scaling_of(model_file: str, model: Model) -> Scaling | None:
 
 
 def is_stream(path: str) -> bool:
-    """Whether an output is written as it is, to standard output, a device or a pipe."""
+    """Return whether an output is standard output, a device or a pipe."""
     if path in ("-", "/dev/stdout"):
         return True
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def check_outputs(inputs: list[str | None], outputs: list[str | None]) -> None:
-    """Complain about a file that could not be written before the work for it is done, or that would
-    replace another one that the command reads or writes."""
-    for place, path in enumerate(outputs):
+    """Raise OSError for an output that is not writable or is another file of the command."""
+    for k, path in enumerate(outputs):
         if path is not None and not is_stream(path):
-            _check_writable(path, [*inputs, *outputs[:place]])
+            _check_writable(path, [*inputs, *outputs[:k]])
 
 
 def _check_writable(path: str, others: list[str | None]) -> None:
