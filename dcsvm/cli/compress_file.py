@@ -4,14 +4,8 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
-from dcsvm.cli.files import (
-    check_outputs,
-    is_stream,
-    read_data,
-    scaling_given,
-    scaling_of,
-    show_beside,
-)
+from dcsvm.cli.files import check_outputs, is_stream, show_beside
+from dcsvm.cli.job_data import read_data, scaling_given, scaling_of
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.compression.landmarks import CONFIDENCE

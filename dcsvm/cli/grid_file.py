@@ -10,17 +10,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import (
-    check_outputs,
-    model_for_file,
-    read_test_set,
-    read_training_set,
-    say,
-    show,
-)
+from dcsvm.cli.files import check_outputs, say, show
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
+from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.data.dataset import Dataset

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.cli.files import check_outputs, say, scaling_given, scaling_of, show_beside
+from dcsvm.cli.files import check_outputs, say, show_beside
+from dcsvm.cli.job_data import scaling_given, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.report import Quality
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces

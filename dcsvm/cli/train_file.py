@@ -9,17 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import (
-    AUTO,
-    check_outputs,
-    model_for_file,
-    read_test_set,
-    read_training_set,
-    say,
-    show,
-    show_beside,
-)
+from dcsvm.cli.files import AUTO, check_outputs, say, show, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
+from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.cli.report import (
     TerminalProgress,
