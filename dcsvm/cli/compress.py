@@ -60,7 +60,7 @@ def main(**given: Any) -> None:
     """Write a model with fewer vectors, fitted to the predictions of a larger one.
 
     Landmarks replace the support vectors of MODEL_FILE. Their positions and weights are optimized
-    until the decision values are close to those of the model. The default OUTPUT_FILE is the name
+    until the decision values approximate the model. The default OUTPUT_FILE is the name
     of the model with .small appended, in the current folder.
     """
     given["method"] = "early" if given.pop("early") else None

@@ -136,7 +136,7 @@ def main(**given: Any) -> None:
     smaller C. If MODEL_FILE is given, a model of the best setting is trained on all rows.
 
     The rate is the accuracy in percent, for regressions the mean squared error. Without --early it
-    is the same as that of dcsvm-train -v.
+    equals the result of dcsvm-train -v.
     """
     options, job = training_options(given), GridJob.of(given, TrainOptions)
     job.check(options)

@@ -89,7 +89,7 @@ def check_files(job: GridJob) -> None:
 def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.ndarray, np.ndarray]:
     """Read the training set, and the rows, labels and folds of the search.
 
-    The folds, int64 (n,), are the number of the fold that holds out each row, -1 for none.
+    The folds, int64 (n,), are the number of the fold that holds out each row, or -1.
     """
     data = read_training_set(job, options, to_train=job.test_file is None)
     if job.test_file is None:

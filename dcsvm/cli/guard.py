@@ -24,7 +24,7 @@ class StopRequest(Protocol):
 
 
 class Interrupts:
-    """Context in which the first signal requests a `stop`, and the second ends the process.
+    """Signal handling: the first signal requests a `stop`, the second ends the process.
 
     Without a `stop` the first signal ends the process. `received` is the number of the first
     signal. Signals that were ignored before stay ignored.

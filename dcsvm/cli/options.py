@@ -1,4 +1,4 @@
-"""Declarations of options: from an option table or by hand, and those of several commands."""
+"""Declarations of options: from an option table or by hand, and shared by several commands."""
 
 from __future__ import annotations
 

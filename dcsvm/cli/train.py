@@ -98,7 +98,7 @@ def main(**given: Any) -> None:
     """Train a support vector machine by divide and conquer.
 
     TRAINING_SET_FILE is in LIBSVM's format; "-" is standard input. The default MODEL_FILE is the
-    name of that file with .model appended, in the current folder. One-letter options are those of
+    name of that file with .model appended, in the current folder. One-letter options are as in
     svm-train: the value is the next argument, even if it starts with a dash. Defaults are in
     brackets.
     """

@@ -59,7 +59,7 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
         As in `dcsvm.train`.
     **options
         As in `dcsvm.train`. `cache_mb` is the budget of a task in MB, by default 1000; a worker
-        runs as many tasks at a time as it has threads.
+        runs one task per thread at a time.
 
     Returns
     -------

@@ -43,7 +43,7 @@ sizeof.register((Rows, Section, Terms), nbytes_of)
 class Facts:
     """Statistics of a section, for the client.
 
-    `n_values` values are not zero; `total` is the sum of all values and `squares` that of their
+    `n_values` values are not zero; `total` and `squares` are the sums of all values and of their
     squares. `nbytes` is the size of the rows, `digest` a digest of the values for checkpoints.
     """
 

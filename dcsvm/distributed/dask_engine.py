@@ -44,7 +44,7 @@ PART_COST = 3e4  # cost of a subproblem beside the square of its variables
 
 
 class RemoteTree(Tree):
-    """The tree of remote rows, equal to that of the same rows in one process.
+    """The tree of remote rows, equal to the tree of the same rows in one process.
 
     One worker splits the sample of a level; the workers of the rows assign them to clusters, and
     keep the assignments for the next level. `split` is the task of the last split, `assigned` has

@@ -1,7 +1,7 @@
 """DaskSVC and DaskSVR: SVC and SVR of dcsvm.sklearn, fitted on the workers of a Dask cluster.
 
-X and y are dask collections. Predictions of dask collections are lazy, predictions of arrays are
-those of the local estimators.
+X and y are dask collections. Predictions of dask collections are lazy, predictions of arrays use
+the local estimators.
 """
 
 from dataclasses import replace

@@ -140,7 +140,7 @@ class RemoteRows:
 class RemoteKernelRows:
     """Remote rows and a kernel; the part of KernelRows that training on workers uses.
 
-    `setup` and `points` are those of a `sample` of the rows, for estimates of cost. Tasks have
+    `setup` and `points` belong to a `sample` of the rows, for estimates of cost. Tasks have
     `megabytes` for caches and copies.
     """
 
