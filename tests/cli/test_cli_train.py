@@ -213,6 +213,6 @@ def test_many_pairs_of_classes_are_told_in_one_line(run, write_libsvm, n_classes
     total = sum(problem["objective"] for problem in problems)
     n_sv, n_bsv = ([problem[key] for problem in problems] for key in ("n_sv", "n_bsv"))
     assert lines[:-1] == [
-        f"15 pairs of classes (each in --report): obj = {total:.6f} in all, "
+        f"15 pairs of classes (each in --report): total obj = {total:.6f}, "
         f"nSV = {min(n_sv)} to {max(n_sv)}, nBSV = {min(n_bsv)} to {max(n_bsv)}"
     ]

@@ -67,10 +67,10 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
      (["--early-level", "x"], "'x' is neither a whole number nor auto"),
      (["--early", "--overlap", "2.5"], "error: --overlap must be from 1 to 2, got 2.5;"),
      (["-s", "2", "--overlap", "1.5"], "error: --overlap is not available for one_class"),
-     (["--test", "a"], "--test is for --early with --early-level auto"),
-     (["--early", "--early-level", "2", "--test", "a"], "--test is for --early with --early-level"),
-     (["-v", "5", "--early", "--test", "a"], "--test is not for cross validation (-v)"),
-     (["--checkpoint", "a", "--resume", "b"], "different folders")],
+     (["--test", "a"], "--test needs --early with --early-level auto"),
+     (["--early", "--early-level", "2", "--test", "a"], "--test needs --early with --early-level"),
+     (["-v", "5", "--early", "--test", "a"], "--test cannot be used with cross-validation (-v)"),
+     (["--checkpoint", "a", "--resume", "b"], "must name the same folder")],
     ids=str,
 )  # fmt: skip
 def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):

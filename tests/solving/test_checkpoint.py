@@ -515,7 +515,7 @@ def test_a_signal_writes_what_there_is(slow_file, tmp_path, number):
     started.send_signal(number)
     said = started.communicate(timeout=60)[1]
     assert started.returncode == 128 + number, said
-    assert "interrupted, not finished: violation" in said
+    assert "interrupted, not converged: violation" in said
     assert json.loads(report.read_text())["stopped"] is True
     assert load_model(model).exact.worth.converged is False
     assert sorted(os.listdir(tmp_path)) == ["m", "r"]
@@ -528,7 +528,7 @@ def test_a_second_signal_ends_at_once(slow_file, tmp_path):
     said = started.stderr.readline()
     started.send_signal(signal.SIGTERM)
     said += started.communicate(timeout=60)[1]
-    assert "SIGINT: stopping; a second one ends at once" in said
+    assert "SIGINT: stopping; repeat to quit" in said
     # unless the model was written in between
     assert (started.returncode, os.listdir(tmp_path)) in ((143, []), (130, ["m"]), (143, ["m"]))
 
@@ -557,7 +557,7 @@ def test_a_time_limit_writes_what_there_is(slow_file, tmp_path):
     )
     assert time.monotonic() - start < 30
     assert done.returncode == 3, done.stderr
-    assert "stopped at the time limit of 2 s, not finished: violation" in done.stderr
+    assert "stopped at the time limit of 2 s, not converged: violation" in done.stderr
     assert load_model(tmp_path / "m").exact is not None
 
 
@@ -569,7 +569,7 @@ def test_a_time_limit_that_is_too_short_gives_no_model(slow_file, tmp_path):
         timeout=60,
     )
     assert done.returncode == 1
-    assert "stopped before anything was solved: there is no model" in done.stderr
+    assert "stopped before a model existed" in done.stderr
     assert os.listdir(tmp_path) == []
 
 
@@ -591,9 +591,9 @@ def test_a_command_that_is_killed_goes_on(slow_file, tmp_path):
 
 def test_options_that_do_not_go_together_are_refused(slow_file, tmp_path):
     cases = {
-        ("--checkpoint", "a", "--resume", "b"): (2, "name different folders"),
+        ("--checkpoint", "a", "--resume", "b"): (2, "must name the same folder"),
         ("--resume", tmp_path / "none"): (1, "there is no checkpoint to resume"),
-        ("-v", 3, "--time-limit", 5): (2, "--time-limit is not for cross validation"),
+        ("-v", 3, "--time-limit", 5): (2, "--time-limit cannot be used with cross-validation"),
         ("--time-limit", 0): (2, "--time-limit"),
     }
     for options, (status, said) in cases.items():
