@@ -74,12 +74,62 @@ cdef Clusters as_clusters(problem, Points points, const int64_t[::1] start,
     return Clusters(start.shape[0] - 1, &start[0], &members[0])
 
 
+cdef class SolveState:
+    """Where a solve of clusters of these sizes is, at first where it begins; `reports` (dicts) of
+    what each has cost so far."""
+
+    cdef vector[ClusterState] clusters
+
+    def __init__(self, sizes=()):
+        cdef size_t i
+        self.clusters.resize(len(sizes))
+        for i in range(self.clusters.size()):
+            self.clusters[i].is_done = sizes[i] == 0
+
+    def __len__(self):
+        return self.clusters.size()
+
+    def is_finished(self, size_t cluster):
+        return cluster < self.clusters.size() and self.clusters[cluster].is_done
+
+    @property
+    def is_done(self):
+        return all(self.is_finished(i) for i in range(self.clusters.size()))
+
+    def finish(self, size_t cluster, dict report):
+        """Somebody else has solved a cluster, at this cost."""
+        if cluster >= self.clusters.size():
+            raise ValueError(f"cluster {cluster} is not one of {self.clusters.size()}")
+        self.clusters[cluster].report = report
+        self.clusters[cluster].is_done = True
+
+    @property
+    def reports(self):
+        return [self.clusters[i].report for i in range(self.clusters.size())]
+
+    def to_array(self):
+        """All of it, uint8."""
+        cdef vector[uint8_t] found = c_bytes_of(self.clusters)
+        return np.asarray(<uint8_t[:found.size()]>found.data()).copy()
+
+    @staticmethod
+    def from_array(const uint8_t[::1] stored):
+        """Raises ValueError for what to_array() cannot have given."""
+        cdef SolveState state = SolveState()
+        if stored.shape[0] == 0:
+            raise ValueError("the state of a solve has no bytes")
+        state.clusters = c_states_of(&stored[0], stored.shape[0])
+        return state
+
+
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
                    double gradient_error=0.0, Stop stop=None, double attainable=0.0,
-                   cbool double_tiles=False):
-    """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
+                   cbool double_tiles=False, SolveState state=None):
+    """Solve the box QP of every cluster in place; return one report (a dict) per cluster. It goes on
+    from a `state` that a solve of these clusters has left with this iterate, and brings it up to
+    date; raises ValueError for another one.
 
     `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
     is asked for. `double_tiles` computes kernel values in float64. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
@@ -94,13 +144,15 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     """
     cdef BoxQp qp = box_qp(problem)
     cdef ClusterOptions options
-    cdef vector[SolveReport] reports
     cdef Iterate arrays
     cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
     cdef uint8_t[::1] known = iterate.known
     check_entries(qp.size, "arrays of the iterate", alpha, gradient, base, known)
     check_sides(setup, points, points, threads)
     cdef Clusters clusters = as_clusters(problem, points, start, members)
+    state = SolveState(np.diff(start)) if state is None else state
+    if len(state) != clusters.n_clusters:
+        raise ValueError(f"the state of {len(state)} clusters is not that of {clusters.n_clusters}")
     if members.shape[0] == 0:
         return []
     options.solve.tolerance, options.solve.attainable = tolerance, attainable
@@ -114,10 +166,10 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:
-        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options)
+        c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options, state.clusters)
     if progress is not None and progress.error is not None:
         raise progress.error
-    return [reports[i] for i in range(reports.size())]
+    return state.reports
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,

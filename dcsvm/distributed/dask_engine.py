@@ -128,14 +128,18 @@ class DaskEngine:
         return result, n_values
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
-        """Solve parts in parcels, each a task that has all of its rows."""
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
+        state: _core.SolveState,
+    ) -> list[dict]:  # fmt: skip
+        """Solve parts in parcels, each a task that has all of its rows. One that was not done when
+        a run was stopped is solved from its begin."""
         parcels, means = self._parcels(parts), self.data.means
         if len(parcels) == 1:
             means = replace(means, threads_of_hosts=threads_of_hosts(self.tasks.client))
-        futures, reports, n_done = {}, {}, 0
+        futures, n_parcels, n_done = {}, 0, 0
         for number, (own, members, local, rows) in enumerate(parcels):
+            if state.is_finished(own.start):
+                continue
             name = f"{self.phase}-part{own.start}"
             name += f"to{own.stop - 1}" * (own.stop > own.start + 1)
             pieces, order = self.data.rows.pieces(rows, self.phase)
@@ -143,12 +147,15 @@ class DaskEngine:
                 name, run_on_rows, solve, means, pieces, None, order, effort.reach, local,
                 iterate.take(members), effort, priority=len(members),
             )  # fmt: skip
-        for number, (solved, reports[number]) in self.tasks.finished(futures, stop):
-            iterate.put(parcels[number][1], solved)
-            n_done += len(parcels[number][1])
-            if progress is not None and progress(len(reports), n_done, None, 0, 0):
-                progress(len(reports), n_done, None, 0, 0)
-        return [one for number in sorted(reports) for one in reports[number]]
+        for number, (solved, reports) in self.tasks.finished(futures, stop):
+            own, members = parcels[number][:2]
+            iterate.put(members, solved)
+            for part, report in enumerate(reports, own.start):
+                state.finish(part, report)
+            n_parcels, n_done = n_parcels + 1, n_done + len(members)
+            if progress is not None and progress(n_parcels, n_done, None, 0, 0):
+                progress(n_parcels, n_done, None, 0, 0)
+        return state.reports
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int

@@ -144,7 +144,8 @@ def solve(
     every = np.arange(problem.size, dtype=np.int32)
     parts = Parts(replace(problem, row=own.place_of(problem.rows)), parts.start, every)
     iterate = iterate.take(every)  # a task that is done again begins with the same values
-    return iterate, engine.solve_together(parts, iterate, effort, None, own.stop)
+    state = _core.SolveState(parts.sizes)
+    return iterate, engine.solve_together(parts, iterate, effort, None, own.stop, state)
 
 
 def spans(

@@ -315,6 +315,7 @@ class CoreProgress:
 
     def __init__(self, control: Control, save: Callable[[], None]):
         self.control, self.save, self.stop = control, save, control.stop
+        self.before_saving: Callable[[], None] = lambda: None
         self.is_up_to_date = False
         self.error: BaseException | None = None
 
@@ -323,6 +324,7 @@ class CoreProgress:
         if not self.control.is_checkpoint_due:
             return False
         if self.is_up_to_date:
+            self.before_saving()
             self.save()
         self.is_up_to_date = not self.is_up_to_date
         return self.is_up_to_date

@@ -184,6 +184,8 @@ def plain(value):
     """What can be compared, of a state and all that it holds."""
     if is_dataclass(value):
         value = vars(value)
+    if isinstance(value, _core.SolveState):
+        value = value.to_array()
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list) else np.asarray(value).tolist()
@@ -206,6 +208,9 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.sample, state.n_iterations = some, state.n_iterations + 7
     state.checked = Checked.nothing(run.solver.problem.size)
     state.checked.replace(state.iterate.gradient, some, np.tan(some))
+    state.checked.drawn[some], state.checked.wanted[some + 1] = 1, 1
+    state.solve, state.weight = _core.SolveState([5, 0, 7]), 2.5
+    state.n_moves, state.move, state.missing = 2, -0.25, 0.125
     values = [np.array([one]) for one in (-2.5, 1e-3, 0.5, 1e-6, 5, 0.25, 1.0)]
     state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_sums)))
     state.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
