@@ -90,7 +90,7 @@ def stopped_or_nothing(data, folder, **how):
 
 
 def case(data, name):
-    """The data and the options of a case: with noise in so many features more, or so many classes."""
+    """The data and the options of a case: with more features, of noise, or so many classes."""
     (rows, y), options = data, dict(CASES[name])
     n_noise, n_classes = options.pop("n_noise", 0), options.pop("n_classes", 2)
     noise = 0.1 * np.random.default_rng(3).normal(size=(len(y), n_noise))
