@@ -16,7 +16,7 @@ from dcsvm.solving.certificate import Certificate, Checked
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import Costs, EarlyChoice, LevelReport
 
-CERTIFICATE = "certificate_"  # begins the names of its arrays
+CERTIFICATE, LEVEL = "certificate_", "level_"  # begin the names of their arrays
 DONE = "done"  # instead of the name of a step
 JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
                "last_violation", "float64", "rounding", "n_moves")  # fmt: skip
@@ -56,7 +56,7 @@ class RunState:
     solve : where the solve in progress is, beside its iterate; None between solves. Its costs are
         not counted before it is done.
     begun_with : int32, the variables that refine or gradient began with; None before and after.
-    level_alpha : float64, where the clusters of a level are, each for itself; or None.
+    level : arrays by name, where the clusters of a level are that a LevelSolver solves; or None.
     sample : int32, the rows that the level in progress was found from, where it was found alone.
     early : model of the early level, or of the last level before it.
     n_bsv : how many of its support vectors are at their bound.
@@ -87,7 +87,7 @@ class RunState:
     has_begun: bool = False
     solve: _core.SolveState | None = None
     begun_with: np.ndarray | None = None
-    level_alpha: np.ndarray | None = None
+    level: dict[str, np.ndarray] | None = None
     sample: np.ndarray | None = None
     early: EarlyModel | None = None
     n_bsv: int = 0
@@ -114,6 +114,8 @@ class RunState:
             arrays |= vars(self.checked)
         if self.solve is not None:
             arrays["solve"] = self.solve.to_array()
+        if self.level is not None:
+            arrays |= {LEVEL + name: values for name, values in self.level.items()}
         if self.certificate is not None:
             arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
         for number, support in enumerate(self.support_by_level):
@@ -170,14 +172,15 @@ class RunState:
         _check_array(arrays["n_iterations"], np.int64, len(self.n_iterations), least=0)
         _check_array(arrays["converged"], np.bool_, len(self.converged))
         self.n_iterations, self.converged = arrays["n_iterations"], arrays["converged"]
-        self.begun_with, self.level_alpha, self.sample = (
-            arrays.get(name) for name in ("begun_with", "level_alpha", "sample")
-        )
+        self.begun_with, self.sample = (arrays.get(name) for name in ("begun_with", "sample"))
+        self.level = {
+            name.removeprefix(LEVEL): values
+            for name, values in arrays.items()
+            if name.startswith(LEVEL)
+        } or None
         for numbers, end in ((self.begun_with, problem.size), (self.sample, n_rows)):
             if numbers is not None:
                 _check_numbers(numbers, end)
-        if self.level_alpha is not None:
-            _check_floats(self.level_alpha, len(self.level_alpha))
         self.costs = Costs(**_like(asdict(self.costs), values["costs"]))
         self.levels = [
             LevelReport(**{name: _number(value, unknown=True) for name, value in level.items()})

@@ -11,7 +11,7 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, Control
+from dcsvm.solving.checkpoint import UNREADABLE, Checkpoint, CheckpointError, Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.engine import new_tree
 from dcsvm.solving.extraction import Coefficients, early_model
@@ -116,6 +116,8 @@ class Run:
         """Store a checkpoint, if one is kept."""
         if self.control.checkpoint is not None:
             self.set_seconds()
+            if self.level_solver is not None and not self._is_choosing:
+                self.state.level = self.level_solver.to_arrays()
             self.control.save(self.state, self.model_of_early)
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -125,12 +127,14 @@ class Run:
         checkpoint.load(self.state, self.solver.problem, *size)
         self.seconds_before = self.state.costs.seconds_train
 
-    def save_level(self, alpha: np.ndarray) -> None:
+    def save_level(self) -> None:
         """Store a checkpoint inside a level, once it is known which."""
-        if self.plan.choices and self.state.early_choice is None:
-            return
-        self.state.level_alpha = alpha
-        self.save()
+        if not self._is_choosing:
+            self.save()
+
+    @property
+    def _is_choosing(self) -> bool:
+        return bool(self.plan.choices) and self.state.early_choice is None
 
     def set_seconds(self) -> None:
         seconds = time.perf_counter() - self.prepared.start
@@ -152,10 +156,12 @@ class Run:
             self.prepared, self.control, solver.formulation, division, level, self.save_level,
             state.budget,
         )  # fmt: skip
-        if state.level_alpha is not None:
-            if not level_solver.is_feasible(state.level_alpha):
-                raise CheckpointError("the checkpoint is damaged: it is of other clusters")
-            level_solver.solver.begin_with(state.level_alpha)
+        if state.level is not None:
+            try:
+                level_solver.set_arrays(state.level)
+            except UNREADABLE:
+                told = "the checkpoint is damaged: it is of other clusters"
+                raise CheckpointError(told) from None
         elif np.any(solver.alpha):
             level_solver.solver.begin_with(level_solver.alpha_from(solver.alpha))
         if self.level_solver is None:
@@ -195,7 +201,7 @@ class Run:
     def end_level(self) -> None:
         """No level is in progress."""
         self.division = self.level_solver = None
-        self.state.level_alpha = self.state.sample = None
+        self.state.level = self.state.sample = None
         self.state.has_begun = False
 
     def keep_unfinished(self) -> None:

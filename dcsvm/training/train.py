@@ -190,12 +190,12 @@ def report_of(run: Run, found: ExactResult | None) -> TrainReport:
 def _exact_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     """The exact model as far as it is, of a run that was stopped, and what is missing. Raises
     Stopped where nothing was solved."""
-    if run.level_solver is not None:
-        run.level_solver.solver.count_unfinished()
-        run.level_solver.hand_over_counts(run.solver)
     run.save()
     state, solver = run.state, run.solver
     solver.count_unfinished()
+    if run.level_solver is not None:
+        run.level_solver.solver.count_unfinished()
+        run.level_solver.hand_over_counts(solver)
     run.set_seconds()
     run.keep_unfinished()
     missing = ["probabilities"] if run.options.probability else []

@@ -41,6 +41,9 @@ CASES = {
     "relaxed": {**LEVELS, "gamma": 2000.0, "bias": True},
     "several classes": {**LEVELS, "n_classes": 3, "bias": True},
     "gap": {**LEVELS, "gap": 1e-4},
+    "overlap": {**LEVELS, "overlap": 1.5},
+    "early": {"levels": 2, "branching": 2, "early": True, "early_level": 1},
+    "early level": {"levels": 3, "branching": 2, "early": True, "early_level": "auto"},
     "linear": {"kernel": "linear", "C": 1.0},
     "linear with bias": {"kernel": "linear", "C": 1000.0, "bias": True},
 }
@@ -125,7 +128,7 @@ def test_a_run_stopped_anywhere_ends_with_the_bits_and_counters_of_one_that_is_n
     whole = told(train(data, **options, cache_mb=100))
     rng, n_pieces, stopped = np.random.default_rng(len(name)), 0, True
     while stopped:
-        progress = StopAt(call=int(rng.integers(1, 30)))
+        progress = StopAt(call=int(rng.integers(1, 30 + 30 * n_pieces)))
         threads = int(rng.integers(1, 3))
         cache_mb = int(rng.integers(90, 120))  # enough for all rows
         trained = stopped_or_nothing(
@@ -247,7 +250,7 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state, fresh = run.state, plain(run.state)
     state.iterate.learn(some, np.sin(some))
     state.iterate.alpha[some] = run.solver.problem.upper[some] / 2
-    state.whole_tolerance[:], state.level_alpha, state.begun_with = 0.01, np.cos(some), some
+    state.whole_tolerance[:], state.begun_with, state.level = 0.01, some, {"a": np.cos(some)}
     state.checks, state.neglected, state.rounding, state.n_bsv = 3, 0.25, 1e-6, 17
     state.next_step, state.gap_tolerance, state.last_violation = "refine", 1e-3, 0.5
     state.budget, state.converged = Budget(12345), np.ones(1, bool)
@@ -496,7 +499,6 @@ def lies():
     yield lambda arrays: arrays.update(gradient=np.full_like(arrays["alpha"], np.nan))
     yield lambda arrays: arrays.update(begun_with=np.array([10**6], np.int32))
     yield lambda arrays: arrays.update(whole_tolerance=np.zeros(0))
-    yield lambda arrays: arrays.update(level_alpha=np.full(3, np.nan))
     yield lambda arrays: arrays.update(solve=np.arange(50, dtype=np.uint8))
     yield lambda arrays: arrays.update(solve=np.zeros(50))
     yield lambda arrays: arrays.pop("support_0")
@@ -512,6 +514,18 @@ def test_checkpoints_that_lie_are_refused(data, tmp_path, number):
     np.savez(path, **arrays)
     with pytest.raises(CheckpointError, match="the checkpoint is damaged"):
         train(data, tmp_path / "c", resume=True, **LEVELS)
+
+
+@pytest.mark.parametrize("name", ["alpha", "is_solved", "all_converged", "solve"])
+def test_a_level_of_other_clusters_is_refused(data, tmp_path, name):
+    how = {**LEVELS, "overlap": 1.5}
+    train(data, tmp_path / "c", progress=StopAt(call=30), **how)
+    path = tmp_path / "c" / "state.npz"
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **arrays | {f"level_{name}": arrays[f"level_{name}"][:-1]})
+    with pytest.raises(CheckpointError, match="the checkpoint is damaged: it is of other clusters"):
+        train(data, tmp_path / "c", resume=True, **how)
 
 
 @pytest.fixture(scope="module", autouse=True)
