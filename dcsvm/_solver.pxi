@@ -80,7 +80,7 @@ cdef Clusters as_clusters(problem, Points points, const int64_t[::1] start,
 
 # SolveReport of csrc/solver/solve.h
 SOLVE_REPORT = np.dtype([
-    ("converged", np.bool_),
+    ("finished", np.bool_), ("converged", np.bool_),
     *((name, np.float64) for name in ("violation", "objective", "gap", "neglected")),
     *((name, np.int64) for name in (
         "iterations", "outer_steps", "newton_steps", "rebuilds", "kernel_evaluations",
@@ -91,12 +91,74 @@ SOLVE_REPORT = np.dtype([
 assert SOLVE_REPORT.itemsize == sizeof(SolveReport)
 
 
+cdef class SolveState:
+    """State of a solve of clusters of these sizes, at first its beginning."""
+
+    cdef vector[ClusterState] clusters
+
+    def __init__(self, sizes=()):
+        cdef size_t i
+        self.clusters.resize(len(sizes))
+        for i in range(self.clusters.size()):
+            self.clusters[i].is_done = sizes[i] == 0
+
+    def __len__(self):
+        return self.clusters.size()
+
+    def is_finished(self, size_t cluster):
+        return cluster < self.clusters.size() and self.clusters[cluster].is_done
+
+    @property
+    def is_done(self):
+        """Whether all clusters are solved."""
+        cdef size_t i
+        for i in range(self.clusters.size()):
+            if not self.clusters[i].is_done:
+                return False
+        return True
+
+    def finish(self, size_t cluster, report):
+        """Mark a cluster as solved elsewhere, with a report (SOLVE_REPORT)."""
+        if cluster >= self.clusters.size():
+            raise ValueError(f"cluster {cluster} is not one of {self.clusters.size()}")
+        cdef const uint8_t[::1] stored = np.array([report], SOLVE_REPORT).view(np.uint8)
+        memcpy(&self.clusters[cluster].report, &stored[0], sizeof(SolveReport))
+        self.clusters[cluster].is_done = True
+
+    @property
+    def reports(self):
+        """What each cluster has cost so far, an array of SOLVE_REPORT."""
+        cdef size_t i
+        reports = np.zeros(self.clusters.size(), SOLVE_REPORT)
+        cdef uint8_t[::1] out = reports.view(np.uint8)
+        for i in range(self.clusters.size()):
+            memcpy(&out[i * sizeof(SolveReport)], &self.clusters[i].report, sizeof(SolveReport))
+        return reports
+
+    def to_array(self):
+        """Return the state as bytes, uint8 (n,)."""
+        cdef vector[uint8_t] found = c_bytes_of(self.clusters)
+        return np.asarray(<uint8_t[:found.size()]>found.data()).copy()
+
+    @staticmethod
+    def from_array(const uint8_t[::1] stored):
+        """Restore a state from to_array(). Raises ValueError for other bytes."""
+        cdef SolveState state = SolveState()
+        if stored.shape[0] == 0:
+            raise ValueError("the state of a solve has no bytes")
+        state.clusters = c_states_of(&stored[0], stored.shape[0])
+        return state
+
+
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
                    double gradient_error=0.0, Stop stop=None, double attainable=0.0,
-                   cbool double_tiles=False):
+                   cbool double_tiles=False, SolveState state=None):
     """Solve the box QP of every cluster in place; return an array of SOLVE_REPORT, one for each.
+
+    A solve continues from the `state` that an earlier solve of the same clusters left with this
+    iterate, and updates it; raises ValueError for the state of other clusters.
 
     `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
     is asked for. `double_tiles` computes kernel values in float64. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
@@ -111,16 +173,17 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     """
     cdef BoxQp qp = box_qp(problem)
     cdef ClusterOptions options
-    cdef vector[SolveReport] reports
     cdef Iterate arrays
     cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
     cdef uint8_t[::1] known = iterate.known
     check_entries(qp.size, "arrays of the iterate", alpha, gradient, base, known)
     check_sides(setup, points, points, threads)
     cdef Clusters clusters = as_clusters(problem, points, start, members)
-    solved = np.zeros(clusters.n_clusters, SOLVE_REPORT)
+    state = SolveState(np.diff(start)) if state is None else state
+    if len(state) != clusters.n_clusters:
+        raise ValueError(f"the state of {len(state)} clusters is not that of {clusters.n_clusters}")
     if members.shape[0] == 0:
-        return solved
+        return state.reports
     options.solve.tolerance, options.solve.attainable = tolerance, attainable
     options.solve.max_iterations, options.solve.n_threads = max_iterations, threads
     options.solve.precision, options.memory_bytes = precision_of(double_tiles), memory_bytes
@@ -132,12 +195,10 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:
-        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options)
+        c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options, state.clusters)
     if progress is not None and progress.error is not None:
         raise progress.error
-    cdef uint8_t[::1] out = solved.view(np.uint8)
-    memcpy(&out[0], reports.data(), reports.size() * sizeof(SolveReport))
-    return solved
+    return state.reports
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,

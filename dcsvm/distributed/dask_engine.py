@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from distributed import Future
@@ -140,14 +140,20 @@ class DaskEngine:
         effort: Effort,
         progress: Callable[..., object] | None,
         stop: _core.Stop,
+        state: _core.SolveState,
     ) -> np.ndarray:
-        """Solve subproblems in parcels, each a task with all rows of its subproblems."""
+        """Solve subproblems in parcels, each a task with all rows of its subproblems.
+
+        A parcel that was not done when a run was stopped is solved from its beginning.
+        """
         parcels, means = self._parcels(parts), self.data.means
         if len(parcels) == 1:
             means = replace(means, threads_of_hosts=threads_of_hosts(self.tasks.client))
         futures: dict[int, Future] = {}
         for k, parcel in enumerate(parcels):
             which = parcel.which
+            if state.is_finished(which.start):
+                continue
             name = f"{self.phase}-part{which.start}"
             name += f"to{which.stop - 1}" * (which.stop > which.start + 1)
             pieces, order = self.data.rows.pieces(parcel.rows, self.phase)
@@ -155,15 +161,16 @@ class DaskEngine:
                 name, run_on_rows, solve, means, pieces, None, order, effort.reach, parcel.parts,
                 iterate.take(parcel.members), effort, priority=len(parcel.members),
             )  # fmt: skip
-        reports: dict[int, list[dict[str, Any]]] = {}
-        n_done = 0
-        for k, (solved, reports[k]) in self.tasks.finished(futures, stop):
-            iterate.put(parcels[k].members, solved)
-            n_done += len(parcels[k].members)
-            if progress is not None and progress(len(reports), n_done, None, 0, 0):
-                progress(len(reports), n_done, None, 0, 0)
-        none = np.zeros(0, _core.SOLVE_REPORT)
-        return np.concatenate([none, *(reports[k] for k in sorted(reports))])
+        n_parcels = n_done = 0
+        for k, (solved, reports) in self.tasks.finished(futures, stop):
+            parcel = parcels[k]
+            iterate.put(parcel.members, solved)
+            for part, report in enumerate(reports, parcel.which.start):
+                state.finish(part, report)
+            n_parcels, n_done = n_parcels + 1, n_done + len(parcel.members)
+            if progress is not None and progress(n_parcels, n_done, None, 0, 0):
+                progress(n_parcels, n_done, None, 0, 0)
+        return state.reports
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, mask: np.ndarray, n_exact: int, _threads: int

@@ -166,9 +166,9 @@ def solve(
     members = np.arange(problem.size, dtype=np.int32)
     problem = replace(problem, row=local.positions_of(problem.rows))
     iterate = iterate.take(members)  # a copy: a repeated task starts from the same values
-    return iterate, engine.solve_together(
-        Parts(problem, parts.start, members), iterate, effort, None, local.stop
-    )
+    parts = Parts(problem, parts.start, members)
+    state = _core.SolveState(parts.sizes)
+    return iterate, engine.solve_together(parts, iterate, effort, None, local.stop, state)
 
 
 def spans(

@@ -55,7 +55,10 @@ class ActiveSet:
             one = Parts.of_sizes(self.whole, active, np.array([len(active)]))
             wanted = max(self.effort.tolerance, ROUND_SHARE * worst)
             effort = replace(self.effort, tolerance=wanted, neglected=self.neglected)
-            self._add(self.engine.solve_together(one, self.iterate, effort, self.progress, stop))
+            state = _core.SolveState(one.sizes)
+            self._add(
+                self.engine.solve_together(one, self.iterate, effort, self.progress, stop, state)
+            )
             self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
             if self._has_no_iterations_left:
                 break

@@ -9,7 +9,7 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, Control
+from dcsvm.solving.checkpoint import UNREADABLE, Checkpoint, CheckpointError, Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.engine import new_tree
 from dcsvm.solving.extraction import Coefficients, early_model
@@ -123,6 +123,8 @@ class Run:
         """Store a checkpoint, if the run has one."""
         if self.control.checkpoint is not None:
             self.set_seconds()
+            if self.level_solver is not None and not self._is_choosing:
+                self.state.level = self.level_solver.to_arrays()
             self.control.save(self.state, self.model_of_early)
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -132,12 +134,14 @@ class Run:
         checkpoint.load(self.state, self.solver.problem, *size)
         self.seconds_before = self.state.costs.seconds_train
 
-    def save_level(self, alpha: np.ndarray) -> None:
+    def save_level(self) -> None:
         """Store a checkpoint inside a level, except during the search of the early level."""
-        if self.plan.choices and self.state.early_choice is None:
-            return
-        self.state.level_alpha = alpha
-        self.save()
+        if not self._is_choosing:
+            self.save()
+
+    @property
+    def _is_choosing(self) -> bool:
+        return bool(self.plan.choices) and self.state.early_choice is None
 
     def set_seconds(self) -> None:
         """Update the training time of the report."""
@@ -162,10 +166,11 @@ class Run:
             self.prepared, self.control, solver.formulation, division, level, self.save_level,
             state.budget,
         )  # fmt: skip
-        if state.level_alpha is not None:
-            if not level_solver.is_feasible(state.level_alpha):
-                raise CheckpointError("the checkpoint is damaged: clusters differ")
-            level_solver.solver.begin_with(state.level_alpha)
+        if state.level is not None:
+            try:
+                level_solver.set_arrays(state.level)
+            except UNREADABLE:
+                raise CheckpointError("the checkpoint is damaged: clusters differ") from None
         elif np.any(solver.alpha):
             level_solver.solver.begin_with(level_solver.alpha_from(solver.alpha))
         if self.level_solver is None:
@@ -207,7 +212,7 @@ class Run:
     def end_level(self) -> None:
         """Record that no level is in progress."""
         self.division = self.level_solver = None
-        self.state.level_alpha = self.state.sample = None
+        self.state.level = self.state.sample = None
         self.state.has_begun = False
 
     def keep_unfinished(self) -> None:

@@ -206,10 +206,12 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
 
     The early model is kept in the state. Raises Stopped if there is no model.
     """
-    if run.level_solver is not None:
-        run.level_solver.hand_over_counts(run.solver)
     run.save()
     state, solver = run.state, run.solver
+    solver.count_unfinished()
+    if run.level_solver is not None:
+        run.level_solver.solver.count_unfinished()
+        run.level_solver.hand_over_counts(solver)
     run.set_seconds()
     run.keep_unfinished()
     missing = ["probabilities"] if run.options.probability else []

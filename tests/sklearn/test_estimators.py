@@ -320,9 +320,9 @@ def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatc
     fitted, few = kind().fit(X, y), X[:8]
     whole = fitted.predict(X)
     calls = []
-    long_way = kind._checked_for_predict
+    long_way = kind._check_rows_to_predict
     monkeypatch.setattr(
-        kind, "_checked_for_predict", lambda self, X: calls.append(0) or long_way(self, X)
+        kind, "_check_rows_to_predict", lambda self, X: calls.append(0) or long_way(self, X)
     )
     for rows in (few, few.astype(np.float32), np.asfortranarray(few), few[:1]):
         assert np.array_equal(fitted.predict(rows), whole[: len(rows)])
