@@ -214,7 +214,7 @@ class LevelSolver {
   SolveReport solve_part(SubProblem& problem, const SolveOptions& options) {
     const BoxQp qp = problem.qp();
     const auto in_all = [&] { return solve(setup_, points_, qp, problem.iterate(), options); };
-    if (setup_.kernel.type != KernelType::linear) return in_all();
+    if (!is_linear(setup_.kernel)) return in_all();
     const auto in_w = [&] { return solve_linear(points_, qp, problem.iterate(), options); };
     SolveReport before;
     if (qp.size > few_variables) {

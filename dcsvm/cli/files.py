@@ -81,7 +81,7 @@ def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
     from dcsvm.data.dataset import OWN_RANGES
 
     scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
-    serials = "training" if options.kernel == "precomputed" else None
+    serials = "training" if options.kernel_type.is_precomputed else None
     how = {"scaling": scaling, "serials": serials, "to_train": to_train}
     data = read_data(job, job.training_set_file, options.threads, **how)
     classes = None if options.svm_type in REGRESSIONS else data.labels
@@ -93,7 +93,7 @@ def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
 def read_test_set(job, options: TrainOptions, training_set) -> Dataset:
     """Read the file of --test, scaled as the training set and with its first index."""
     how = {"scaling": training_set.scaling, "first_index": training_set.first_index}
-    how["serials"] = "test" if options.kernel == "precomputed" else None
+    how["serials"] = "test" if options.kernel_type.is_precomputed else None
     return read_data(job, job.test_file, options.threads, **how)
 
 

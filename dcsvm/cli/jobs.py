@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import click
 
 from dcsvm.cli.files import AUTO, STANDARD_INPUT, is_stream
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, OptionError, integer, optional
 from dcsvm.problem.option_table import OptionTable
 from dcsvm.problem.options import TrainOptions
@@ -65,7 +64,7 @@ class TrainJob(Job):
             raise click.UsageError("--test is for --early with --early-level auto")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
-        if self.scale_file is not None and options.kernel == "precomputed":
+        if self.scale_file is not None and options.kernel_type.is_precomputed:
             raise click.UsageError("the values of a precomputed kernel cannot be scaled (--scale)")
         if self.range_file is not None and is_stream(self.model_file):
             raise click.UsageError(
@@ -76,7 +75,7 @@ class TrainJob(Job):
             raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
         if self.is_remote and self.training_set_file in STANDARD_INPUT:
             raise click.UsageError("workers cannot read standard input: the training set is a file")
-        if self.is_remote and options.kernel == "precomputed":
+        if self.is_remote and options.kernel_type.is_precomputed:
             raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
         if len({self.checkpoint_folder, self.resume_folder} - {None}) > 1:
             raise click.UsageError("--checkpoint and --resume name different folders")
@@ -142,9 +141,9 @@ class GridJob(Job):
             raise click.UsageError("-log2p is for eps-SVR (-s 3)")
         if self.test_file == self.training_set_file == "-":
             raise click.UsageError("the training set and --test cannot both be standard input")
-        if options.kernel == "precomputed" and (self.scale_file or self.test_file):
+        if options.kernel_type.is_precomputed and (self.scale_file or self.test_file):
             raise click.UsageError("a precomputed kernel goes with neither --scale nor --test")
-        if not (self.log2c or self.log2p or (self.log2g and options.kernel in WITH_GAMMA)):
+        if not (self.log2c or self.log2p or (self.log2g and options.kernel_type.has_gamma)):
             raise click.UsageError("there is nothing to choose: -log2c and -log2g are null")
         try:
             self.grid(options)
@@ -157,7 +156,7 @@ class GridJob(Job):
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None
 
-        gammas = powers(self.log2g) if options.kernel in WITH_GAMMA else None
+        gammas = powers(self.log2g) if options.kernel_type.has_gamma else None
         Cs = powers(self.log2c) or [options.C]
         return Grid.of(options, Cs, gammas, powers(self.log2p))
 

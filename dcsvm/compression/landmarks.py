@@ -168,7 +168,8 @@ def _held(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
     """Which features stay as they are, bool (d,): those of zeros and ones where gamma is so large
     that rows which differ in one do not meet. A landmark between them would meet neither, and of
     features that stay zeros and ones codes can be made."""
-    if kernel.name != "rbf" or np.exp(-kernel.gamma) > np.finfo(np.float32).epsneg:
+    fall, apart = kernel.type.fall, np.finfo(np.float32).epsneg
+    if fall is None or fall.squared_distance_at(kernel.gamma, apart) > 1:
         return np.zeros(rows.shape[1], bool)
     return ((rows == 0) | (rows == 1)).all(axis=0)
 
@@ -194,7 +195,10 @@ def _refined_rows(
 def _width(kernel: Kernel, rows: Rows) -> float:
     """How far a landmark may be moved."""
     width = float(np.sqrt(rows.mean_squared_distance()))
-    return kernel.gamma**-0.5 if kernel.name == "rbf" and kernel.gamma * width**2 > 1 else width
+    fall = kernel.type.fall
+    if fall is None or kernel.gamma * width**fall.power <= 1:
+        return width
+    return kernel.gamma ** (-1 / fall.power)
 
 
 def in_steps(landmarks: Rows) -> Rows | None:

@@ -49,7 +49,7 @@ def find_remote_locality(
     """As `find_locality`, of remote rows. Raises Stopped."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
+    if kernel.type.fall is None or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
         return whole
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)

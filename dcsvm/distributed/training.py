@@ -57,7 +57,7 @@ class DaskRows:
         return square - mean**2
 
     def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
-        if options.kernel == "precomputed":
+        if options.kernel_type.is_precomputed:
             one = "precomputed is for one process: its matrix is in one memory"
             raise OptionError("kernel", one)
         return self, kernel_of(options, self.rows.n_features)

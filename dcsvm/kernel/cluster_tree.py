@@ -7,6 +7,7 @@ of all rows or of support vectors. Euclidean k-means is the same algorithm with 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection
 from copy import copy
@@ -275,12 +276,14 @@ def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
-    """The kernel to cluster with: RBF with gamma lowered until the median value is at least 1/e.
+    """The kernel to cluster with: one that falls with a distance with gamma lowered until the value
+    at the median distance is at least 1/e.
 
     With a larger gamma nearly all kernel values are 0, every sampled row is a cluster of its own
     and rows far from the sample all go to the largest cluster.
     """
-    if kernel.name != "rbf":
+    fall = kernel.type.fall
+    if fall is None:
         return kernel
     step = -(-sample.n_samples // LARGEST_MEDIAN_SAMPLE)
     some = sample.take(np.arange(0, sample.n_samples, step))
@@ -294,4 +297,6 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
         return kernel
     middle = np.partition(distances, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
     median = 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
-    return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
+    if median <= 0:
+        return kernel
+    return replace(kernel, gamma=min(kernel.gamma, fall.gamma_at(median, math.exp(-1))))

@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import WORTH_CODING, Rows, without_empty_columns
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.lattice import find_lattice
 from dcsvm.machine import default_threads, usable_threads
 
@@ -26,8 +26,8 @@ class Reach:
 
     @staticmethod
     def of(kernel: Kernel, value: float) -> Reach:
-        """Where an RBF kernel falls to a value below 1."""
-        return Reach(-math.log(value) / kernel.gamma if kernel.gamma > 0 else math.inf, value)
+        """Where a kernel that falls with a distance falls to a value below 1."""
+        return Reach(kernel.type.fall.squared_distance_at(kernel.gamma, value), value)
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,15 @@ class Evaluation:
 
 
 def is_flat(rows: Rows, kernel: Kernel) -> bool:
-    """Whether an RBF kernel is above 1/2 at the mean squared distance of (some of) the rows: sums
-    of kernel values less 1 are more accurate then."""
-    if kernel.name != "rbf" or rows.n_samples == 0:
+    """Whether a kernel that falls with a distance is above 1/2 at the mean squared distance of
+    (some of) the rows: sums of kernel values less 1 are more accurate then."""
+    fall = kernel.type.fall
+    if fall is None or rows.n_samples == 0:
         return False
     some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
     (some,) = without_empty_columns(some)
-    return kernel.gamma * some.mean_squared_distance() < math.log(2)
+    half = fall.squared_distance_at(kernel.gamma, 0.5)
+    return some.mean_squared_distance() < half
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +94,16 @@ class KernelRows:
         narrow = rows if points else without_empty_columns(rows)[0]
         self.points = points or _core.Points(narrow, threads)
         self.largest_squared_norm = 0.0 if points else self.points.largest_squared_norm
-        self.copy_bytes, gamma, self.lattice = 0, kernel.gamma, None
-        if coded and kernel.name == "rbf" and self.points.may_be_bytes:
+        self.copy_bytes, self.lattice = 0, None
+        has_bytes = kernel.type.is_from_products
+        if coded and kernel.type.fall and has_bytes and self.points.may_be_bytes:
             self.lattice = find_lattice(narrow, memory_bytes)
         if self.lattice is not None:
             self.copy_bytes = self.points.take_bytes(self.lattice.codes(narrow))
-            gamma *= self.lattice.step**2
         elif coded and not kernel.is_precomputed:
-            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads)
-        self.setup = setup or self._setup_of(kernel, gamma)
-        self.points.fit(self.setup, threads)
+            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads, has_bytes)
+        self.setup = setup or self._setup_of(kernel)
+        self.points.prepare(self.setup, threads)
 
     def product(
         self,
@@ -156,7 +158,7 @@ class KernelRows:
         """Encode the points of rows that meet these as these are. Returns which rows are the same
         then, bool (n,), None where nothing is encoded."""
         if self.lattice is None:
-            return points.encode_as(self.points, threads)
+            return points.encode_as(self.points, self.setup, threads)
         points.take_bytes(self.lattice.codes(rows))
         return self.lattice.rows_on(rows)
 
@@ -167,24 +169,25 @@ class KernelRows:
         return other
 
     def with_kernel(self, kernel: Kernel) -> KernelRows:
-        """The same rows with another kernel; these points where they are of use for it: those of an
-        RBF kernel for a smaller gamma."""
+        """The same rows with another kernel; these points where they are of use for it: those of a
+        kernel that falls with a distance for a smaller gamma."""
         if kernel == self.kernel:
             return self
-        if self.kernel.name != "rbf" or kernel.name != "rbf" or kernel.gamma > self.kernel.gamma:
+        is_flatter = kernel.name == self.kernel.name and kernel.gamma <= self.kernel.gamma
+        if kernel.type.fall is None or not is_flatter:
             return KernelRows(self.rows, kernel, self.threads)
         other = copy(self)
         other.kernel = kernel
-        gamma = kernel.gamma * (self.lattice.step**2 if self.lattice else 1.0)
-        other.setup = self._setup_of(kernel, gamma, _core.Form[self.setup.form])
+        other.setup = self._setup_of(kernel, _core.Form[self.setup.form])
         return other
 
-    def _setup_of(self, kernel: Kernel, gamma: float, *form: _core.Form) -> _core.Setup:
-        """A kernel with this gamma on these points, in a form, or in that which suits them."""
-        return _core.Setup(
-            NAMES.index(kernel.name), gamma, kernel.coef0, kernel.degree, self.points, *form,
-            is_flat=is_flat(self.rows, kernel),
-        )  # fmt: skip
+    def _setup_of(self, kernel: Kernel, *form: _core.Form) -> _core.Setup:
+        """A kernel on these points, in a form, or in that which suits them."""
+        flat = is_flat(self.rows, kernel)
+        if self.lattice is not None:
+            gamma = kernel.type.fall.scaled(kernel.gamma, self.lattice.step)
+            kernel = replace(kernel, gamma=gamma)
+        return _core.Setup(kernel, self.points, *form, is_flat=flat)
 
     @property
     def is_in_file(self) -> bool:
@@ -198,7 +201,7 @@ class KernelRows:
         other.rows = self.rows.take(rows)
         other.points = _core.Points(other.rows, self.threads)
         self.encode(other.points, other.rows, self.threads)
-        other.points.fit(self.setup, self.threads)
+        other.points.prepare(self.setup, self.threads)
         return other
 
 
@@ -210,7 +213,7 @@ def two_sides(
     if kernel.is_precomputed:
         targets, sources = targets.as_floats(), sources.as_floats()
     sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
-    if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
+    if kernel.type.is_from_products and all(points.are_bytes(threads) for points in sides):
         for points in sides:
             points.encode_bytes(threads)
     second = KernelRows(sources, kernel, threads, points=sides[1])

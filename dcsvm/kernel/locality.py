@@ -73,11 +73,11 @@ def find_locality(
     stop: _core.Stop | None = None,
 ) -> Locality:
     """The independent groups of rows, and the reach inside them, where no sum of |alpha| is above
-    `weight`; one group with all rows, in order, when nothing is negligible. Only RBF kernels on
-    dense rows have others. Raises Stopped."""
+    `weight`; one group with all rows, in order, when nothing is negligible. Only kernels that fall
+    with a distance have others, on dense rows. Raises Stopped."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
+    if kernel.type.fall is None or not rows.is_dense or n_rows < FEWEST_ROWS:
         return whole
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)

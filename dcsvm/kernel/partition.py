@@ -136,7 +136,7 @@ class Partition:
         placed = Placed.at_root(rows.n_samples, second=second)
         sources = Sources.kept(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
-        at_once = ROUTED_BY_FEW if self.kernel.name == "linear" else ROUTED_AT_ONCE
+        at_once = ROUTED_BY_FEW if self.kernel.type.is_linear else ROUTED_AT_ONCE
         for some in slices(rows.n_samples, at_once // row_size):
             for meeting in sources.meetings(rows.part(some), threads):
                 part = begin.take(some).take(meeting.place)

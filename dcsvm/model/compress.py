@@ -86,6 +86,8 @@ def _check_model(model: ModelParts, method: str) -> None:
         raise ValueError(f"the model has no {lack} to compress")
     if model.kernel.is_precomputed:
         raise ValueError("a model of a precomputed kernel cannot be compressed: it has no vectors")
+    if model.kernel.type.slopes is None:
+        raise ValueError(f"a model of the kernel {model.kernel.name} cannot be compressed")
     n_sv = part.rows.n_samples
     if n_sv < 2:
         raise ValueError(f"the model cannot be compressed: its support vectors are {n_sv}")
@@ -202,7 +204,7 @@ class _Compression:
     def in_steps(self, model: ModelParts) -> ModelParts:
         """Landmarks of rows of bytes as evenly spaced integers, where values hardly change."""
         part, rows = getattr(model, self.method), self.sample.wanted.rows
-        is_of_bytes = model.kernel.name == "rbf" and self.part.rows.is_bytes
+        is_of_bytes = model.kernel.type.fall and self.part.rows.is_bytes
         vectors = in_steps(part.rows) if is_of_bytes else None
         if vectors is None:
             return model

@@ -83,7 +83,7 @@ def compressed_exact(
 ) -> ExactModel:
     """At most n_vectors landmarks for all rows; of a linear kernel the vector of each pair, which
     changes nothing, where so many are allowed."""
-    if model.kernel.name == "linear" and n_vectors >= model.n_pairs:
+    if model.kernel.type.is_linear and n_vectors >= model.n_pairs:
         return _summed_by_pairs(model)
     with side_by_side(options.threads) as each:
         class_, found = _landmarks(model, sample, n_vectors, options, each=each, tell=tell)

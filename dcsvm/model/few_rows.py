@@ -56,7 +56,7 @@ class _Prepared:
         kernel = model.kernel
         self.kernel, self.core = kernel, None
         tree = part.partition if isinstance(part, EarlyModel) else None
-        if kernel.name == "linear" or not _suits(Sources.kept(part.rows, kernel)):
+        if kernel.type.is_linear or not _suits(Sources.kept(part.rows, kernel)):
             return
         if tree is not None and not _suits_tree(tree):
             return
@@ -96,7 +96,7 @@ def _suits(sources: Sources) -> bool:
 def _suits_tree(tree: Partition) -> bool:
     """The same of sampled rows. With a linear kernel a product with several rows of a center is not
     taken value by value."""
-    if tree.kernel.name == "linear" and tree.sample.n_samples > sum(
+    if tree.kernel.type.is_linear and tree.sample.n_samples > sum(
         np.count_nonzero(np.repeat(fork.n_parts > 1, fork.n_parts)) for fork in tree.forks
     ):
         return False

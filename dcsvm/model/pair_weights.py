@@ -112,7 +112,7 @@ def _shows(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
         return False
     is_regression = not (model.is_classifier or model.svm_type == "one_class")
     margin = 1.0 if model.is_classifier else float(np.nanmax(np.abs(part.rho), initial=0.0))
-    if kernel.name in ("rbf", "sigmoid") and not is_regression:
+    if kernel.type.is_within_one and not is_regression:
         most = ROUNDING * weights.totals().max(initial=0.0)
         if not is_seen(most, margin, is_regression=False):
             return False

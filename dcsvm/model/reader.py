@@ -12,7 +12,7 @@ import numpy as np
 
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import AT_ONCE, slices
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.lines import Lines, ModelError, shown
 from dcsvm.model.model import Model
@@ -68,10 +68,10 @@ class ModelReader(Lines):
 
     def kernel(self, values: dict[str, list[str]], prefix: str = "") -> Kernel:
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
-        if name not in NAMES:
+        if name not in TYPES:
             raise self.error(f"kernel_type {shown([name])} is not supported")
         used = {}
-        for key in Kernel(name).parameters:
+        for key in TYPES[name].parameters:
             value = self.number(values, prefix + key, int if key == "degree" else float)
             try:
                 used[key] = TrainOptions.check(key, value)

@@ -71,6 +71,8 @@ def model_text(model: ModelParts, format: str = "dcsvm"):
 def _check_libsvm(model: ModelParts) -> None:
     if model.exact is None:
         raise ValueError("LIBSVM has no early models, and this model has no exact solution")
+    if not model.kernel.type.is_in_libsvm:
+        raise ValueError(f"LIBSVM has no kernel {model.kernel.name}")
     for label in model.labels:
         if not (label.is_integer() and abs(label) < 2**31):
             raise ValueError(f"LIBSVM's labels are whole numbers, not {plain(label)}")
@@ -182,7 +184,7 @@ def _needs_digits(model: ModelParts) -> bool:
     largest, rows = 1.0, model.exact.rows
     if model.kernel.is_precomputed:
         return False
-    if model.kernel.name in ("linear", "polynomial"):
+    if not model.kernel.type.is_within_one:
         norms = [_largest_norm(rows.part(some)) for some in _parts(rows, 1)]
         largest = model.kernel.largest_value(max(norms, default=0.0))
     return is_seen(2.0**-24 * largest * np.abs(model.exact.dual_coef).max(initial=0.0), 1.0)

@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import (
+    DEFAULT,
+    NAMES,
+    TYPES,
+    Kernel,
+    KernelType,
+    numbered_names,
+    other_names,
+    users_of,
+)
 from dcsvm.machine import MOST_THREADS
 from dcsvm.problem.option_rules import (
     FACTORS,
@@ -94,19 +103,17 @@ class TrainOptions(OptionTable):
         "Not for one-class. It costs five folds, also with --early.",
         keyword='fit what predict_probability needs, from five folds; "centered" gives 1/2 where a '
         "decision value is 0")
-    kernel: str = of_kernel("rbf", choice(*NAMES), "-t TYPE",
-        "0 linear, 1 poly, 2 rbf, 3 sigmoid, 4 precomputed",
+    kernel: str = of_kernel(DEFAULT, choice(*NAMES), "-t TYPE",
+        numbered_names(),
         "The linear kernel is u'v. The file of a precomputed kernel has kernel values in place of "
         "features.",
-        keyword='or "linear" u\'v, "polynomial", "sigmoid", "precomputed": X has kernel values',
+        keyword=f"or {other_names()}",
         is_basic=True)
-    degree: int = of_kernel(3, integer(0), "-d DEGREE", "of poly (gamma u'v + coef0)^degree")
+    degree: int = of_kernel(3, integer(0), "-d DEGREE", f"of {users_of('degree')}")
     gamma: float | None = of_kernel(None, optional(NOT_NEGATIVE), "-g GAMMA",
-        "of rbf exp(-gamma |u-v|^2), poly, sigmoid",
-        "0 is the default, as in LIBSVM.",
+        f"of {users_of('gamma')}", "0 is the default, as in LIBSVM.",
         default_text="1/features", is_basic=True)
-    coef0: float = of_kernel(0.0, FINITE, "-r COEF0",
-        "of poly and of sigmoid tanh(gamma u'v + coef0)")
+    coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "largest violation of the optimality conditions",
         "In units of the decision value; of nu-SVR in standard deviations of the targets, where "
@@ -192,6 +199,10 @@ class TrainOptions(OptionTable):
         self._check_levels()
 
     @property
+    def kernel_type(self) -> KernelType:
+        return TYPES[self.kernel]
+
+    @property
     def has_levels(self) -> bool:
         return self.svm_type in WITH_LEVELS
 
@@ -226,7 +237,7 @@ class TrainOptions(OptionTable):
         """Types and kernels that lack something."""
         if self.probability and self.svm_type == "one_class":
             raise OptionError("probability", "is not for one-class, which has no probabilities")
-        if self.clustering == "kmeans" and self.kernel == "precomputed":
+        if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
             raise OptionError("clustering", "kmeans needs features, a precomputed kernel has none")
         kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)
         if self.gap is not None and not kernel.is_positive_semidefinite:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 
 # svm-grid's
@@ -106,7 +105,7 @@ class Grid:
             raise ValueError(f"epsilon is of epsilon-SVR, {options.svm_type} has none")
         if options.svm_type == "one_class":
             raise ValueError("one-class SVM has no C, and nothing to choose it by")
-        if gammas is not None and options.kernel not in WITH_GAMMA:
+        if gammas is not None and not options.kernel_type.has_gamma:
             raise ValueError(f"the kernel {options.kernel} has no gamma")
         named = {"C": Cs, "gamma": gammas, "epsilon": epsilons}.items()
         grid = Grid(*(_ascending(name, values) for name, values in named))

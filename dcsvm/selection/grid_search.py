@@ -11,7 +11,6 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows, coded, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
@@ -148,7 +147,7 @@ def default_grid(options: TrainOptions, Cs, gammas, epsilons) -> Grid:
     has_C = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
     if Cs is None:
         Cs = DEFAULT_CS if has_C else (options.C,)
-    if gammas is None and options.kernel in WITH_GAMMA and options.gamma is None:
+    if gammas is None and options.kernel_type.has_gamma and options.gamma is None:
         gammas = DEFAULT_GAMMAS
     return Grid.of(options, Cs, gammas, epsilons)
 

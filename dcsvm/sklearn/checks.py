@@ -15,7 +15,9 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import of_square, threads_that_pay
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_threads, is_forked, usable_threads
+from dcsvm.sklearn.parameters import KERNELS
 
 SMALLEST, LARGEST = 1e-15, 1e15  # features whose squares are float32
 LOOKED_AT = 1000  # rows, for the offsets of features
@@ -102,14 +104,13 @@ def threads_for(wanted: int | None, rows: Rows, n_others: int) -> Iterator[int]:
             _at_work -= 1
 
 
-SCALED_KERNELS = ("rbf", "poly", "sigmoid")
 AT_ONCE = 2**16  # values, which stay in a cache between two passes
 
 
 def gamma_of(kernel, gamma: str | float, n_features: int, variance: Callable[[], float]) -> float:
     """gamma for rows of d features whose values have a variance: 'scale' is 1 / (d variance),
     'auto' 1 / d; 0 of kernels that have none."""
-    if kernel not in SCALED_KERNELS:
+    if callable(kernel) or not KERNELS[kernel].has_gamma:
         return 0.0
     if isinstance(gamma, Real):
         return float(gamma)
@@ -146,10 +147,10 @@ def variance_of(X, weights: np.ndarray | None) -> float:
 
 def largest_value(rows: Rows, options: dict) -> float:
     """The largest |K(x, x)| of rows under the kernel of training options, at least 1."""
-    name = options["kernel"]
-    if name == "precomputed":
+    kernel = Kernel(options["kernel"], options["gamma"], options["coef0"], options["degree"])
+    if kernel.is_precomputed:
         return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).dense)).max()))
-    if name in ("rbf", "sigmoid"):
+    if kernel.type.is_within_one:
         return 1.0
     with np.errstate(over="ignore"):
         if rows.is_dense:
@@ -158,9 +159,7 @@ def largest_value(rows: Rows, options: dict) -> float:
         else:
             row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
             squares = np.bincount(row, np.square(rows.values, dtype=np.float64), rows.n_samples)
-        if name == "polynomial":
-            squares = np.abs(options["gamma"] * squares + options["coef0"]) ** options["degree"]
-    return max(1.0, float(squares.max()))
+        return max(1.0, float(kernel.type.diagonal(kernel, squares).max()))
 
 
 def kernel_matrix(kernel, X, others) -> np.ndarray:

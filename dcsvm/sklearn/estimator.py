@@ -40,7 +40,12 @@ from dcsvm.sklearn.checks import (
     warn_of_offsets,
 )
 from dcsvm.sklearn.fitted import Fitted, Given
-from dcsvm.sklearn.parameters import train_options
+from dcsvm.sklearn.parameters import (
+    is_linear,
+    is_of_matrix,
+    is_precomputed,
+    train_options,
+)
 from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
 from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.extraction import NoMargin
@@ -71,8 +76,8 @@ class Estimator(Convertible, Fitted, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not is_precomputed(self.kernel)
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -96,7 +101,7 @@ class Estimator(Convertible, Fitted, BaseEstimator):
     def _fit(self, X, y, sample_weight) -> None:
         seed = self._seed()
         is_sparse, as_given = sparse.issparse(X), (X, y, sample_weight)
-        if is_sparse and self.kernel == "precomputed":
+        if is_sparse and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
         X, y = self._checked(X, y)
         weights = checked_weights(sample_weight, X)
@@ -193,7 +198,7 @@ class Estimator(Convertible, Fitted, BaseEstimator):
             self._X_fit = X
             return kernel, y
         X, y = validate_data(self, X, y, dtype=DTYPES, order="C", accept_sparse="csr")
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix. Input is a "
                 f"{X.shape[0]}x{X.shape[1]} matrix."
@@ -209,7 +214,7 @@ class Estimator(Convertible, Fitted, BaseEstimator):
     ) -> tuple[Model, TrainReport]:
         """The model; of few rows solved as far as rounding allows, else to tol."""
         checkpoint = self._checkpoint()
-        most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
+        most = FEW_OF_LINEAR if is_linear(self.kernel) else FEW_ROWS
         if rows.n_samples <= most and not (self._has_limit or options.get("early")):
             wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
             few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
@@ -266,7 +271,7 @@ class Estimator(Convertible, Fitted, BaseEstimator):
             return values
         X = self._checked_for_predict(X)
         model = self.model_
-        is_linear = model.kernel.name == "linear" and model.exact is not None
+        is_linear = model.kernel.type.is_linear and model.exact is not None
         if is_linear and model.scaling is None and method in (None, "exact"):
             return dense(X @ self._coef.T) + self._intercept_
         method, rows = method or ("exact" if model.exact else "early"), model.rows_of(X)
@@ -309,7 +314,7 @@ class Estimator(Convertible, Fitted, BaseEstimator):
 
     @property
     def _is_of_matrix(self) -> bool:
-        return callable(self.kernel) or self.kernel == "precomputed"
+        return is_of_matrix(self.kernel)
 
 
 class Lines(Progress):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
+from dcsvm.sklearn.parameters import is_linear
 from dcsvm.solving.report import TrainReport
 
 
@@ -81,7 +82,7 @@ class Fitted:
         self._intercept_ = -exact.rho
         sign = -1.0 if self._n_classes == 2 else 1.0
         self.dual_coef_, self.intercept_ = sign * self._dual_coef_, sign * self._intercept_
-        if self.kernel == "linear":
+        if is_linear(self.kernel):
             self._coef = self._pair_coef()
 
     def _pair_coef(self):
@@ -112,7 +113,7 @@ class Fitted:
     @property
     def coef_(self):
         """Coefficients of the features of a linear kernel, read-only: (n_pairs, d), or (1, d)."""
-        if self.kernel != "linear":
+        if not is_linear(self.kernel):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._theirs is not None:
             return self._theirs.coef_

@@ -14,7 +14,6 @@ from dcsvm.model.file import load_model
 from dcsvm.model.ordering import with_label_order
 from dcsvm.sklearn.estimators import OURS
 from dcsvm.sklearn.fitted import ModelRows
-from dcsvm.sklearn.parameters import KERNELS
 from dcsvm.sklearn.theirs import THEIRS, take_over
 
 
@@ -28,8 +27,7 @@ def load(path: str | os.PathLike[str]):
     model = load_model(path)
     part, kernel = model.exact or model.early, model.kernel
     made = OURS[model.svm_type]()
-    name = next(ours for ours, name in KERNELS.items() if name == kernel.name)
-    made.set_params(kernel=name)
+    made.set_params(kernel=kernel.type.short_name)
     if not kernel.is_precomputed:
         made.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
     made._gamma, made.fit_status_ = kernel.gamma, 0

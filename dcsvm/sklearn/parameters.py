@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-KERNELS = {name: name for name in ("linear", "rbf", "sigmoid", "precomputed")}
-KERNELS["poly"] = "polynomial"
+from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
+
+KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # by scikit-learn's names
 LARGEST_C = 1e30  # what C=inf is: a solution that needs more is lost in rounding
 
 
@@ -58,15 +59,15 @@ PARAMETERS = {  # default, constraints, meaning
         "float: above 0, at most 1: bounds the part of rows that are errors from above, that of "
         "support vectors from below."),
     "epsilon": Parameter(0.1, [FROM_0], "float: errors up to it cost nothing."),
-    "kernel": Parameter("rbf", [StrOptions(set(KERNELS)), callable],
-        "{'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable: of a callable the "
-        "matrix of all training rows is computed."),
-    "degree": Parameter(3, [at_least(0)], "int: of the polynomial kernel."),
+    "kernel": Parameter(DEFAULT, [StrOptions(set(KERNELS)), callable],
+        f"{{{', '.join(map(repr, KERNELS))}}} or callable: of a callable the matrix of all "
+        "training rows is computed."),
+    "degree": Parameter(3, [at_least(0)], f"int: of {users_of('degree')}."),
     "gamma": Parameter("scale", [StrOptions({"scale", "auto"}), FROM_0],
-        "{'scale', 'auto'} or float: of rbf, poly and sigmoid; 'scale' is 1 / (n_features * "
+        f"{{'scale', 'auto'}} or float: of {users_of('gamma')}; 'scale' is 1 / (n_features * "
         "X.var()), 'auto' 1 / n_features."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
-        "float: of the polynomial and the sigmoid kernel."),
+        f"float: of {users_of('coef0')}."),
     "shrinking": Parameter(True, ["boolean"], "bool: taken, and changes nothing."),
     "probability": Parameter(False, ["boolean", Hidden(StrOptions({"deprecated"}))],
         "bool: fit what predict_proba needs, from five folds."),
@@ -148,6 +149,28 @@ def _listed(name: str, parameter: Parameter) -> str:
     return f"{name} : default={parameter.default!r}\n    {meaning}"
 
 
+def kernel_type(kernel: object) -> KernelType | None:
+    """What a parameter `kernel` stands for; None where there is no such kernel."""
+    if callable(kernel):
+        return PRECOMPUTED
+    return KERNELS.get(kernel) if isinstance(kernel, str) else None
+
+
+def is_linear(kernel: object) -> bool:
+    known = kernel_type(kernel)
+    return known is not None and known.is_linear
+
+
+def is_precomputed(kernel: object) -> bool:
+    """Whether rows are given as kernel values, not computed from by a callable."""
+    return not callable(kernel) and is_of_matrix(kernel)
+
+
+def is_of_matrix(kernel: object) -> bool:
+    known = kernel_type(kernel)
+    return known is not None and known.is_precomputed
+
+
 def train_options(params: dict, svm_type: str, gamma: float, **others) -> dict:
     """The options of training that parameters of an estimator stand for."""
     kernel = params["kernel"]
@@ -156,7 +179,7 @@ def train_options(params: dict, svm_type: str, gamma: float, **others) -> dict:
     memory = params["memory"]
     found |= {
         "svm_type": svm_type,
-        "kernel": "precomputed" if callable(kernel) else KERNELS[kernel],
+        "kernel": kernel_type(kernel).name,
         "gamma": float(gamma),
         "max_iterations": max(params["max_iter"], 1) if params["max_iter"] >= 0 else -1,
         "cache_mb": None if memory is None else float(np.ceil(memory)),

@@ -19,7 +19,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.option_rules import CLASSIFIERS
 from dcsvm.problem.task import as_labels
-from dcsvm.sklearn.parameters import KERNELS
+from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
 
 THEIRS = {  # of their own module: the names in sklearn.svm may be replaced
     "c_svc": _classes.SVC,
@@ -74,7 +74,7 @@ def take_over(ours, fitted) -> None:
         ours.model_ = _model_of(ours)
     except ValueError:
         ours.model_ = None
-    if ours.kernel == "linear":
+    if is_linear(ours.kernel):
         ours._coef = ours._pair_coef()
 
 
@@ -84,7 +84,7 @@ def _model_of(ours) -> Model:
         kernel = Kernel("precomputed", 0.0)
         rows = Rows(len(ours.support_), ours.shape_fit_[0], columns=ours.support_)
     else:
-        kernel = Kernel(KERNELS[ours.kernel], float(ours._gamma), ours.coef0, ours.degree)
+        kernel = Kernel(KERNELS[ours.kernel].name, ours._gamma, ours.coef0, ours.degree)
         rows = Rows.from_array(ours.support_vectors_)
     coef = ours._dual_coef_
     exact = ExactModel(
@@ -147,6 +147,8 @@ class Convertible:
                 f"the model is of rows scaled by {self.model_.scaling.name}: scikit-learn's"
                 " estimator cannot scale"
             )
+        if kernel_type(self.kernel).sklearn_name is None:
+            raise ValueError(f"scikit-learn has no kernel {self.kernel!r}")
         made = made_of(self._svm_type, self._settings())
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         is_classifier = self.model_.is_classifier

@@ -94,7 +94,7 @@ class _Own:
         # no span is longer than K(x, x) = 1, or 2 with a sum; that of one cluster alone may turn a
         # class, and with two of them neither says so
         self.is_doubtful = self.lost != 0
-        if level.solver.task.is_classification and level.solver.data.kernel.name == "rbf":
+        if level.solver.task.is_classification and level.solver.data.kernel.type.fall:
             longest = 2.0 if level.formulation.has_sums else 1.0
             may_turn = self.known * np.sign(self.lost) <= longest * np.abs(self.lost)
             self.is_doubtful &= may_turn | level.division.is_in_two[rows_of]

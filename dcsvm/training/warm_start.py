@@ -37,7 +37,7 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
             f"the model to begin with is of {part.row_numbers.max() + 1} rows or more, "
             f"there are {rows.n_samples}"
         )
-    is_precomputed = options.kernel == "precomputed"
+    is_precomputed = options.kernel_type.is_precomputed
     if model.kernel.is_precomputed != is_precomputed:
         raise OtherModel("the model to begin with is not of such rows: one has a kernel matrix")
     if is_precomputed:
