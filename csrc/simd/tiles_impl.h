@@ -85,7 +85,7 @@ DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const f
                                                      double term, std::size_t at) {
   const auto equal = load_lanes<Sum>(matches + at);
   if constexpr (!difference) return equal;
-  return load_doubles<Sum>(t.lane_terms + at) + static_cast<Sum>(term) - equal * Sum(2);
+  return load_doubles<Sum>(t.lane_terms + at) + static_cast<Sum>(term) - (equal + equal);
 }
 
 // n float values as Real: themselves, or converted into the buffer.
