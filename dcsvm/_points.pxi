@@ -88,9 +88,10 @@ cdef class Points:
 
     def encode(self, double worth, size_t memory_bytes, int threads, cbool with_bytes):
         """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
-        rows then costs less than 1/worth of the operations; or, `with_bytes`, let rows of bytes meet as
-        such where that costs less still. What is added may take `memory_bytes`. Both sides of a tile must be these
-        points, or others that were encoded as them. Returns the bytes that were added."""
+        rows then costs less than 1/worth of the operations; or, `with_bytes`, let rows of bytes
+        meet as such where that costs less still. What is added may take `memory_bytes`. Both sides
+        of a tile must be these points, or others that were encoded as them. Returns the bytes that
+        were added."""
         cdef CodedColumns columns
         if not self.points.is_dense() or self.points.n_samples == 0:
             return 0
@@ -157,7 +158,7 @@ cdef class Points:
             self.points.is_mapped = False
             self.arrays = coded = rows
         take_coded(coding.columns, &coded[0, 0], self.points)
-        self.coding = coding
+        self.coding, self.prepared_for = coding, None
 
     @property
     def has_bytes(self):
@@ -206,7 +207,7 @@ cdef class Points:
                 c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
             self.points.bytes = &values[0, 0]
             self.byte_arrays = values, row_sums
-        self.points.byte_sums = &sums[0]
+        self.points.byte_sums, self.prepared_for = &sums[0], None
 
     def take_bytes(self, codes, int32_t origin=0, int32_t step=1):
         """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
@@ -220,7 +221,7 @@ cdef class Points:
             raise ValueError("there is not one 8-bit integer for each feature")
         self.points.bytes, self.points.byte_sums = &values[0, 0], &row_sums[0]
         self.points.byte_origin, self.points.byte_step = origin, step
-        self.byte_arrays = codes, sums
+        self.byte_arrays, self.prepared_for = (codes, sums), None
         return codes.nbytes + sums.nbytes
 
     def prepare(self, Setup setup, int threads):

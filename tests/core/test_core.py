@@ -336,6 +336,19 @@ def test_arrays_of_another_type_are_refused():
         _core.Points(Rows(2, 2, dense=np.zeros((2, 2))), 1)
 
 
+def test_rows_that_are_not_prepared_for_a_kernel_meet_none():
+    a, b = (points_of(np.eye(20, dtype=np.float32)) for _ in range(2))
+    setup = setup_of(("rbf", 1.0, 0.0, 0), b)
+    with pytest.raises(ValueError, match="not prepared for this setup"):
+        _core.kernel_matrix(setup, a, None, b, None, 1)
+    a.prepare(setup_of(("linear", 1.0, 0.0, 0), points_of(np.eye(20))), 1)
+    with pytest.raises(ValueError, match="not prepared for this setup"):
+        _core.kernel_matrix(setup, a, None, b, None, 1)
+    assert b.encode(1.0, _core.NO_LIMIT, 1, False) > 0
+    with pytest.raises(ValueError, match="not prepared for this setup"):
+        _core.kernel_matrix(setup, b, None, b, None, 1)
+
+
 def test_points_keep_their_arrays_alive():
     expected = matrix(("linear", 1.0, 0.0, 0), "product", np.eye(3), np.eye(3))
     points = [_core.Points(make(np.eye(3, dtype=np.float32)), 1) for make in (dense_rows, csr_rows)]
