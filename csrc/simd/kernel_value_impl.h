@@ -112,14 +112,15 @@ DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
     case Function::tanh:
       return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
                                static_cast<Real>(kernel.coef0));
-    case Function::power:
-      break;
+    case Function::power: {
+      Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);
+      Vector power = Vector{} + Real(1);
+      for (int e = kernel.degree; e > 0; e >>= 1) {
+        if (e & 1) power *= base;
+        base *= base;
+      }
+      return power;
+    }
   }
-  Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);
-  Vector power = Vector{} + Real(1);
-  for (int e = kernel.degree; e > 0; e >>= 1) {
-    if (e & 1) power *= base;
-    base *= base;
-  }
-  return power;
+  return Vector{} + std::numeric_limits<Real>::quiet_NaN();  // of a function without a formula
 }
