@@ -212,8 +212,9 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
   }
 }
 
+// A function for each: all in one took 7 % longer for a value of few features and codes.
 template <Argument argument, class Real, bool difference, bool exact>
-DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
+static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out) {
   constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
