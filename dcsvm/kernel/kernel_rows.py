@@ -199,13 +199,13 @@ class KernelRows:
         other.setup = self._setup_of(kernel, _core.Form[self.setup.form])
         return other
 
-    def _setup_of(self, kernel: Kernel, *form: _core.Form) -> _core.Setup:
+    def _setup_of(self, kernel: Kernel, form: _core.Form | None = None) -> _core.Setup:
         """Return the core's kernel on these points; without a form, the core chooses it."""
         flat, fall = is_flat(self.rows, kernel), kernel.type.fall
         if self.lattice is not None:
             assert fall is not None
             kernel = replace(kernel, gamma=fall.scaled(kernel.gamma, self.lattice.step))
-        return _core.Setup(kernel, self.points, *form, is_flat=flat)
+        return _core.Setup(kernel, self.points, form, is_flat=flat)
 
     @property
     def is_in_file(self) -> bool:
