@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 AUTO = "auto"  # of --scale, in place of a range file: by the ranges of the training set
 
 
-def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
+def read_training_set(job, options: TrainOptions) -> Dataset:
     """Read the training set of a TrainJob or GridJob, scaled by its --scale file, or by its own
     ranges where that is AUTO, and warn of what looks wrong with it."""
     from dcsvm.data.advice import advice
@@ -82,7 +82,7 @@ def read_training_set(job, options: TrainOptions, *, to_train: bool) -> Dataset:
 
     scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
     serials = "training" if options.kernel == "precomputed" else None
-    how = {"scaling": scaling, "serials": serials, "to_train": to_train}
+    how = {"scaling": scaling, "serials": serials}
     data = read_data(job, job.training_set_file, options.threads, **how)
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):

@@ -14,15 +14,14 @@ from functools import partial
 
 import numpy as np
 
-from dcsvm import _svmlight
+from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
 from dcsvm.data.room import zeros
-from dcsvm.data.rows import Rows, better_dense, coded_parts, suit_bytes, with_ends, zero_bytes
+from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Scaling
 
 PART_BYTES = 2**23  # of text that is scaled together
-PART_VALUES = 2**22  # of rows that are coded together
 OWN_RANGES = "own ranges"  # in place of a scaling: of the features of the text itself
 
 
@@ -73,7 +72,7 @@ def parse_dataset(text, name: str, *, first_index: int | None = None, **how) -> 
     1. `lenient` accepts what LIBSVM's reader drops or reads in its own way, and lines of comments.
     `scaling` is applied to the numbers in the text; OWN_RANGES is that of their own ranges.
     `serials` is for rows of a precomputed kernel: "training" or, for rows to predict, whose serial
-    numbers mean nothing, "any". Rows `to_train` may be coded.
+    numbers mean nothing, "any".
     """
     try:
         return _parsed(text, name, 1 if first_index is None else first_index, **how)
@@ -90,7 +89,6 @@ def _parsed(
     *,
     scaling: Scaling | str | None = None,
     serials: str | None = None,
-    to_train: bool = False,
     **how,
 ) -> Dataset:
     """As `parse_dataset` with a known first index. Raises ZeroIndex where it is not the one."""
@@ -105,46 +103,19 @@ def _parsed(
             if scaling == OWN_RANGES:
                 scaling = Extremes.of(parts).scaling(name, first_index)
             scaling = scaling.with_first_index(first_index)
-            rows = scaling.scaled_rows(parts, name, how["threads"], to_train=to_train)
+            rows = scaling.scaled_rows(parts, name, how["threads"])
             labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
             return Dataset(rows, labels, scaling, first_index, parts.n_features)
         all_rows = _svmlight.Text(text, serials=serials, **how)
         if serials is not None:
             check_room(name, all_rows.n_rows * (8 + 4 * all_rows.n_features))
             return _kernel_dataset(all_rows, serials)
-        coded = _coded_dataset(text, all_rows, name, **how) if to_train else None
-        if coded is not None:
-            return coded
         prefix, rows = parsed_rows(all_rows, name=name)
     except _svmlight.ZeroIndex:
         raise
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
     return Dataset(rows, prefix[:, 0], None, first_index, rows.n_features)
-
-
-def _coded_dataset(text, all_rows: _svmlight.Text, name: str, **how) -> Dataset | None:
-    """The data set with codes, read part by part, so that there never are all rows without; None
-    where codes are not worth it."""
-    shape = all_rows.n_rows, all_rows.n_features
-    if shape[1] == 0 or not better_dense(*shape, all_rows.n_pairs):
-        return None
-    prefixes, n_values = [], 0
-
-    def parts():
-        nonlocal n_values
-        row_bytes = len(text) // shape[0] + 1
-        for part in _texts(text, row_bytes * (PART_VALUES // shape[1] + 1), **how):
-            part.widen(shape[1])
-            prefix, rows = parsed_rows(part, "dense", name=name)
-            prefixes.append(prefix)
-            n_values += np.count_nonzero(rows.dense)
-            yield rows
-
-    rows = coded_parts(parts(), shape[1], how["threads"], partial(zeros, name=name))
-    if rows is None or not better_dense(*shape, n_values):
-        return None
-    return Dataset(rows, np.concatenate(prefixes)[:, 0], None, how["first_index"], shape[1])
 
 
 def _texts(text, n_bytes: int, first_line: int, **how) -> Iterator[_svmlight.Text]:
@@ -185,33 +156,54 @@ class _Parts:
 def parsed_rows(
     text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
 ) -> tuple[np.ndarray, Rows]:
-    """(numbers before the features, rows) of text, "dense" or "sparse", or in the better form.
-    Raises DataError, for the file `name`, where there is no room for dense ones."""
-    shape = text.n_rows, text.n_features
-    if form == "dense" or (form is None and better_dense(*shape, text.n_pairs)):
-        prefix, dense, n_values = _dense_rows(text, name)
-        if form == "dense" or better_dense(*shape, n_values):
-            return prefix, Rows(*shape, dense=dense)
-        del prefix, dense
+    """Parse text to (numbers before the features, rows), "dense" or "sparse", or in the chosen
+    storage. Raises DataError, for the file `name`, where there is no room for them."""
+    if form == "sparse":
+        return _csr_rows(text, name)
+    # as if no value were zero: where many are, rows turn out to be packed or sparse
+    likely = storage_of(text.n_rows, text.n_features, text.n_pairs, are_bytes=False)
+    may_be = [Storage.BYTES, Storage.FLOATS] if form == "dense" or likely is Storage.FLOATS else []
+    may_be = may_be or ([Storage.BYTES] if likely is Storage.PACKED else [])
+    for storage in may_be:
+        found = _dense_rows(text, storage, name)
+        if found is None:
+            continue
+        prefix, rows, n_values = found
+        if form == "dense" or storage is storage_of(
+            *rows.shape, n_values, are_bytes=storage is Storage.BYTES
+        ):
+            return prefix, Rows(*rows.shape, dense=rows)
+        del found, prefix, rows
+    prefix, csr = _csr_rows(text, name)
+    storage = storage_of(
+        csr.n_samples, csr.n_features, csr.count_values(), are_bytes=csr.are_bytes()
+    )
+    return prefix, csr.in_storage(storage)
+
+
+def _dense_rows(
+    text: _svmlight.Text, storage: Storage, name: str
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Parse text to (numbers before the features, dense rows, number of values that are not zero);
+    None where they are not the bytes that are asked for."""
+    shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
+    if storage is Storage.FLOATS:
+        rows = make(shape, np.float32)
+        prefix, n_values = text.dense(rows)
+        return prefix, rows, n_values
+    if not _core.suit_bytes(text.n_features):
+        return None
+    rows = zero_bytes(*shape, zeros=make)
+    found = text.bytes(with_ends(rows))
+    return None if found is None else (found[0], rows, found[1])
+
+
+def _csr_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, Rows]:
     in_memory = 16 * text.n_rows  # labels, and where rows begin
     check_room(name, in_memory)
     make = partial(zeros, name=name, in_all=in_memory + BYTES_OF_VALUE * text.n_pairs)
     prefix, indptr, indices, values, n_features = text.csr(make=make)
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
-
-
-def _dense_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """(numbers before the features, dense rows, number of values that are not zero) of text."""
-    shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
-    if suit_bytes(text.n_features):
-        rows = zero_bytes(*shape, zeros=make)
-        found = text.bytes(with_ends(rows))
-        if found is not None:
-            return found[0], rows, found[1]
-        del rows
-    rows = make(shape, np.float32)
-    prefix, n_values = text.dense(rows)
-    return prefix, rows, n_values
 
 
 def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:

@@ -10,15 +10,14 @@ here differs from what is read from its text by up to half a unit of the sixth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import partial
 
 import numpy as np
 
+from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room
-from dcsvm.data.room import zeros
-from dcsvm.data.rows import Rows, better_dense, coded_parts
+from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
 from dcsvm.data.sorting import AT_ONCE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
@@ -86,11 +85,9 @@ class Scaling:
         self._check(scaled, lambda row: f"{name}:{row + 1}: the label")
         return scaled
 
-    def scaled_rows(
-        self, parts: Iterable[Part], name: str, threads: int = 1, *, to_train: bool = False
-    ) -> Rows:
-        """The rows of the file `name` scaled, in the form that their scaled text would have; those
-        `to_train` may be coded. The `parts` are gone through up to three times.
+    def scaled_rows(self, parts: Iterable[Part], name: str, threads: int = 1) -> Rows:
+        """Scale the rows of the file `name`, in the storage that their scaled text would have. The
+        `parts` are gone through twice.
 
         Raises DataError for a value that does not fit float32, and for more rows than there is
         memory for.
@@ -98,7 +95,7 @@ class Scaling:
         absent = self.features.scaled(np.zeros(len(self.columns)))
         self._check(absent, lambda k: f"{name}: 0 of feature {self.indices[k]}")
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
-        n_samples = n_values = 0
+        n_samples, n_values, are_bytes = 0, 0, True
         for part in parts:
             row, at, present = self._present(part)
             self._check(
@@ -109,25 +106,28 @@ class Scaling:
             )
             used[at[present != 0]] = True
             n_present += np.bincount(at, minlength=len(absent))
-            n_values += np.count_nonzero(present.astype(np.float32))
+            present = present.astype(np.float32)
+            n_values += np.count_nonzero(present)
+            are_bytes = are_bytes and are_byte_values(present)
             n_samples += len(part[0]) - 1
         n_features = int(self.columns[used].max()) + 1 if used.any() else 0
-        n_values += int((n_samples - n_present)[absent.astype(np.float32) != 0].sum())
-        is_dense = better_dense(n_samples, n_features, n_values)
-        n_bytes = 4 * n_samples * n_features if is_dense else 8 * n_values
+        is_filled = (n_samples > n_present) & (absent.astype(np.float32) != 0)
+        n_values += int((n_samples - n_present)[is_filled].sum())
+        are_bytes = are_bytes and are_byte_values(absent[is_filled].astype(np.float32))
+        storage = storage_of(n_samples, n_features, n_values, are_bytes=are_bytes)
+        n_bytes = BYTES_OF_VALUE * n_values
+        if storage in (Storage.BYTES, Storage.FLOATS):
+            n_bytes = n_samples * n_features * (4 if storage is Storage.FLOATS else 1)
         check_room(f"{name} scaled by {self.name}", n_bytes)
 
-        def blocks():
+        def blocks() -> Iterator[_Block]:
             for part in parts:
                 n_rows, present = len(part[0]) - 1, self._present(part)
                 yield _Block(self.columns, n_features, absent, n_rows, *present)
 
-        if not is_dense:
-            return _csr_rows(blocks(), n_samples, n_features, n_values)
-        in_parts = (block.rows() for block in blocks())
-        make = partial(zeros, name=name)
-        coded = coded_parts(in_parts, n_features, threads, make) if to_train else None
-        return coded or _dense_rows(blocks(), n_samples, n_features)
+        if storage in (Storage.BYTES, Storage.FLOATS):
+            return _dense_rows(blocks(), n_samples, n_features, storage)
+        return _csr_rows(blocks(), n_samples, n_features, n_values).in_storage(storage)
 
     def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of every value of a listed feature its row in the part, the place of the feature, and the
@@ -166,11 +166,6 @@ class _Block:
         dense[:, self.filled] = self.fill
         dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
 
-    def rows(self) -> Rows:
-        dense = np.empty((self.n_rows, self.n_features), np.float32)
-        self.write_dense(dense)
-        return Rows(*dense.shape, dense=dense)
-
     def csr(self, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(number of values of each row, columns, values) of some of the rows."""
         n_rows = some.stop - some.start
@@ -188,12 +183,16 @@ class _Block:
         return np.bincount(rows, minlength=n_rows), columns, values[order]
 
 
-def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int) -> Rows:
-    dense, first = np.empty((n_samples, n_features), np.float32), 0
+def _dense_rows(
+    blocks: Iterable[_Block], n_samples: int, n_features: int, storage: Storage
+) -> Rows:
+    is_bytes, first = storage is Storage.BYTES, 0
+    shape = n_samples, n_features
+    dense = zero_bytes(*shape) if is_bytes else np.empty(shape, np.float32)
     for block in blocks:
         block.write_dense(dense[first : first + block.n_rows])
         first += block.n_rows
-    return Rows(n_samples, n_features, dense=dense).in_smallest_form()
+    return Rows(*shape, dense=dense)
 
 
 def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_values: int) -> Rows:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from dask.sizeof import sizeof
 
-from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.checkpoint import digest_of
 
@@ -51,7 +51,7 @@ class Facts:
     n_rows: int
     n_features: int
     n_values: int
-    is_bytes: bool
+    are_bytes: bool
     nbytes: int
     total: float
     squares: float
@@ -61,11 +61,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of all rows: features, dense or CSR, bytes or float32."""
+    """The form of all rows: how many features, in which storage."""
 
     n_features: int
-    is_dense: bool
-    is_bytes: bool
+    storage: Storage
 
     @staticmethod
     def of_all(facts: Sequence[Facts]) -> Form:
@@ -73,15 +72,14 @@ class Form:
         n_rows, n_values = (sum(getattr(one, name) for one in facts) for name in
                             ("n_rows", "n_values"))  # fmt: skip
         n_features = max(one.n_features for one in facts)
-        is_dense = better_dense(n_rows, n_features, n_values)
-        return Form(n_features, is_dense, is_dense and all(one.is_bytes for one in facts))
+        are_bytes = all(one.are_bytes for one in facts)
+        return Form(n_features, storage_of(n_rows, n_features, n_values, are_bytes=are_bytes))
 
     @property
     def no_rows(self) -> Rows:
-        if self.is_dense:
-            return Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
         none, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
-        return Rows(0, self.n_features, indptr=start, indices=none.astype(np.int32), values=none)
+        rows = Rows(0, self.n_features, indptr=start, indices=none.astype(np.int32), values=none)
+        return rows.in_storage(self.storage)
 
 
 def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
@@ -91,12 +89,12 @@ def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
 
 def _facts_of(section: Section, *, with_digest: bool) -> Facts:
     rows = section.rows
-    values = rows.dense.reshape(-1) if rows.is_dense else rows.values
+    values = rows.values if rows.dense is None else rows.dense.reshape(-1)
     return Facts(
         rows.n_samples,
         rows.n_features,
-        int(np.count_nonzero(values)),
-        rows.is_dense and rows.in_smallest_form().is_bytes,
+        rows.count_values(),
+        rows.are_bytes(),
         rows.nbytes,
         float(values.sum(dtype=np.float64)),
         float(np.einsum("i,i->", values, values, dtype=np.float64)),
@@ -112,8 +110,7 @@ def formed(chunk: Sequence[Section], form: Form) -> Rows:
 
 
 def _formed(section: Section, form: Form) -> Rows:
-    rows = section.rows.with_features(form.n_features).in_form_of(form.no_rows, 1)
-    return rows.in_smallest_form() if form.is_bytes else rows.as_floats()
+    return section.rows.with_features(form.n_features).in_storage(form.storage)
 
 
 def taken(rows: Rows, numbers: np.ndarray | None) -> Rows:

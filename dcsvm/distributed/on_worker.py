@@ -138,7 +138,7 @@ def solve(
     limits = {"threads": own.threads, "megabytes": own.megabytes}
     memory = plan_memory(own.rows, np.array([0, problem.size]), **limits)
     engine = own.engine(memory.spare(problem.size))
-    own.kernel.check_values(engine.data.largest_squared_norm)
+    own.kernel.check_values(engine.data.encoding.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - engine.data.copy_bytes, 0)
     effort = replace(effort, reach=own.reach, threads=own.threads, memory_bytes=nbytes)
     every = np.arange(problem.size, dtype=np.int32)

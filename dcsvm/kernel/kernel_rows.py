@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import WORTH_CODING, Rows, without_empty_columns
+from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.kernel.encodings import Encoding, encode
 from dcsvm.kernel.kernels import NAMES, Kernel
-from dcsvm.kernel.lattice import find_lattice
 from dcsvm.machine import default_threads, usable_threads
 
 MEASURED_ROWS = 1000  # whose distances stand for those of all
@@ -72,9 +72,8 @@ class KernelRows:
     """Rows with a kernel on them: what `_core` computes with.
 
     `setup` is the form of another side these rows meet, see two_sides(). `coded` is for rows that
-    meet only themselves, or others that are encoded as them: exclusive 0/1 columns may become
-    codes, and evenly spaced values bytes, where the copy takes at most `memory_bytes`; it takes
-    `copy_bytes`. `largest_squared_norm` is that of rows that were not encoded beforehand.
+    meet only themselves, or others that are encoded as them: they may have an `encoding`, which
+    takes at most `memory_bytes`.
     """
 
     def __init__(
@@ -90,18 +89,12 @@ class KernelRows:
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
         narrow = rows if points else without_empty_columns(rows)[0]
-        self.points = points or _core.Points(narrow, threads)
-        self.largest_squared_norm = 0.0 if points else self.points.largest_squared_norm
-        self.copy_bytes, gamma, self.lattice = 0, kernel.gamma, None
-        if coded and kernel.name == "rbf" and self.points.may_be_bytes:
-            self.lattice = find_lattice(narrow, memory_bytes)
-        if self.lattice is not None:
-            self.copy_bytes = self.points.take_bytes(self.lattice.codes(narrow))
-            gamma *= self.lattice.step**2
-        elif coded and not kernel.is_precomputed:
-            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads)
-        self.setup = setup or self._setup_of(kernel, gamma)
-        self.points.fit(self.setup, threads)
+        if coded:
+            self.encoding = encode(narrow, kernel, threads, memory_bytes)
+        else:
+            self.encoding = Encoding(points or _core.Points(narrow, threads))
+        self.setup = setup or self._setup_of(kernel)
+        self.points = self.encoding.points.fitted(self.setup, threads)
 
     def product(
         self,
@@ -152,13 +145,10 @@ class KernelRows:
             self.setup, targets.points, target_rows, self.points, None, self.threads
         )
 
-    def encode(self, points: _core.Points, rows: Rows, threads: int) -> np.ndarray | None:
-        """Encode the points of rows that meet these as these are. Returns which rows are the same
-        then, bool (n,), None where nothing is encoded."""
-        if self.lattice is None:
-            return points.encode_as(self.points, threads)
-        points.take_bytes(self.lattice.codes(rows))
-        return self.lattice.rows_on(rows)
+    @property
+    def copy_bytes(self) -> int:
+        """Memory that the encoding takes of the budget; that of packed rows goes with the rows."""
+        return 0 if self.rows.is_packed else self.encoding.n_bytes
 
     def with_threads(self, threads: int) -> KernelRows:
         """The same, computed with so many threads."""
@@ -175,30 +165,30 @@ class KernelRows:
             return KernelRows(self.rows, kernel, self.threads)
         other = copy(self)
         other.kernel = kernel
-        gamma = kernel.gamma * (self.lattice.step**2 if self.lattice else 1.0)
-        other.setup = self._setup_of(kernel, gamma, _core.Form[self.setup.form])
+        other.setup = self._setup_of(kernel, _core.Form[self.setup.form])
         return other
 
-    def _setup_of(self, kernel: Kernel, gamma: float, *form: _core.Form) -> _core.Setup:
-        """A kernel with this gamma on these points, in a form, or in that which suits them."""
+    def _setup_of(self, kernel: Kernel, *form: _core.Form) -> _core.Setup:
+        """A kernel on these points, in a form, or in that which suits them."""
+        gamma = kernel.gamma * self.encoding.squared_step
         return _core.Setup(
-            NAMES.index(kernel.name), gamma, kernel.coef0, kernel.degree, self.points, *form,
-            is_flat=is_flat(self.rows, kernel),
+            NAMES.index(kernel.name), gamma, kernel.coef0, kernel.degree, self.encoding.points,
+            *form, is_flat=is_flat(self.rows, kernel),
         )  # fmt: skip
 
     @property
     def is_in_file(self) -> bool:
         """Whether these are dense rows of a mapped file, which may not fit the memory."""
-        return self.rows.is_mapped and self.rows.is_dense
+        return self.rows.is_in_file
 
     def part(self, rows: np.ndarray) -> KernelRows:
         """A copy of some of these dense rows, encoded as they are: kernel values are the same
         bits."""
         other = copy(self)
         other.rows = self.rows.take(rows)
-        other.points = _core.Points(other.rows, self.threads)
-        self.encode(other.points, other.rows, self.threads)
-        other.points.fit(self.setup, self.threads)
+        points = _core.Points(other.rows, self.threads)
+        found = self.encoding.of_others(points, other.rows, self.threads)
+        other.points = (points if found is None else found[0]).fitted(self.setup, self.threads)
         return other
 
 
@@ -211,8 +201,7 @@ def two_sides(
         targets, sources = targets.as_floats(), sources.as_floats()
     sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
     if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
-        for points in sides:
-            points.encode_bytes(threads)
+        sides = [points.as_bytes(threads) for points in sides]
     second = KernelRows(sources, kernel, threads, points=sides[1])
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second
 
@@ -284,7 +273,7 @@ def of_square(rows: Rows, threads: int) -> Rows:
     if rows.n_samples != rows.n_features:
         shape = f"{rows.n_samples} rows and {rows.n_features} columns"
         raise ValueError(f"a precomputed kernel needs a square matrix, not {shape}")
-    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats()
+    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats(threads)
     return replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
 
 

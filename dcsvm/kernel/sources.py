@@ -128,13 +128,14 @@ class Sources:
             return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
         result, left = [], np.ones(block.n_samples, bool)
+        as_given = _core.Points(block, few, with_norms=False)
         for how in FORMS:
             sources = self.form(threads, how)
-            points = _core.Points(block, few, with_norms=False)
             if sources is None or (how == "stepped" and not block.is_dense):
                 continue
-            fits = None if how == "plain" else sources.encode(points, block, few)
-            own = left if fits is None else left & fits
+            encoded = sources.encoding.of_others(as_given, block, few) if how != "plain" else None
+            points, fits = (as_given, left) if encoded is None else encoded
+            own = left & fits
             targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
             if own.all():
                 return [Meeting(None, targets, sources)]
@@ -176,9 +177,9 @@ class Sources:
             most = self.rows.nbytes + COPY_BYTES
             coded = how == "coded"
             return KernelRows(self.rows, self.kernel, threads, coded=coded, memory_bytes=most)
-        lattice = self.form(threads).lattice
-        if lattice is None or not self.rows.is_dense or not lattice.is_stepped(self.rows):
+        grid = self.form(threads).encoding.grid
+        if grid is None or not self.rows.is_dense or not grid.may_meet_bytes(self.rows):
             return None
-        points = _core.Points(self.rows, threads)
-        points.take_bytes(lattice.codes(self.rows), int(lattice.origin), int(lattice.step))
+        spacing = int(grid.origin), int(grid.step)
+        points = _core.Points(self.rows, threads).with_bytes(grid.codes(self.rows), *spacing)
         return KernelRows(self.rows, self.kernel, threads, points=points)

@@ -237,7 +237,8 @@ def opposite_twins(
     a, b = a[at_a], b[at_b]
     equal = np.ones(len(a), bool)  # a hash proves nothing
     for some in slices(len(a), AT_ONCE // max(rows.n_features, 1)):
-        equal[some] = (rows.stored[row[a[some]]] == rows.stored[row[b[some]]]).all(axis=1)
+        one, other = _values_of(rows, row[a[some]]), _values_of(rows, row[b[some]])
+        equal[some] = (one == other).all(axis=1)
     return a[equal], b[equal]
 
 
@@ -249,18 +250,24 @@ def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.
         return False
     step = max(1, AT_ONCE // max(rows.n_features, 1))
     return all(
-        np.array_equal(rows.stored[order[some]], rows.stored[order[some - 1]])
+        np.array_equal(_values_of(rows, order[some]), _values_of(rows, order[some - 1]))
         for some in (again[begin : begin + step] for begin in range(0, len(again), step))
     )
 
 
+def _values_of(rows: Rows, numbers: np.ndarray) -> np.ndarray:
+    """Some dense rows in a form in which equal rows are equal."""
+    return rows.take(numbers).features if rows.is_packed else rows.stored[numbers]
+
+
 def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
-    """A 64-bit number for each row, equal for equal rows with equal targets."""
-    words = rows.stored.view(np.uint32)
-    factors = np.random.default_rng(seed).integers(2**63, size=words.shape[1], dtype=np.uint64)
+    """A 64-bit number for each dense row, equal for equal rows with equal targets."""
+    n_words = rows.n_features if rows.is_packed else rows.stored.view(np.uint32).shape[1]
+    factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
     result = targets.astype(np.float64).view(np.uint64) * ODD
-    for some in slices(rows.n_samples, AT_ONCE // 4 // max(words.shape[1], 1)):
-        part = words[some].astype(np.uint64)
+    for some in slices(rows.n_samples, AT_ONCE // 4 // max(n_words, 1)):
+        own = rows.part(some)
+        part = (own.features if rows.is_packed else own.stored).view(np.uint32).astype(np.uint64)
         part ^= part >> np.uint64(15)
         result[some] += np.einsum("ij,j->i", part, factors | np.uint64(1))
     return result ^ (result >> np.uint64(32))

@@ -9,7 +9,7 @@ from numbers import Integral
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, coded, stacked
+from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
@@ -104,7 +104,6 @@ def grid_search(
     grid = default_grid(options, Cs, gammas, epsilons)
     rows, labels = Rows.from_array(X), as_labels(y)
     options = replace(options, threads=threads_to_train(options.threads, rows))
-    rows = coded(rows, options.threads)
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     fold = _fold_of_each(folds, labels, options)

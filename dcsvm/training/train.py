@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import ChosenRows, Rows, coded
+from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import Evaluation, threads_to_train
+from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
@@ -79,7 +79,6 @@ def ready(
 ) -> Run:
     """The run that `train_rows` carries out, of all that it is `given` but a model whose rows are
     not checked, ready to begin or to go on. Raises Stopped."""
-    rows = coded(rows, threads_to_train(options.threads, rows))
     source = LocalRows.of(rows, options, consume=consume)
     return begun(source, labels, options, control or Control(), **given)
 

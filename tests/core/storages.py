@@ -19,7 +19,7 @@ def require_equal_values(pair, kernel, form):
         points = _core.Points(rows, 1)
         args = NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, points
         setup = _core.Setup(*args, _core.Form[form])
-        points.fit(setup, 2)
+        points = points.fitted(setup, 2)
         sides = points, None, points, None
         weights = np.random.default_rng(1).normal(size=130)
         some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))

@@ -9,7 +9,7 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
 
-HAS_BYTES = _core.Points(dense_rows(np.zeros((1, 16))), 1).may_be_bytes
+HAS_BYTES = _core.may_be_bytes(16)
 KERNELS = [("rbf", 0.7, 0.0, 3), ("linear", 1.0, 0.0, 3), ("polynomial", 0.3, 1.0, 3),
            ("sigmoid", 0.05, 0.1, 3)]  # fmt: skip
 
@@ -128,10 +128,9 @@ def test_sparse_rows_meet_as_they_are():
 
 
 def test_rows_of_other_columns_are_refused():
-    points = _core.Points(dense_rows(one_hot(30, 8)), 1)
-    points.encode(1.0, _core.NO_LIMIT, 1)
+    points = KernelRows(dense_rows(one_hot(30, 8)), Kernel(), 1, coded=True).points
     with pytest.raises(ValueError, match="not of the same columns"):
-        _core.Points(dense_rows(np.ones((3, 5))), 1).encode_as(points, 1)
+        _core.Points(dense_rows(np.ones((3, 5))), 1).encoded_as(points, 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
