@@ -26,7 +26,7 @@ from dcsvm.kernel.uniform_grid import MAX_CODE
 
 MOST_STARTED = 20_000  # rows of the least squares, or 4 for each landmark
 RIDGE = 1e-4  # of the mean diagonal of the normal equations
-MAX_CODE_START = 1.5  # decision values beyond it are on their side, no matter how far
+LARGEST_START = 1.5  # decision values beyond it are on their side, no matter how far
 EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400
 REFINED = 2  # times the rows of the steps before
 FAR_KEPT = 0.25  # of the rows beyond the border that are refined on; all are as good, and slower
@@ -95,7 +95,7 @@ def started(
         wanted = wanted.take(np.sort(numbers))
     values = wanted.values
     if wanted.by_sign:
-        values = np.clip(values, -MAX_CODE_START, MAX_CODE_START)
+        values = np.clip(values, -LARGEST_START, LARGEST_START)
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
     targets, sources = two_sides(wanted.rows, chosen, kernel, 1)
     for begin in range(0, len(values), max(AT_ONCE // m, 1)):
@@ -181,7 +181,7 @@ def _refined_rows(
     kept = np.ones(len(wanted.values))
     if wanted.by_sign:
         counted = wanted.weights >= wanted.weights.max(initial=0.0)
-        near = ((np.abs(wanted.values) <= MAX_CODE_START) & counted).any(axis=1)
+        near = ((np.abs(wanted.values) <= LARGEST_START) & counted).any(axis=1)
         kept[~near] = FAR_KEPT
     most = max(MOST_REFINED, ROWS_A_LANDMARK * n_landmarks)
     kept *= min(most / max(kept.sum(), 1.0), 1.0)

@@ -169,10 +169,10 @@ def parsed_rows(
         if found is None:
             continue
         prefix, rows, n_values = found
-        if form == "dense" or storage is storage_of(
-            *rows.shape, n_values, are_bytes=storage is Storage.BYTES
-        ):
-            return prefix, Rows(*rows.shape, dense=rows)
+        n_rows, n_features = rows.shape
+        chosen = storage_of(n_rows, n_features, n_values, are_bytes=storage is Storage.BYTES)
+        if form == "dense" or storage is chosen:
+            return prefix, Rows(n_rows, n_features, dense=rows)
         del found, prefix, rows
     prefix, csr = _csr_rows(text, name)
     storage = storage_of(

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import (
@@ -303,7 +304,7 @@ class Rows:
             return replace(self, n_samples=n_samples, dense=dense, columns=columns)
         return replace(self, n_samples=n_samples, **self.csr.part(some)._asdict())
 
-    def take(self, row_numbers) -> Rows:
+    def take(self, row_numbers: ArrayLike) -> Rows:
         """The rows of these numbers, in this order, in the same storage; numbers may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
         if self.indptr is None:
@@ -339,7 +340,7 @@ class Rows:
         n_samples = len(row_numbers)
         return replace(self, n_samples=n_samples, dense=self.dense[:n_samples])
 
-    def take_for_model(self, row_numbers) -> Rows:
+    def take_for_model(self, row_numbers: ArrayLike) -> Rows:
         """The rows of these numbers as a model keeps them: of training rows of a precomputed
         kernel it is the `columns`."""
         rows = self if self.columns is None else replace(self, dense=None)

@@ -183,12 +183,12 @@ def prepare(
 @dataclass(frozen=True, eq=False)
 class LocalRows:
     """The RowSource of rows in this process; where it `owns_rows` they are put in order where they
-    are. Packed rows have an encoding that takes `encoded_row_bytes` a row."""
+    are. Of packed rows the other form, which a kernel takes, has `copy_bytes` in memory."""
 
     rows: Rows
     threads: int
     owns_rows: bool = False
-    encoded_row_bytes: int = 0
+    copy_bytes: int = 0
 
     @staticmethod
     def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
@@ -208,9 +208,10 @@ class LocalRows:
             return self, kernel
         chosen = choose_encoding(self.rows, kernel, self.threads, _core.NO_LIMIT)
         if chosen is None:
-            return replace(self, rows=self.rows.as_floats(self.threads)), kernel
-        size = encoded_row_bytes(chosen, self.rows.n_features)
-        return replace(self, encoded_row_bytes=size), kernel
+            packed, floats = self.rows.nbytes_in_memory, self.rows.as_floats(self.threads)
+            return replace(self, rows=floats, copy_bytes=packed), kernel
+        size = self.rows.n_samples * encoded_row_bytes(chosen, self.rows.n_features)
+        return replace(self, copy_bytes=size), kernel
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
@@ -237,7 +238,7 @@ class LocalRows:
             megabytes=options.cache_mb,
             solved_share=MOST_COPIED if self.rows.is_in_file and is_divided else 1.0,
         )
-        return replace(memory, data=memory.data + self.encoded_row_bytes * self.rows.n_samples)
+        return replace(memory, data=memory.data + self.copy_bytes)
 
     def reordered(self, numbers: np.ndarray) -> LocalRows:
         rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
