@@ -53,13 +53,13 @@ class Meeting:
         return self.targets.rows.n_samples if self.numbers is None else len(self.numbers)
 
     @property
-    def place(self):
+    def place(self) -> slice | np.ndarray:
         """Where the targets are in the block."""
         return slice(None) if self.numbers is None else self.numbers
 
     def product(
         self,
-        weights,
+        weights: np.ndarray | tuple,
         rows: np.ndarray | None = None,
         *,
         some: np.ndarray | None = None,
@@ -75,13 +75,17 @@ class Meeting:
             how=Evaluation(self.float64, reach),
         )
 
-    def cluster_product(self, weights, ranges: ClusterRanges, some: np.ndarray) -> np.ndarray:
+    def cluster_product(
+        self, weights: np.ndarray | tuple, ranges: ClusterRanges, some: np.ndarray
+    ) -> np.ndarray:
         """As `KernelRows.cluster_product` with these sources; `some` int32 are the targets."""
         return self.sources.cluster_product(
             weights, ranges, self.targets, self._numbers(some), self.float64
         )
 
-    def near_product(self, weights, rows: np.ndarray, reach: Reach) -> np.ndarray:
+    def near_product(
+        self, weights: np.ndarray | tuple, rows: np.ndarray, reach: Reach
+    ) -> np.ndarray:
         """The product where what is out of reach may be left out, for sources in an order in which
         neighbours are near."""
         threads = self.sources.threads
