@@ -3,31 +3,29 @@
     from dcsvm import train, load_model
 
     model = train(X, y, C=32, gamma=2, levels=4)   # NumPy array or scipy CSR
-    model.predict(X_test)                          # the exact solution
-    model.predict(X_test, method="early")          # nearest center, then that cluster's model
-    model.save("my.model")                         # svm-predict reads it
+    model.predict(X_test)                          # exact solution
+    model.predict(X_test, method="early")          # model of the nearest cluster
+    model.save("my.model")                         # svm-predict reads the file
     model = load_model("my.model")
 
-The floors, from the ground up; each uses those below it only:
+The packages, from the ground up; each imports only from packages above it in this list:
 
     _core, _svmlight   the numerical core and the parser, in csrc/
     machine            threads, cores and memory of this process
-    data               rows and labels, files that come in and go out
-    kernel             kernel values, and what is known about distances
-    compression        fewer vectors for a sum of kernel values
-    problem            what is to be solved: options, types, folds, equal rows
-    model              what comes out: parts, prediction, the model file
-    solving            a problem being solved, checked, stored and reported
+    data               rows and labels, input and output files
+    kernel             kernel values, clusters, components
+    compression        reduced sets of vectors
+    problem            options, dual problems, duplicates, folds
+    model              parts of a model, prediction, the model file
+    solving            the solver of a formulation: certificate, checkpoint, report
     training           Algorithm 1, probabilities, cross validation
-    selection          choosing C and gamma: the settings of a grid, scored
+    selection          grid search of C and gamma
     sklearn            scikit-learn's estimators (an extra)
     distributed        training on the workers of a Dask cluster (an extra)
     cli                the commands
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,7 +41,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from dcsvm.model.file import load_model
+    from dcsvm.model.model import Model
+    from dcsvm.problem.options import TrainOptions
     from dcsvm.selection.grid_search import grid_search
+    from dcsvm.solving.checkpoint import Checkpoint
+    from dcsvm.solving.report import Progress
     from dcsvm.training.arguments import train
 
 _ATTRIBUTES = {
@@ -59,8 +62,8 @@ _ATTRIBUTES = {
 }
 
 
-def __getattr__(name):
-    """What is imported when it is asked for, so that the package starts at once."""
+def __getattr__(name: str) -> Any:
+    """Import public names on first use, which keeps `import dcsvm` fast."""
     if name not in _ATTRIBUTES:
         raise AttributeError(f"module 'dcsvm' has no attribute {name!r}")
     from importlib import import_module
@@ -68,5 +71,5 @@ def __getattr__(name):
     return getattr(import_module(_ATTRIBUTES[name]), name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_ATTRIBUTES])

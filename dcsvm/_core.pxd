@@ -276,6 +276,7 @@ cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
     size_t c_array_bytes "dcsvm::array_bytes"(size_t)
 
     cdef struct SolveReport:
+        cbool finished
         cbool converged
         double violation
         double objective
@@ -311,9 +312,16 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
         SolveOptions solve
         size_t memory_bytes
 
-    vector[SolveReport] c_solve_clusters "dcsvm::solve_clusters"(
+    cdef cppclass ClusterState:
+        cbool is_done
+        SolveReport report
+        vector[uint8_t] snapshot
+
+    void c_solve_clusters "dcsvm::solve_clusters"(
         const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const Iterate&,
-        const ClusterOptions&) except +
+        const ClusterOptions&, vector[ClusterState]&) except +
+    vector[uint8_t] c_bytes_of "dcsvm::bytes_of"(vector[ClusterState]&) except +
+    vector[ClusterState] c_states_of "dcsvm::states_of"(const uint8_t*, size_t) except +
 
 
 cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:

@@ -1,10 +1,10 @@
 """Typed wrappers of csrc/: check shapes, release the GIL, call.
 
-Rows come in as a Points object, row subsets as int32 row numbers, everything else as contiguous
-NumPy arrays. Nothing is decided here and there are no defaults.
+Rows are passed as Points, subsets of rows as int32 indices, all else as contiguous NumPy arrays.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
@@ -42,11 +42,11 @@ NO_LIMIT = 2**62  # bytes of memory
 
 
 class Stopped(Exception):
-    """A computation was stopped before its end; nothing of it is kept."""
+    """A computation was stopped by a request; it returned no result."""
 
 
 cdef class Stop:
-    """A wish to end early, by a call from any thread or after some seconds (None: no limit)."""
+    """Stop request: set by any thread, or after some seconds (None: no time limit)."""
 
     cdef CStop stop
 
@@ -62,13 +62,13 @@ cdef class Stop:
         return self.stop.is_requested()
 
     def check(self):
-        """Raise Stopped where it is requested."""
+        """Raise Stopped if a stop is requested."""
         if self.stop.is_requested():
             raise Stopped
 
 
 def allowed_threads():
-    """Threads that OpenMP would use here: OMP_NUM_THREADS, or what threadpoolctl has set."""
+    """Return OpenMP's number of threads, as set by OMP_NUM_THREADS or threadpoolctl."""
     return c_allowed_threads()
 
 
@@ -108,31 +108,31 @@ include "_solver.pxi"
 
 
 def value_cost(Setup setup, Points points):
-    """Nanoseconds that a kernel value takes, by a fixed cost model."""
+    """Return the time of a kernel evaluation in nanoseconds, by a fixed cost model."""
     return c_tile_cost(setup.setup, points.points)
 
 
 def matrix_bytes(size_t n_variables):
-    """What the matrices of a solver take for a problem of that many variables."""
+    """Return the size in bytes of a solver's matrices for a problem with n_variables."""
     return c_matrix_bytes(n_variables, Precision.single_tiles)
 
 
 def array_bytes(size_t n_variables):
-    """What the arrays of a solver take for a problem of that many variables, at most."""
+    """Return the maximum size in bytes of a solver's arrays for a problem with n_variables."""
     return c_array_bytes(n_variables)
 
 
 def usable_threads(int threads):
-    """The number of threads a call with this many uses: 1 without OpenMP."""
+    """Return the number of threads used of those requested: 1 without OpenMP."""
     return threads if has_openmp else 1
 
 
 def give_back_memory():
-    """Give memory that was freed back to the system, where the C library keeps it."""
+    """Return freed memory to the system, if the C library keeps it."""
     with nogil:
         c_give_back_memory()
 
 
 def instruction_set():
-    """Name of the instruction set the kernel tiles run on."""
+    """Return the name of the instruction set of the kernel tiles."""
     return isa().name.decode()

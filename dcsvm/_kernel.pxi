@@ -1,7 +1,7 @@
-# Part of _core.pyx. Sums of kernel values, clusters of rows, and their order.
+# Part of _core.pyx. Kernel products, clusters of rows, components, and spatial order.
 
 cdef class Weights:
-    """Weights of all sources in CSR form, or one of each. Keeps the arrays alive."""
+    """Weights of all sources: one column, or a CSR matrix. Keeps references to the arrays."""
 
     cdef SourceWeights weights
     cdef object arrays
@@ -32,12 +32,12 @@ cdef Precision precision_of(cbool double_tiles) noexcept nogil:
 
 def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
                    cbool double_tiles, int threads, reach=None, Stop stop=None):
-    """K(targets, sources) W in float64, (n_targets, n_columns).
+    """Return the kernel product K(targets, sources) W, float64 (n_targets, n_columns).
 
     `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
     form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
-    Kernel values of rows out of `reach` (None: there are none) may be left out, which changes no
-    entry by more than reach.value times the sum of its column's |weights|. Raises Stopped.
+    Kernel values beyond the cutoff `reach` (None: no cutoff) may be omitted; the truncation error
+    is at most reach.value times the sum of |weights| of the column. Raises Stopped.
     """
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
@@ -61,8 +61,11 @@ def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
                     const int64_t[::1] target_start, Points sources,
                     const int64_t[::1] source_begin, const int64_t[::1] source_end, weights,
                     cbool double_tiles, int threads):
-    """As kernel_product(), but targets target_start[c] to before target_start[c + 1] meet the sources
-    source_begin[c] to before source_end[c] alone; the weights are of all sources."""
+    """Return the kernel product within each cluster, as kernel_product().
+
+    Cluster c has the targets target_start[c] to before target_start[c + 1] and the sources
+    source_begin[c] to before source_end[c]; the weights are of all sources.
+    """
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows)
     every = np.arange(sources.points.n_samples, dtype=np.int32)
@@ -92,7 +95,7 @@ def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
 
 
 def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, source_rows, int threads):
-    """K(targets, sources) as float32, (n_targets, n_sources)."""
+    """Return K(targets, sources), float32 (n_targets, n_sources)."""
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
     result = np.empty((a.size, b.size), dtype=np.float32)
@@ -105,12 +108,13 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
 
 
 def may_step(size_t n_features, double origin, double step):
-    """Whether rows of the values origin + step * k, k from 0 to 255, may meet rows of bytes."""
+    """Return whether rows with values origin + step * k, k from 0 to 255, can be combined with
+    rows of bytes."""
     return c_suit_bytes(n_features) and c_may_step(n_features, origin, step)
 
 
 def suit_bytes(size_t n_features):
-    """Whether tiles of bytes are of use for that many features, where a machine has them."""
+    """Return whether tiles of bytes are faster for n_features, on a machine that has them."""
     return c_suit_bytes(n_features)
 
 
@@ -120,8 +124,10 @@ def may_be_bytes(size_t n_features):
 
 
 def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
-    """Make row order[i] row i, for all i, in place; `rows` are the bytes of any values, and `order`
-    names every row once."""
+    """Reorder rows in place: row order[i] becomes row i; `order` is a permutation.
+
+    `rows` are the bytes of values of any type.
+    """
     n_rows, n_bytes = rows.shape[0], rows.shape[1]
     check_range(np.asarray(order), n_rows, "row")
     if len(order) != n_rows or np.any(np.bincount(order, minlength=n_rows) != 1):
@@ -133,8 +139,10 @@ def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
 
 
 cdef class Nodes:
-    """Sampled rows of the nodes of one level of a tree of clusters (csrc/kernel/kernel_kmeans.h):
-    those of node p are rows[start[p]] to before rows[start[p + 1]]. Keeps the arrays alive."""
+    """Sampled rows of the nodes of one level of a tree of clusters (csrc/kernel/kernel_kmeans.h).
+
+    Node p has rows[start[p]] to before rows[start[p + 1]]. Keeps references to the arrays.
+    """
 
     cdef NodeSamples nodes
     cdef readonly Points points
@@ -149,8 +157,10 @@ cdef class Nodes:
 
 
 def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t seed, int threads):
-    """Divide the rows of each node into at most n_parts[node] parts, none empty; the part of each
-    row, int32, from 0 in its node."""
+    """Split the rows of each node into at most n_parts[node] nonempty clusters.
+
+    Returns the cluster of each row, int32, from 0 within its node.
+    """
     check_threads(threads)
     if n_parts.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes or np.any(np.asarray(n_parts) < 1):
         raise ValueError("there is not a number of parts for each node")
@@ -164,8 +174,11 @@ def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t
 
 def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child,
                   int threads):
-    """Inner products of the means of the parts of each node, float64: an n x n block for each node
-    of n parts, 0 where it has no rows. `part` is as kernel_kmeans() gives it."""
+    """Return inner products of the centers of each node, float64.
+
+    A node with n children has an n x n block, of zeros without rows. `part` is as returned by
+    kernel_kmeans().
+    """
     check_threads(threads)
     block_start = check_parts(nodes, part, first_child)
     products = np.zeros(block_start[-1])
@@ -178,8 +191,7 @@ def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64
 
 
 cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child):
-    """Where the block of each node begins, int64; raises ValueError for parts that are not those of
-    the nodes."""
+    """Return the start of the block of each node, int64; check the consistency of the arrays."""
     if (part.shape[0] != <Py_ssize_t>nodes.nodes.rows.size
             or first_child.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes + 1):
         raise ValueError("the parts do not fit the nodes")
@@ -199,9 +211,11 @@ cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_
 
 
 cdef class FoundFork:
-    """How the nodes of a level are divided: `nodes`, and `part`, `first_child` and `products` as
-    mean_products() takes and gives them. Checked once, for all rows that are routed. Keeps the
-    arrays alive."""
+    """Node split of a level, checked once for all calls of route().
+
+    `part` and `first_child` are as in mean_products(), which returns `products`. Keeps references
+    to the arrays.
+    """
 
     cdef Fork fork
     cdef readonly Nodes nodes
@@ -224,11 +238,11 @@ cdef class FoundFork:
 
 def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, FoundFork fork,
           int threads, Stop stop=None, *, cbool second=True):
-    """Rows one level down a tree of clusters. `node` int32 is where each target is, or -1.
+    """Assign rows to the next level of a tree of clusters.
 
-    Returns (the nearest child, the one across the nearest border, the distance to that): int32,
-    int32, float64; -1 and infinity where there is none. The last two are None if the `second` one
-    is not wanted. Raises Stopped.
+    `node` int32 is the node of each target, or -1. Returns the nearest child, int32, the second
+    child, beyond the nearest cluster boundary, int32, and the distance to the boundary, float64; -1
+    and infinity without one. The last two are None unless `second`. Raises Stopped.
     """
     cdef Nodes nodes = fork.nodes
     check_sides(setup, targets, nodes.points, threads)
@@ -263,16 +277,17 @@ cdef check_some(Points points, what):
 
 
 cdef as_array(vector[int32_t]& numbers):
-    """A copy, of one number at least."""
+    """Copy a vector that is not empty."""
     return np.asarray(<int32_t[:numbers.size()]>numbers.data()).copy()
 
 
 def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
                 size_t memory_bytes=NO_LIMIT):
-    """(order, start): rows int32 group by group, and where each group starts, int64, with the end.
+    """Find components of dense rows: |x - z|^2 >= squared_distance between different components.
 
-    |x - z|^2 >= squared_distance for dense rows of different groups; groups of fewer than
-    smallest_group rows are put together. The search takes at most `memory_bytes` besides.
+    Components with fewer than smallest_group rows are merged. The search needs at most
+    `memory_bytes`. Returns the rows component by component, int32 (n,), and the start of each
+    component, int64 (n_components + 1,).
     """
     cdef Groups groups
     check_some(points, "groups are those")
@@ -283,7 +298,7 @@ def find_groups(Points points, double squared_distance, size_t smallest_group, i
 
 
 def neighbour_order(Points points, int threads):
-    """All dense rows, int32 (n,), such that rows that follow each other are near."""
+    """Return a spatial order of dense rows, int32 (n,): neighbours are adjacent."""
     cdef vector[int32_t] found
     check_some(points, "an order is that")
     with nogil:
@@ -293,8 +308,10 @@ def neighbour_order(Points points, int threads):
 
 def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,
                 int threads):
-    """Part of the pairs of n_tried rows and blocks of rows, both in an order, that are provably at
-    least that far from each other."""
+    """Return the fraction of sampled pairs (row, block of rows) that are provably this far apart.
+
+    Blocks are consecutive rows in `order`; n_tried rows are compared with all blocks.
+    """
     cdef RowList rows = row_list(points, order)
     cdef double share
     if not points.points.is_dense() or rows.size == 0 or n_tried == 0:

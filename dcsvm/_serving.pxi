@@ -1,11 +1,11 @@
-# Part of _core.pyx. Decision values of a few rows (csrc/kernel/few_rows.h), and votes.
+# Part of _core.pyx. Decision values of single rows (csrc/kernel/few_rows.h), and votes.
 
 cdef const CodedColumns* codes_of(Points points) noexcept:
     return &points.coding.columns if points.coding is not None else NULL
 
 
 def packed_bytes(Setup setup, Points points):
-    """What all points take as lanes."""
+    """Return the size in bytes of all points as lanes."""
     return packed_row_bytes(setup.setup, points.points) * points.points.n_samples
 
 
@@ -16,8 +16,10 @@ def check_packed(Setup setup, Points points):
 
 
 cdef class FewRows:
-    """Local models of clusters, whose sources `points` are packed for one row at a time, with the
-    tree that finds the cluster of a row; or one model, without a tree. Keeps all of it alive."""
+    """Local models of clusters, or one model, packed for decision values of single rows.
+
+    set_tree() adds the tree that assigns rows to clusters. Keeps references to all arguments.
+    """
 
     cdef unique_ptr[PackedSources] sources
     cdef unique_ptr[ServedTree] tree
@@ -26,8 +28,11 @@ cdef class FewRows:
 
     def __init__(self, Setup setup, Points points, weights, const int64_t[::1] start,
                  const double[:, ::1] offsets, cbool double_tiles):
-        """`weights` and `double_tiles` are as kernel_product() takes them. Those of cluster c are from start[c] on to
-        before start[c + 1]; offsets[c] float64 (n_columns,) is added to its sums."""
+        """Pack the sources `points`; `weights` and `double_tiles` are as in kernel_product().
+
+        The sources of cluster c are start[c] to before start[c + 1]; offsets[c] float64
+        (n_columns,) is added to its sums.
+        """
         check_packed(setup, points)
         check_indptr(start, points.points.n_samples, "clusters")
         cdef Weights w = Weights(weights, points.points.n_samples)
@@ -42,8 +47,11 @@ cdef class FewRows:
         self.arrays = [points, w, np.asarray(start), np.asarray(offsets)]
 
     def set_tree(self, Setup setup, forks, double blend):
-        """The tree: a FoundFork for each level, of all of one Points, in order; `blend` is the
-        distance to a border below which both sides count. For one thread, before all rows."""
+        """Set the tree, before the first row: a FoundFork for each level.
+
+        The sampled rows of all levels are all rows of one Points, in order. `blend` is the distance
+        to a cluster boundary below which the models of both clusters are blended. Not thread-safe.
+        """
         cdef Points points = forks[0].nodes.points
         cdef vector[Fork] found
         cdef size_t first = 0
@@ -60,8 +68,8 @@ cdef class FewRows:
         self.arrays.append((points, list(forks)))
 
     def values(self, const float[:, ::1] rows):
-        """Decision values float64 (n, n_columns), the same bits as those of route() and
-        kernel_product(); None where a row is not finite, or does not fit the codes or bytes."""
+        """Return decision values float64 (n, n_columns), the same bits as route() and
+        kernel_product(); None if a row is not finite, or cannot be encoded as codes or bytes."""
         cdef size_t n = rows.shape[0], d = rows.shape[1], n_columns = self.models.n_columns
         cdef size_t i = 0
         cdef cbool are_done = True
@@ -78,7 +86,11 @@ cdef class FewRows:
 
 
 def most_voted(const double[:, :] values, size_t n_classes):
-    """As model.coupling says. Raises ValueError for other numbers of pairs."""
+    """Return the class with the most one-vs-one votes of each row, int64 (n,).
+
+    `values` are decision values (n, n_pairs); ties go to the first class. Raises ValueError for
+    another number of pairs.
+    """
     if <size_t>values.shape[1] != n_classes * (n_classes - 1) // 2:
         raise ValueError("there is not one decision value for each pair of classes")
     result = np.zeros(values.shape[0], np.int64)

@@ -1,4 +1,4 @@
-# Part of _core.pyx. Box QPs solved: clusters, spans, values of rows that were held out.
+# Part of _core.pyx. Solve box QPs: clusters, spans, decision values of held-out rows.
 
 cdef BoxQp box_qp(problem) except *:
     cdef const double[::1] linear = problem.linear, lower = problem.lower, upper = problem.upper
@@ -27,9 +27,13 @@ cdef BoxQp box_qp(problem) except *:
 
 def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
                const double[::1] gradient):
-    """Objectives, violations, gaps and units, float64 (n_parts,) each, and multipliers float64
-    (n_parts, n_sums) of a feasible alpha with its gradient: of each part of the problem by itself,
-    which has the variables from start[part] to before start[part + 1]. A violation is in the unit."""
+    """Evaluate the optimality of each of several independent subproblems.
+
+    Part c has the variables start[c] to before start[c + 1]; alpha is feasible, `gradient` its
+    gradient. Returns objectives, KKT violations, duality gaps and violation scales, float64
+    (n_parts,) each, and multipliers, float64 (n_parts, n_sums). Violations are in units of their
+    scale.
+    """
     cdef BoxQp qp = box_qp(problem), part = qp
     cdef Optimality found
     cdef Py_ssize_t n_parts = start.shape[0] - 1, i, k
@@ -74,12 +78,87 @@ cdef Clusters as_clusters(problem, Points points, const int64_t[::1] start,
     return Clusters(start.shape[0] - 1, &start[0], &members[0])
 
 
+# SolveReport of csrc/solver/solve.h
+SOLVE_REPORT = np.dtype([
+    ("finished", np.bool_), ("converged", np.bool_),
+    *((name, np.float64) for name in ("violation", "objective", "gap", "neglected")),
+    *((name, np.int64) for name in (
+        "iterations", "outer_steps", "newton_steps", "rebuilds", "kernel_evaluations",
+        "pairs_skipped", "rows_computed", "rows_reused")),
+    *((f"seconds_{name}", np.float64) for name in (
+        "tiles", "inner", "newton", "selection", "rebuild")),
+], align=True)
+assert SOLVE_REPORT.itemsize == sizeof(SolveReport)
+
+
+cdef class SolveState:
+    """State of a solve of clusters of these sizes, at first its beginning."""
+
+    cdef vector[ClusterState] clusters
+
+    def __init__(self, sizes=()):
+        cdef size_t i
+        self.clusters.resize(len(sizes))
+        for i in range(self.clusters.size()):
+            self.clusters[i].is_done = sizes[i] == 0
+
+    def __len__(self):
+        return self.clusters.size()
+
+    def is_finished(self, size_t cluster):
+        return cluster < self.clusters.size() and self.clusters[cluster].is_done
+
+    @property
+    def is_done(self):
+        """Whether all clusters are solved."""
+        cdef size_t i
+        for i in range(self.clusters.size()):
+            if not self.clusters[i].is_done:
+                return False
+        return True
+
+    def finish(self, size_t cluster, report):
+        """Mark a cluster as solved elsewhere, with a report (SOLVE_REPORT)."""
+        if cluster >= self.clusters.size():
+            raise ValueError(f"cluster {cluster} is not one of {self.clusters.size()}")
+        cdef const uint8_t[::1] stored = np.array([report], SOLVE_REPORT).view(np.uint8)
+        memcpy(&self.clusters[cluster].report, &stored[0], sizeof(SolveReport))
+        self.clusters[cluster].is_done = True
+
+    @property
+    def reports(self):
+        """What each cluster has cost so far, an array of SOLVE_REPORT."""
+        cdef size_t i
+        reports = np.zeros(self.clusters.size(), SOLVE_REPORT)
+        cdef uint8_t[::1] out = reports.view(np.uint8)
+        for i in range(self.clusters.size()):
+            memcpy(&out[i * sizeof(SolveReport)], &self.clusters[i].report, sizeof(SolveReport))
+        return reports
+
+    def to_array(self):
+        """Return the state as bytes, uint8 (n,)."""
+        cdef vector[uint8_t] found = c_bytes_of(self.clusters)
+        return np.asarray(<uint8_t[:found.size()]>found.data()).copy()
+
+    @staticmethod
+    def from_array(const uint8_t[::1] stored):
+        """Restore a state from to_array(). Raises ValueError for other bytes."""
+        cdef SolveState state = SolveState()
+        if stored.shape[0] == 0:
+            raise ValueError("the state of a solve has no bytes")
+        state.clusters = c_states_of(&stored[0], stored.shape[0])
+        return state
+
+
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
                    size_t memory_bytes, int threads, progress, reach=None,
                    double gradient_error=0.0, Stop stop=None, double attainable=0.0,
-                   cbool double_tiles=False):
-    """Solve the box QP of every cluster in place; return one report (a dict) per cluster.
+                   cbool double_tiles=False, SolveState state=None):
+    """Solve the box QP of every cluster in place; return an array of SOLVE_REPORT, one for each.
+
+    A solve continues from the `state` that an earlier solve of the same clusters left with this
+    iterate, and updates it; raises ValueError for the state of other clusters.
 
     `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
     is asked for. `double_tiles` computes kernel values in float64. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
@@ -94,15 +173,17 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     """
     cdef BoxQp qp = box_qp(problem)
     cdef ClusterOptions options
-    cdef vector[SolveReport] reports
     cdef Iterate arrays
     cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
     cdef uint8_t[::1] known = iterate.known
     check_entries(qp.size, "arrays of the iterate", alpha, gradient, base, known)
     check_sides(setup, points, points, threads)
     cdef Clusters clusters = as_clusters(problem, points, start, members)
+    state = SolveState(np.diff(start)) if state is None else state
+    if len(state) != clusters.n_clusters:
+        raise ValueError(f"the state of {len(state)} clusters is not that of {clusters.n_clusters}")
     if members.shape[0] == 0:
-        return []
+        return state.reports
     options.solve.tolerance, options.solve.attainable = tolerance, attainable
     options.solve.max_iterations, options.solve.n_threads = max_iterations, threads
     options.solve.precision, options.memory_bytes = precision_of(double_tiles), memory_bytes
@@ -114,19 +195,22 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:
-        reports = c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options)
+        c_solve_clusters(setup.setup, points.points, qp, clusters, arrays, options, state.clusters)
     if progress is not None and progress.error is not None:
         raise progress.error
-    return [reports[i] for i in range(reports.size())]
+    return state.reports
 
 
 def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
                   const int32_t[::1] members, const double[::1] alpha,
                   const uint8_t[::1] wanted, size_t n_exact, int threads):
-    """What |alpha| of each support vector among the members of clusters, which are as in
-    solve_clusters(), is multiplied with to tell how much lower its decision value is without it:
-    float64 (n_variables,), 0 for those that are not `wanted` and for others. Those of clusters
-    with more than `n_exact` free ones are upper bounds."""
+    """Return squared spans of support vectors, float64 (n_variables,).
+
+    Without a support vector its own decision value changes by |alpha| times its squared span
+    (leave-one-out estimate). Clusters are as in solve_clusters(). The result is 0 for variables
+    that are not `wanted` and for other variables than support vectors. For clusters with more than
+    `n_exact` free support vectors it is an upper bound.
+    """
     cdef BoxQp qp = box_qp(problem)
     check_entries(qp.size, "alpha and wanted", alpha, wanted)
     check_sides(setup, points, points, threads)
@@ -144,16 +228,17 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
 def held_out_values(Setup setup, Points points, problem, held, scales, double tolerance,
                     cbool is_classification, cbool decides, size_t memory_bytes, int threads,
                     Stop stop=None):
-    """Decision values of rows by solutions that have not seen them, float64 (n_scales, n_entries,
-    n_columns), and a report (a dict) for each scale.
+    """Return decision values of held-out rows, float64 (n_scales, n_entries, n_columns), and a
+    report (a dict) for each scale.
 
     `held` has `members` int32 and `start` int64 (n_clusters * n_columns + 1,), the variables of
-    each column of each cluster; `left` float64 (n_folds, n_samples), the weight of every row in
-    what a fold learns from; and `rows` int32 and `rows_start` int64 (n_clusters * n_folds + 1,),
-    the entries, rows that a fold holds out of a cluster. Bounds are those of `problem` times the
-    weight and each of the `scales`, which ascend. Values are nan where there is nothing to learn
-    from. A cluster with one class, or no support vector, `decides` for what most of its rows are.
-    Kernel matrices of clusters may take `memory_bytes`. Raises Stopped.
+    each binary problem (column) of each cluster; `left` float64 (n_folds, n_samples), the training
+    weight of every row in each fold; and `rows` int32 and `rows_start` int64
+    (n_clusters * n_folds + 1,), the entries: rows of a cluster that a fold holds out. Box
+    constraints are the bounds of `problem` times the training weight and each of the `scales`,
+    which ascend. Values are nan without training rows. If `decides`, a cluster with one class or
+    no support vectors predicts its majority class. Kernel matrices of clusters need at most
+    `memory_bytes`. Raises Stopped.
     """
     cdef BoxQp qp = box_qp(problem)
     cdef HeldOut c_held

@@ -1,6 +1,6 @@
-"""Typed wrappers of csrc/text: text to dense or CSR arrays and back, and CSR to dense.
+"""Typed wrappers of csrc/text: convert text to dense or CSR arrays and back, and CSR to dense.
 
-Checks shapes, allocates, releases the GIL, calls. Opens no files and decides nothing about the data.
+They check shapes, allocate, release the GIL and call; they open no files.
 """
 
 from cpython.object cimport PyObject
@@ -114,7 +114,7 @@ SERIALS = {None: Serials.none, "training": Serials.training, "any": Serials.any}
 
 
 class ParseError(ValueError):
-    """Malformed text: `line` and `column` count from 1 (columns in bytes); `reason` says why."""
+    """Malformed text; `line` and `column` count from 1, columns in bytes."""
 
     def __init__(self, line, column, reason):
         super().__init__(line, column, reason)
@@ -125,28 +125,29 @@ class ParseError(ValueError):
 
 
 class ZeroIndex(ParseError):
-    """A feature with the index 0, in text whose first index is said to be 1."""
+    """Feature index 0 in text with the first index 1."""
 
 
 parse_error, zero_index = <PyObject*>ParseError, <PyObject*>ZeroIndex
 
 
 def _is_mapped(data):
-    """Whether these bytes are a mapped file, or a part of one."""
+    """Return whether the bytes are a mapped file, or a part of one."""
     while isinstance(data, memoryview):
         data = data.obj
     return isinstance(data, mmap.mmap)
 
 
 cdef class Text:
-    """LIBSVM text, in any contiguous buffer of bytes, of which only the extent is known so far.
+    """LIBSVM text in a contiguous buffer of bytes; its extent is scanned on construction.
 
-    `n_rows` rows, at most `n_pairs` values and, if the text is well formed, `n_features` features.
-    Each line has `n_prefix` numbers, called `prefix_name` in errors, before the features. Lines are
-    counted from `first_line`. A `lenient` text may have what LIBSVM's reader drops or reads
-    differently, and lines of comments. Column 0 has the `first_index`, 0 or 1. `serials` is for text of a precomputed kernel, where each line has a serial number,
-    the last of the prefix, and all kernel values: "training" serial numbers are those of columns,
-    "any" are not looked at. Its methods raise ParseError for malformed text.
+    It has `n_rows` rows, at most `n_pairs` values and, if well formed, `n_features` features. Each
+    line has `n_prefix` numbers before the features, called `prefix_name` in errors. Lines are
+    counted from `first_line`. `lenient` accepts comments, and lines that LIBSVM's reader drops or
+    reads differently. `first_index` is the index of column 0, 0 or 1. `serials` is for text of a
+    precomputed kernel: each line has a serial number, the last of the prefix, and all kernel
+    values; "training" serial numbers must be column indices, "any" are not checked. The methods
+    raise ParseError for malformed text.
     """
 
     cdef CText text
@@ -193,12 +194,15 @@ cdef class Text:
         return self.text.n_features
 
     def widen(self, int32_t n_features):
-        """Rows have at least so many features."""
+        """Set the minimum number of features."""
         self.text.n_features = max(self.text.n_features, n_features)
 
     def bytes(self, uint8_t[:, ::1] rows not None):
-        """Write what `dense` writes as uint8 to rows (n_rows, n_features or more), zeroed; return
-        (prefix, number of values), or None where a value is not an integer from 0 to 255."""
+        """Write the values to uint8 rows (n_rows, n_features or more) of zeros.
+
+        Returns (prefix, number of nonzero values), or None if a value is not an integer from 0 to
+        255.
+        """
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef cbool fits = True
         cdef size_t n_stored
@@ -210,8 +214,11 @@ cdef class Text:
         return (np.asarray(prefix), n_stored) if fits else None
 
     def dense(self, float[:, ::1] rows not None):
-        """Write the rows to float32 (n_rows, n_features), zeroed; return (prefix float64 (n_rows,
-        n_prefix or one more), number of values that are not zero)."""
+        """Write the values to float32 rows (n_rows, n_features) of zeros.
+
+        Returns (prefix float64 (n_rows, n_prefix, or one more with serial numbers), number of
+        nonzero values).
+        """
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef size_t n_stored
         if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] != self.n_features:
@@ -221,9 +228,11 @@ cdef class Text:
         return np.asarray(prefix), n_stored
 
     def csr(self, *, cbool float64=False, make=np.empty):
-        """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values float32 or `float64`,
-        n_features), the indices and values of arrays that make((size,), dtype) returns; no array is
-        longer than it has to be, and values are never zero."""
+        """Return (prefix, indptr int64 (n_rows + 1,), indices int32, values, n_features).
+
+        Values are float32 or `float64` and never zero. make((size,), dtype) allocates the indices
+        and values.
+        """
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef int64_t[::1] indptr = np.empty(self.n_rows + 1, np.int64)
         columns = make((self.n_pairs,), np.int32)
@@ -253,7 +262,7 @@ cdef class Text:
 
 
 def _first(array, n):
-    """The first n elements; as a copy where the rest is large, so that it can be freed."""
+    """Return the first n elements; a copy if the rest is large, so that it can be freed."""
     return array[:n] if 2 * n >= len(array) else array[:n].copy()
 
 
@@ -292,12 +301,12 @@ def densify(const int64_t[::1] indptr not None, const int32_t[::1] indices not N
 
 def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows not None,
                 const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False):
-    """Return lines of text, as bytes; `first_index` is that of column 0.
+    """Return lines of text, as bytes; `first_index` is the index of column 0.
 
     Line k is row k of `prefix`, then the nonzero features of row `row_numbers[k]` of `rows` (row k
-    without `row_numbers`). Every number reads back bit for bit; features where they are read as
-    `float64`, too. IndexError for a row that does not exist, ValueError for a number that is not
-    finite.
+    without `row_numbers`). Numbers are read back bit for bit; with `float64` features are so even
+    if they are read as float64. Raises IndexError for a row that does not exist, and ValueError for
+    a number that is not finite.
     """
     cdef string out
     cdef TextLines lines = _lines(prefix, row_numbers, rows.shape[0], first_index, float64)
@@ -310,7 +319,7 @@ def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows n
 def write_csr(const double[:, ::1] prefix not None, const int64_t[::1] indptr not None,
               const int32_t[::1] indices not None, const float[::1] values not None,
               const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False):
-    """Return the lines of `write_dense` for rows in CSR form."""
+    """Return the lines of `write_dense` for CSR rows."""
     cdef string out
     cdef TextCsr view = _csr(indptr, indices, values)
     cdef TextLines lines = _lines(prefix, row_numbers, view.n_rows, first_index, float64)

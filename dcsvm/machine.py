@@ -1,4 +1,4 @@
-"""What this machine lets this process use: threads, cores, memory; cgroups included."""
+"""Threads and memory available to this process, within its cgroup."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 
 LARGEST_DEFAULT_CACHE = 8000  # MB
 MOST_THREADS = 1024
-THREADS_OF_CORE = 4  # at most; more would only wait for each other
-
+THREADS_OF_CORE = 4  # maximum; more threads would wait for each other
 
 _is_forked = False
 
@@ -22,21 +21,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_forked() -> bool:
-    """Whether this process is a fork of another Python process: OpenMP's threads do not come with
-    it, and waiting for them would not end."""
+    """Return whether this process was forked from another Python process.
+
+    A fork does not inherit OpenMP's threads and would wait for them forever.
+    """
     return _is_forked
 
 
 def usable_threads(wanted: int | None) -> int:
-    """As many threads as are wanted, but not many more than there are cores; None: the default."""
+    """Limit the wanted number of threads to a multiple of the cores; None is the default."""
     if wanted is None:
         return default_threads()
     return min(wanted, THREADS_OF_CORE * _cores())
 
 
 def default_threads() -> int:
-    """Cores this process may use: OMP_NUM_THREADS if set, else affinity and cgroup quota; one in a
-    forked process."""
+    """Return the default number of threads.
+
+    It is OMP_NUM_THREADS if set, else the number of cores by affinity and cgroup quota; 1 in a
+    forked process.
+    """
     if is_forked():
         return 1
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
@@ -57,12 +61,12 @@ def _cores() -> int:
 
 
 def default_cache_mb() -> int:
-    """Half of the memory this process may use, at most 8 GB."""
+    """Return half of the memory this process may use, in MB, at most 8000."""
     return max(1, min(LARGEST_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
 
 
 def usable_memory() -> int:
-    """Bytes of memory this process may use: what the machine has, or its cgroup allows."""
+    """Return the memory of the machine in bytes, or the limit of the cgroup if lower."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -76,8 +80,10 @@ def _limits_of_cgroup() -> list[int]:
 
 
 def available_memory() -> int:
-    """Bytes of memory that this process may use and no other one does. To refuse what would not
-    fit, not to decide anything else by: it changes all the time."""
+    """Return the free memory that this process may use, in bytes.
+
+    It changes all the time: use it only to refuse data that would not fit.
+    """
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             values = dict(line.split(":") for line in file)
@@ -91,7 +97,7 @@ def available_memory() -> int:
 
 
 def _used_in_cgroup() -> int:
-    """Bytes that the processes of the cgroup have; files, which can be read again, left out."""
+    """Return the bytes used in the cgroup, without the page cache."""
     used, stat = _cgroup_value("memory.current"), _cgroup_value("memory.stat")
     if not used:
         used = _cgroup1_value("memory", "memory.usage_in_bytes") or ["0"]
@@ -102,11 +108,12 @@ def _used_in_cgroup() -> int:
 
 
 def _cgroup_value(name: str) -> list[str]:
+    """Read a value of a version 2 cgroup as words; an empty list if it does not exist."""
     return _words_of("/sys/fs/cgroup", _own_cgroup(""), name)
 
 
 def _cgroup1_value(controller: str, name: str) -> list[str]:
-    """The same where cgroups are those of version 1."""
+    """Read a value of a version 1 cgroup."""
     return _words_of(f"/sys/fs/cgroup/{controller}", _own_cgroup(controller), name)
 
 
@@ -120,13 +127,13 @@ def _words_of(root: str, own: str, name: str) -> list[str]:
     return []
 
 
-def _own_cgroup(controllers: str) -> str:
-    """The path of this process among the cgroups of some controllers, none for version 2."""
+def _own_cgroup(controller: str) -> str:
+    """Return the cgroup path of this process for a controller, "" for version 2."""
     try:
         with open("/proc/self/cgroup", encoding="ascii") as file:
             for line in file:
                 _, names, path = line.rstrip("\n").split(":", 2)
-                if names == controllers or controllers in names.split(","):
+                if controller in names.split(","):
                     return path
     except OSError:
         pass

@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import re
 import sys
+from itertools import pairwise
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -36,22 +37,46 @@ def literal(text: str) -> str:
 
 
 def paragraphs_and_lists(lines: list[str]) -> list[str]:
-    """A docstring, which is plain text, as reStructuredText: lines indented below a line are a
-    list, and those indented further go on with an item."""
-    rewritten, depth = [], None
-    for line in lines:
+    """Rewrite a docstring, which is plain text, as reStructuredText.
+
+    Lines indented below a line are a list; lines indented further continue an item. In numpydoc
+    sections they are the description of the line above.
+    """
+    rewritten, depth, in_section = [], None, False
+    for line, following in pairwise([*lines, ""]):
         text, indent = literal(line.strip()), len(line) - len(line.lstrip())
-        if text and (indent > 0) != (depth is not None):
-            rewritten.append("")
-            depth = indent if indent > 0 else None
-        start = "" if depth is None or not text else "- " if indent == depth else "  "
-        rewritten.append(start + text)
+        if text and set(following) == {"-"}:
+            rewritten += ["", f"**{text}**", ""]
+            in_section = True
+        elif in_section:
+            rewritten.append("" if set(line) == {"-"} else " " * indent + text)
+        else:
+            if text and (indent > 0) != (depth is not None):
+                rewritten.append("")
+                depth = indent if indent > 0 else None
+            start = "" if depth is None or not text else "- " if indent == depth else "  "
+            rewritten.append(start + text)
+    return rewritten
+
+
+def with_sections(lines: list[str]) -> list[str]:
+    """Convert a docstring; sections of numpydoc become definition lists below their titles."""
+    rules = [k for k, line in enumerate(lines) if re.fullmatch("---+", line)]
+    if not rules:
+        return paragraphs_and_lists(lines)
+    first = rules[0] - 1
+    rewritten = paragraphs_and_lists(lines[:first])
+    for k, line in enumerate(lines[first:], first):
+        indent = line[: len(line) - len(line.lstrip())]
+        if k not in rules:
+            text = literal(line.strip())
+            rewritten += [f"**{text}**", ""] if k + 1 in rules else [indent + text]
     return rewritten
 
 
 def setup(app):
     def process(_app, _what, _name, _object, _options, lines):
-        lines[:] = paragraphs_and_lists(lines)
+        lines[:] = with_sections(lines)
 
     def read(_app, _page, source):
         source[0] = with_tables(source[0])

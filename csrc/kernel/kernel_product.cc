@@ -14,6 +14,12 @@ namespace {
 
 // Of lanes that are packed, which a thread takes at a time.
 constexpr std::size_t blocks_at_once = 4;
+// Columns of sums that are transposed together, so that they stay in the first cache.
+constexpr std::size_t columns_at_once = 32;
+// Sums of a block of lanes: with more they would leave the second cache.
+constexpr std::size_t most_sums = 65536;
+// Terms of sums that take as long as a kernel value.
+constexpr std::size_t terms_per_value = 8;
 
 template <class Real>
 ProductCount product(const KernelSetup& setup, const RowList& targets, const RowList& source_list,
@@ -22,12 +28,19 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   std::vector<std::int32_t> numbers;
   const RowList target_rows = indexed(targets, numbers);
   const Sources sources(setup, source_list, weights, reach);
-  const std::size_t block = panels_per_block(setup, *targets.points) * panel_rows;
   const std::size_t n_columns = weights.n_columns;
+  std::size_t block = panels_per_block(setup, *targets.points) * panel_rows;
+  std::size_t n_terms = source_list.size;  // of a target
+  if (weights.indptr) {
+    n_terms += sources.placed.size() / terms_per_value;
+    // boxes around other blocks would leave out other values
+    if (sources.boxes.empty())
+      block = std::clamp(most_sums / n_columns / panel_rows * panel_rows, panel_rows, block);
+  }
   const std::size_t n_blocks = (targets.size + block - 1) / block;
   ProductCount count;
   parallel_for(
-      {threads_for(targets.size * source_list.size, n_threads), n_blocks},
+      {threads_for(targets.size * n_terms, n_threads), n_blocks},
       [&] { return LaneProduct<Real>(sources, stop); },
       [&](LaneProduct<Real>& one, std::size_t b) {
         if (is_requested(stop)) return;
@@ -38,9 +51,12 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
         if (!sources.boxes.empty())
           box = Boxes(*targets.points, target_rows.index + begin, lanes.size(), block);
         const double* sums = one.product(lanes, box, n_columns);
-        for (std::size_t i = 0; i < lanes.size(); ++i) {
-          for (std::size_t c = 0; c < n_columns; ++c)
-            out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
+        for (std::size_t first = 0; first < n_columns; first += columns_at_once) {
+          const std::size_t end = std::min(first + columns_at_once, n_columns);
+          for (std::size_t i = 0; i < lanes.size(); ++i) {
+            for (std::size_t c = first; c < end; ++c)
+              out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
+          }
         }
       },
       [&](const LaneProduct<Real>& one) { count.add(one.count()); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "kernel/kernel_product.h"
@@ -34,19 +35,24 @@ struct PlacedWeight {
   double value;
 };
 
-// The weights sorted by column inside each block of sources, sources of a column in order: the sum
-// of a column then stays in registers for a whole block.
+// The weights sorted by column inside each block of sources, sources of a column in order (counting
+// sort): the sum of a column then stays in registers for a whole block.
 inline std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_sources) {
-  std::vector<PlacedWeight> sorted;
+  std::vector<PlacedWeight> sorted(static_cast<std::size_t>(w.indptr[n_sources] - w.indptr[0]));
+  std::vector<std::size_t> next(w.n_columns + 1);
   for (std::size_t first = 0; first < n_sources; first += source_block) {
-    const std::size_t end = std::min(first + source_block, n_sources), begin = sorted.size();
+    const std::size_t end = std::min(first + source_block, n_sources);
+    std::fill(next.begin(), next.end(), std::size_t{0});
+    for (std::int64_t at = w.indptr[first]; at < w.indptr[end]; ++at)
+      ++next[static_cast<std::size_t>(w.columns[at]) + 1];
+    next[0] = static_cast<std::size_t>(w.indptr[first] - w.indptr[0]);
+    std::partial_sum(next.begin(), next.end(), next.begin());
     for (std::size_t j = first; j < end; ++j) {
+      const auto place = static_cast<std::uint32_t>(j - first);
       for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
-        sorted.push_back({w.columns[at], static_cast<std::uint32_t>(j - first), w.values[at]});
+        sorted[next[static_cast<std::size_t>(w.columns[at])]++] = {w.columns[at], place,
+                                                                   w.values[at]};
     }
-    std::stable_sort(
-        sorted.begin() + static_cast<std::ptrdiff_t>(begin), sorted.end(),
-        [](const PlacedWeight& a, const PlacedWeight& b) { return a.column < b.column; });
   }
   return sorted;
 }

@@ -5,6 +5,7 @@
 #include "kernel/kernel_setup.h"
 #include "kernel/kernel_tile.h"
 #include "simd/isa.h"
+#include "solver/snapshot.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -38,12 +39,20 @@ void ActiveKernel::compact(const std::vector<std::int32_t>& kept,
   cache_.compact(kept, n_lanes());
 }
 
-bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
-                       double* sums, const Stop* stop) {
-  if (has_cache_) {
-    add_cached(changed, step, sums, stop);
-    return false;
-  }
+ActiveKernel::Added ActiveKernel::add(const std::vector<std::int32_t>& changed,
+                                      const std::vector<double>& step, double* sums,
+                                      const Stop* stop) {
+  const SolveReport before = report_;
+  const bool has_skipped =
+      has_cache_ ? add_cached(changed, step, sums, stop) : add_computed(changed, step, sums, stop);
+  is_undone_ = is_requested(stop);
+  if (is_undone_) report_ = before;
+  return {!is_undone_, has_skipped};
+}
+
+// Returns whether kernel values out of reach were left out.
+bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
+                                const std::vector<double>& step, double* sums, const Stop* stop) {
   std::vector<std::int32_t> rows(changed.size());
   for (std::size_t j = 0; j < changed.size(); ++j)
     rows[j] = rows_[static_cast<std::size_t>(changed[j])];
@@ -54,6 +63,26 @@ bool ActiveKernel::add(const std::vector<std::int32_t>& changed, const std::vect
   report_.kernel_evaluations += done.evaluated;
   report_.pairs_skipped += done.skipped;
   return done.skipped > 0;
+}
+
+const RowCache::Contents& ActiveKernel::contents() {
+  if (!is_undone_) cache_.copy_contents(contents_);
+  return contents_;
+}
+
+void ActiveKernel::set_contents(const RowCache::Contents& contents) {
+  std::vector<std::int32_t> keys = contents.keys;
+  std::sort(keys.begin(), keys.end());
+  check_snapshot(are_positions(keys, rows_.size()) && contents.used.size() == keys.size());
+  cache_.set_contents(contents);
+}
+
+void ActiveKernel::compute_absent(const std::vector<std::int32_t>& positions) {
+  const std::vector<std::int32_t> absent = cache_.take_absent(positions);
+  if (absent.empty()) return;
+  StoredRows stored{{}, std::vector<std::uint8_t>(absent.size(), 1), absent.size()};
+  for (const std::int32_t position : absent) stored.rows.push_back(cache_.row_of(position));
+  for_parts(absent, stored, nullptr, [](const float* const*, const Part&) {});
 }
 
 ActiveKernel::StoredRows ActiveKernel::look_up(const std::vector<std::int32_t>& changed) {
@@ -80,9 +109,23 @@ ActiveKernel::StoredRows ActiveKernel::look_up(const std::vector<std::int32_t>& 
   return stored;
 }
 
-void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
+bool ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
                               const std::vector<double>& step, double* sums, const Stop* stop) {
+  cache_.copy_contents(contents_);
+  compute_absent(changed);
   const StoredRows stored = look_up(changed);
+  for_parts(changed, stored, stop, [&](const float* const* rows, const Part& part) {
+    loops<float>().add_weighted(rows, step.data() + part.first, part.n, part.lanes,
+                                sums + part.begin);
+  });
+  return false;
+}
+
+// Calls use(kernel rows, part) for all parts, one after the other for the same lanes. Missing rows
+// are stored on the way.
+template <class Use>
+void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
+                             const Stop* stop, Use use) const {
   const std::size_t block = panels_per_block(setup_, points_) * panel_rows;
   const std::size_t n_blocks = (n_lanes() + block - 1) / block;
   struct State {
@@ -102,7 +145,7 @@ void ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
           const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};
           const float* rows[query_block];
           collect_rows(changed, stored, part, own.scratch, own.tile.data(), rows);
-          loops<float>().add_weighted(rows, step.data() + first, part.n, lanes, sums + begin);
+          use(rows, part);
         }
       });
 }

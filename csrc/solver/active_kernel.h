@@ -39,11 +39,22 @@ class ActiveKernel {
 
   std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
 
-  // sums += K(active, changed) step for `changed` positions; sums has n_lanes() entries. Returns
-  // whether kernel values out of reach were left out. When stopped, sums and cache are left
-  // useless.
-  bool add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
-           const Stop* stop = nullptr);
+  struct Added {
+    bool is_complete = true;   // and not stopped
+    bool has_skipped = false;  // kernel values out of reach were left out
+  };
+
+  // sums += K(active, changed) step for `changed` positions; sums has n_lanes() entries. When
+  // stopped, sums and cached rows are left useless; contents() and the report are as before.
+  Added add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
+            const Stop* stop = nullptr);
+
+  // Which rows are cached; and to go on with these after load(). They are computed again when they
+  // are needed, which is not counted. Throws for contents that cannot be of the active variables.
+  const RowCache::Contents& contents();
+  void set_contents(const RowCache::Contents& contents);
+  // Computes the cached rows of variables at these positions, where they are absent.
+  void compute_absent(const std::vector<std::int32_t>& positions);
 
   // The cached kernel row of the variable at a position, valid until add(); or null.
   const float* cached(std::int32_t position) {
@@ -71,8 +82,13 @@ class ActiveKernel {
 
   void collect_rows(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                     const Part& part, TileScratch& scratch, float* tile, const float** rows) const;
-  void add_cached(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
+  template <class Use>
+  void for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
+                 const Stop* stop, Use use) const;
+  bool add_cached(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
                   double* sums, const Stop* stop);
+  bool add_computed(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
+                    double* sums, const Stop* stop);
 
   const KernelSetup& setup_;
   const Points& points_;
@@ -84,6 +100,8 @@ class ActiveKernel {
   RowPanels lanes_;
   Boxes boxes_;
   RowCache cache_;
+  RowCache::Contents contents_;  // before the last add()
+  bool is_undone_ = false;       // the last add() was stopped
 };
 
 }  // namespace dcsvm

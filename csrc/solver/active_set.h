@@ -47,6 +47,13 @@ struct ActiveSet {
   // Keeps these positions, ascending; returns where each is now, or -1.
   std::vector<std::int32_t> keep(const std::vector<std::int32_t>& kept, std::size_t n_lanes);
 
+  // What load() and measure() do not make again.
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(quiet_);
+  }
+  bool is_sound() const { return quiet_.size() == size(); }
+
  private:
   std::vector<std::uint8_t> quiet_;  // outer steps in a row
 };

@@ -24,22 +24,28 @@ void Cholesky::reset(std::size_t n) {
   for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
 }
 
-// Factors the diagonal block at k in place and writes the transposed inverse of its factor. By rows
-// of the transposed factor, then of the inverse, so that the innermost loops run along memory.
+// Factors the diagonal block at k in place and, if rows follow, writes the transposed inverse of
+// its factor. By rows of the transposed factor, then of the inverse, so that the innermost loops
+// run along memory.
 bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
+  const std::size_t n = std::min(block, size_ - k);
   double upper[block][block], inverse[block][block];
-  for (std::size_t i = 0; i < block; ++i) {
+  for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) upper[j][i] = at(k + i, k + j);
   }
-  for (std::size_t j = 0; j < block; ++j) {
+  for (std::size_t j = 0; j < n; ++j) {
     if (!(upper[j][j] > 0)) return false;
     const double scale = 1.0 / std::sqrt(upper[j][j]);
-    for (std::size_t i = j; i < block; ++i) upper[j][i] *= scale;
-    for (std::size_t l = j + 1; l < block; ++l) {
+    for (std::size_t i = j; i < n; ++i) upper[j][i] *= scale;
+    for (std::size_t l = j + 1; l < n; ++l) {
       const double factor = upper[j][l];
-      for (std::size_t i = l; i < block; ++i) upper[l][i] -= factor * upper[j][i];
+      for (std::size_t i = l; i < n; ++i) upper[l][i] -= factor * upper[j][i];
     }
   }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) at(k + i, k + j) = upper[j][i];
+  }
+  if (k + block >= size_) return true;
   for (std::size_t i = 0; i < block; ++i) {
     std::fill_n(inverse[i], block, 0.0);
     inverse[i][i] = 1.0;
@@ -51,7 +57,6 @@ bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
     for (std::size_t c = 0; c <= i; ++c) inverse[i][c] *= scale;
   }
   for (std::size_t i = 0; i < block; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) at(k + i, k + j) = upper[j][i];
     for (std::size_t c = 0; c < block; ++c) inverse_transposed[c * block + i] = inverse[i][c];
   }
   return true;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "kernel/kernel_setup.h"
@@ -25,6 +26,9 @@ constexpr std::size_t few_variables = 64;
 // tolerance: with a sum and nearly all variables at a bound (diabetes, both regressions).
 constexpr std::size_t most_general = 20000;
 constexpr double far_off = 100;
+// Variables of clusters that are done between two calls of the progress, which takes as long as two
+// updates of 64 variables; smaller clusters are not interrupted.
+constexpr std::size_t told_at_once = 64;
 
 template <class Value>
 const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n,
@@ -109,24 +113,96 @@ class SubProblem {
   std::vector<Known> known_;
 };
 
+// A part whose kernel is linear: solvers that follow each other.
+class LinearPart {
+ public:
+  LinearPart(const KernelSetup& setup, const Points& points, SubProblem& problem,
+             const SolveOptions& options)
+      : setup_(setup), points_(points), problem_(problem), options_(options) {
+    options_.published = [this, &options](const Snapshot& snapshot) {
+      solver_ = snapshot;
+      Snapshot all;
+      SnapshotWriter writer(all);
+      archive(writer);
+      options.published(all);
+    };
+  }
+
+  SolveReport solve(const Snapshot& begin_with) {
+    const BoxQp qp = problem_.qp();
+    if (!begin_with.empty()) {
+      SnapshotReader reader(begin_with);
+      archive(reader);
+      reader.check_end();
+    }
+    if (turn_ == 0 && qp.size > few_variables) {
+      const SolveReport report = take_turn(true);
+      if (!report.finished) return report;
+      const bool is_ended = report.converged || options_.max_iterations >= 0;
+      const bool is_stuck = report.violation > far_off * options_.tolerance;
+      if (is_ended || !is_stuck || qp.n_sums == 0 || qp.size > most_general) return report;
+      before_ = report;
+    }
+    if (turn_ <= 1) {
+      turn_ = 1;
+      SolveReport report = take_turn(false);
+      before_.add_work(report);
+      if (!report.finished) return before_;
+    }
+    turn_ = 2;
+    SolveReport report = take_turn(true);  // finds the solution, and its gradient in float64
+    report.add_work(before_);
+    return report;
+  }
+
+ private:
+  SolveReport take_turn(bool in_w) {
+    const Snapshot begin_with = std::move(solver_);
+    solver_ = {};
+    const BoxQp qp = problem_.qp();
+    return in_w ? solve_linear(points_, qp, problem_.iterate(), options_, begin_with)
+                : dcsvm::solve(setup_, points_, qp, problem_.iterate(), options_, begin_with);
+  }
+
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(turn_);
+    archive(before_);
+    archive(solver_);
+  }
+
+  const KernelSetup& setup_;
+  const Points& points_;
+  SubProblem& problem_;
+  SolveOptions options_;
+  int turn_ = 0;
+  SolveReport before_;  // of the turns that are done
+  Snapshot solver_;     // of the one that has its turn
+};
+
 class LevelSolver {
  public:
   LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-              const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options)
+              const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options,
+              std::vector<ClusterState>& states)
       : setup_(setup),
         points_(points),
         qp_(qp),
         clusters_(clusters),
         iterate_(iterate),
-        options_(options) {}
+        options_(options),
+        states_(states) {}
 
-  std::vector<SolveReport> run() {
+  void run() {
     std::vector<std::size_t> order(clusters_.n_clusters);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return size(a) > size(b); });
-    for (const std::size_t c : order) total_cost_ += cost(c);
-    reports_.resize(clusters_.n_clusters);
+    for (const std::size_t c : order) {
+      total_cost_ += cost(c);
+      n_variables_ += size(c);
+      if (states_[c].is_done) count_done(c);
+    }
     if (!order.empty())
       spare_ = options_.memory_bytes - std::min(options_.memory_bytes, least_bytes(order[0]));
     const int n_threads = options_.solve.n_threads;
@@ -139,7 +215,6 @@ class LevelSolver {
     }
     parallel_for({n_threads, order.size() - first, 1, together},
                  [&](std::size_t k) { solve_one(order[first + k]); });
-    return reports_;
   }
 
  private:
@@ -184,7 +259,12 @@ class LevelSolver {
 
   void solve_one(std::size_t c) {
     Stop* stop = options_.solve.stop;
-    if (failed_ || size(c) == 0 || is_requested(stop)) return;
+    ClusterState& state = states_[c];
+    if (failed_ || state.is_done || is_requested(stop)) return;
+    if (size(c) == 0) {
+      state.is_done = true;
+      return;
+    }
     try {
       SubProblem problem(qp_, clusters_.members + clusters_.start[c], size(c));
       prefetch(problem.rows(points_));
@@ -193,17 +273,18 @@ class LevelSolver {
       options.cache_bytes = cache_bytes(c);
       options.lane_bytes = copy_bytes(c);
       int published = n_wanted_;
-      options.progress = [&](const SolveProgress& now) {
-        tell(now, 0);
-        return published != n_wanted_;
-      };
-      options.published = [&] {
+      if (size(c) >= told_at_once) {
+        options.progress = [&](const SolveProgress& now) {
+          const std::lock_guard<std::mutex> lock(one_at_a_time_);
+          tell(now);
+          return published != n_wanted_;
+        };
+      }
+      options.published = [&](const Snapshot& snapshot) {
         published = n_wanted_;
-        write(problem);
+        write(problem, state, snapshot);
       };
-      reports_[c] = solve_part(problem, options);
-      write(problem);
-      tell({reports_[c].violation, 0, reports_[c].outer_steps}, size(c));
+      finish(c, problem, solve_part(problem, options, state.snapshot));
     } catch (...) {
       failed_ = true;
       if (stop) stop->request();
@@ -211,36 +292,40 @@ class LevelSolver {
     }
   }
 
-  SolveReport solve_part(SubProblem& problem, const SolveOptions& options) {
-    const BoxQp qp = problem.qp();
-    const auto in_all = [&] { return solve(setup_, points_, qp, problem.iterate(), options); };
-    if (setup_.kernel.type != KernelType::linear) return in_all();
-    const auto in_w = [&] { return solve_linear(points_, qp, problem.iterate(), options); };
-    SolveReport before;
-    if (qp.size > few_variables) {
-      before = in_w();
-      const bool is_ended =
-          before.converged || options.max_iterations >= 0 || is_requested(options.stop);
-      const bool is_stuck = before.violation > far_off * options.tolerance;
-      if (is_ended || !is_stuck || qp.n_sums == 0 || qp.size > most_general) return before;
-    }
-    before.add_work(in_all());
-    SolveReport report = in_w();  // finds the solution, and its gradient in float64
-    report.add_work(before);
-    return report;
+  SolveReport solve_part(SubProblem& problem, const SolveOptions& options,
+                         const Snapshot& begin_with) {
+    if (setup_.kernel.type == KernelType::linear)
+      return LinearPart(setup_, points_, problem, options).solve(begin_with);
+    return solve(setup_, points_, problem.qp(), problem.iterate(), options, begin_with);
   }
 
-  void write(const SubProblem& problem) {
+  void write(const SubProblem& problem, ClusterState& state, const Snapshot& snapshot) {
     const std::lock_guard<std::mutex> lock(one_at_a_time_);
     problem.write(iterate_);
+    state.snapshot = snapshot;
   }
 
-  // `variables` is the size of a cluster that is done, or 0.
-  void tell(const SolveProgress& now, std::size_t variables) {
-    if (!options_.progress) return;
+  void finish(std::size_t c, const SubProblem& problem, const SolveReport& report) {
     const std::lock_guard<std::mutex> lock(one_at_a_time_);
-    progress_.clusters_done += variables > 0;
-    progress_.variables_done += variables;
+    states_[c].report = report;
+    if (!report.finished) return;
+    problem.write(iterate_);
+    states_[c].is_done = true;
+    states_[c].snapshot = {};
+    count_done(c);
+    untold_ += size(c);
+    if (untold_ < told_at_once && progress_.variables_done < n_variables_) return;
+    untold_ = 0;
+    tell({report.violation, 0, report.outer_steps});
+  }
+
+  void count_done(std::size_t c) {
+    ++progress_.clusters_done;
+    progress_.variables_done += size(c);
+  }
+
+  void tell(const SolveProgress& now) {
+    if (!options_.progress) return;
     progress_.current = now;
     if (!failed_ && options_.progress(progress_)) ++n_wanted_;
   }
@@ -251,21 +336,41 @@ class LevelSolver {
   const Clusters& clusters_;
   const Iterate iterate_;
   const ClusterOptions& options_;
-  std::vector<SolveReport> reports_;
+  std::vector<ClusterState>& states_;
   ClusterProgress progress_;
+  std::size_t n_variables_ = 0, untold_ = 0;  // of all clusters; done since the last call
   double total_cost_ = 0;
   std::size_t spare_ = 0;     // memory beyond what the largest cluster needs at least
-  std::mutex one_at_a_time_;  // who writes the iterate or tells the progress
+  std::mutex one_at_a_time_;  // who writes iterate and states, or tells the progress
   std::atomic<bool> failed_{false};
   std::atomic<int> n_wanted_{0};  // times the progress has asked for an up-to-date iterate
 };
 
 }  // namespace
 
-std::vector<SolveReport> solve_clusters(const KernelSetup& setup, const Points& points,
-                                        const BoxQp& qp, const Clusters& clusters,
-                                        const Iterate& iterate, const ClusterOptions& options) {
-  return LevelSolver(setup, points, qp, clusters, iterate, options).run();
+Snapshot bytes_of(std::vector<ClusterState>& states) {
+  Snapshot bytes;
+  SnapshotWriter writer(bytes);
+  writer(states.size());
+  for (ClusterState& state : states) state.archive(writer);
+  return bytes;
+}
+
+std::vector<ClusterState> states_of(const std::uint8_t* bytes, std::size_t size) {
+  SnapshotReader reader(bytes, size);
+  std::size_t n = 0;
+  reader(n);
+  check_snapshot(n <= size);  // each has some bytes
+  std::vector<ClusterState> states(n);
+  for (ClusterState& state : states) state.archive(reader);
+  reader.check_end();
+  return states;
+}
+
+void solve_clusters(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+                    const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options,
+                    std::vector<ClusterState>& states) {
+  LevelSolver(setup, points, qp, clusters, iterate, options, states).run();
 }
 
 }  // namespace dcsvm

@@ -23,8 +23,8 @@ class LinearNewton {
   explicit LinearNewton(LinearState& state);
 
   // One proximal step from the state, to residuals of the gradient of at most `accuracy`. Alpha
-  // stays in the box; sums are kept up to the residual. False: that took too many steps, the state
-  // stays, and the next step is shorter.
+  // stays in the box; sums are kept up to the residual. False: that took too many steps, or was
+  // stopped; the state stays, and the next step is shorter.
   bool step(double accuracy, const Stop* stop);
 
   std::int64_t steps() const { return steps_; }  // of Newton's method
@@ -33,6 +33,17 @@ class LinearNewton {
   double usual_cost(double n_free) const {
     return system_.usual_cost(n_free) + 2 * state_.n_values;
   }
+
+  // What it keeps from one step to the next.
+  template <class Archive>
+  void archive(Archive& archive) {
+    system_.archive(archive);
+    archive(sigma_);
+    archive(growth_);
+    archive(steps_);
+    archive(values_);
+  }
+  bool is_sound() const { return system_.is_sound(); }
 
  private:
   double residual();

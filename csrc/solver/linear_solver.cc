@@ -7,6 +7,7 @@
 
 #include "solver/linear_newton.h"
 #include "solver/linear_state.h"
+#include "solver/snapshot.h"
 #include "solver/solve.h"
 
 namespace dcsvm {
@@ -93,6 +94,21 @@ class LinearDescent {
   std::int64_t steps() const { return steps_; }  // of all passes
   double values() const { return values_; }      // of rows that were touched, by all passes
 
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(active_);
+    archive(high_);
+    archive(low_);
+    archive(random_);
+    archive(steps_);
+    archive(values_);
+  }
+  bool is_sound() const {
+    std::vector<std::int32_t> variables = active_;
+    std::sort(variables.begin(), variables.end());
+    return are_positions(variables, state_.qp.size);
+  }
+
  private:
   void shuffle() {
     for (std::size_t k = active_.size(); k > 1; --k)
@@ -138,31 +154,20 @@ class LinearSolver {
         newton_(state_),
         best_(iterate.alpha, iterate.alpha + qp.size) {}
 
-  SolveReport run() {
-    bool descends = true;
+  // Goes on from a snapshot, unless it is empty.
+  SolveReport run(const Snapshot& begin_with) {
     const double n_free = usual_free * static_cast<double>(qp_.size);
-    double turn_ends = first_newton_steps * newton_.usual_cost(n_free);
-    double before = std::numeric_limits<double>::infinity();
-    while (!measure() && !is_stuck() && may_go_on()) {
-      const double now = descends ? descent_.values() : newton_.values();
-      const bool is_fast = !descends && violation_ <= fast * before;
-      if (now >= turn_ends && !is_fast) {
-        descends = !descends;
-        turn_ends = turn * now;
-      }
-      before = violation_;
-      if (descends) {
-        do {
-          descend();
-        } while (violation_ > tolerance_ && descent_.values() < turn_ends && may_go_on());
-        // variables that were shrunk away may violate as well
-        if (violation_ <= tolerance_) descent_.activate();
-      } else {
-        take_newton_step();
-        descent_.activate();
-      }
+    turn_ends_ = first_newton_steps * newton_.usual_cost(n_free);
+    if (!begin_with.empty()) restore(begin_with);
+    while (stage_ != Stage::done && is_carried_out()) continue;
+    report_.finished = stage_ == Stage::done;
+    Snapshot here;
+    if (!report_.finished) {
+      here = before_step_.empty() ? snapshot() : std::move(before_step_);
+      measure();
     }
     write();
+    if (!report_.finished && options_.published) options_.published(here);
     const Optimality result = optimality(qp_, iterate_.alpha, iterate_.gradient);
     report_.violation = result.violation;
     report_.objective = result.objective;
@@ -173,6 +178,99 @@ class LinearSolver {
   }
 
  private:
+  enum class Stage : std::uint8_t {
+    look,     // is the state optimal?
+    turn,     // the method whose turn it is takes a step
+    descent,  // descent has its turn
+    done
+  };
+
+  // Carries out the stage; false: it was stopped, and can go on.
+  bool is_carried_out() {
+    if (stage_ == Stage::look) {
+      stage_ = measure() || is_stuck() ? Stage::done : Stage::turn;
+      return true;
+    }
+    const bool goes_on =
+        stage_ == Stage::turn || (violation_ > tolerance_ && descent_.values() < turn_ends_);
+    if (goes_on && options_.iterations_left(report_.iterations) <= 0) {
+      stage_ = stage_ == Stage::turn ? Stage::done : Stage::look;
+      return true;
+    }
+    if (goes_on && !may_go_on()) return false;
+    if (stage_ == Stage::turn) return is_begun();
+    if (goes_on) {
+      descend();
+      return true;
+    }
+    // variables that were shrunk away may violate as well
+    if (violation_ <= tolerance_) descent_.activate();
+    stage_ = Stage::look;
+    return true;
+  }
+
+  // False: it was stopped.
+  bool is_begun() {
+    const double now = descends_ ? descent_.values() : newton_.values();
+    const bool is_fast = !descends_ && violation_ <= fast * before_;
+    const bool is_over = now >= turn_ends_ && !is_fast;
+    Snapshot here;  // a Newton step that is stopped is taken again from here
+    if (options_.stop && descends_ == is_over) here = snapshot();
+    if (is_over) {
+      descends_ = !descends_;
+      turn_ends_ = turn * now;
+    }
+    before_ = violation_;
+    if (descends_) {
+      descend();
+      stage_ = Stage::descent;
+      return true;
+    }
+    take_newton_step();
+    if (is_requested(options_.stop)) {
+      before_step_ = std::move(here);
+      return false;
+    }
+    descent_.activate();
+    stage_ = Stage::look;
+    return true;
+  }
+
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(stage_);
+    archive(descends_);
+    archive(turn_ends_);
+    archive(before_);
+    archive(report_);
+    state_.archive(archive);
+    descent_.archive(archive);
+    newton_.archive(archive);
+    archive(best_);
+    archive(best_objective_);
+    archive(violation_);
+    archive(objective_);
+    archive(least_violation_);
+    archive(least_objective_);
+    archive(n_stalls_);
+    archive(tolerance_);
+  }
+
+  Snapshot snapshot() {
+    Snapshot bytes;
+    SnapshotWriter writer(bytes);
+    archive(writer);
+    return bytes;
+  }
+
+  void restore(const Snapshot& bytes) {
+    SnapshotReader reader(bytes);
+    archive(reader);
+    reader.check_end();
+    check_snapshot(stage_ < Stage::done && state_.is_sound() && descent_.is_sound() &&
+                   newton_.is_sound() && best_.size() == qp_.size);
+  }
+
   // Whether the state, with its sums restored, is optimal to the tolerance.
   bool measure() {
     Timer timer(report_.seconds_rebuild);
@@ -217,21 +315,11 @@ class LinearSolver {
     return n_stalls_ >= most_stalls;
   }
 
+  // False: it is stopped. The snapshot says all; the iterate stays as it was when the solve began.
   bool may_go_on() {
-    if (options_.iterations_left(report_.iterations) <= 0) return false;
     if (options_.progress &&
-        options_.progress({violation_, descent_.n_active(), report_.outer_steps})) {
-      // what is published changes nothing of what comes
-      const std::vector<double> alpha = state_.alpha, w = state_.w, excess = state_.excess;
-      const double violation = violation_;
-      measure();
-      write();
-      options_.published();
-      state_.alpha = alpha;
-      state_.w = w;
-      state_.excess = excess;
-      violation_ = violation;
-    }
+        options_.progress({violation_, descent_.n_active(), report_.outer_steps}))
+      options_.published(snapshot());
     return !is_requested(options_.stop);
   }
 
@@ -249,6 +337,11 @@ class LinearSolver {
   const Iterate& iterate_;
   const SolveOptions& options_;
   SolveReport report_;
+  Stage stage_ = Stage::look;
+  bool descends_ = true;  // and does not take Newton steps
+  double turn_ends_ = 0;  // when the method whose turn it is has done so much work
+  double before_ = std::numeric_limits<double>::infinity();  // the violation before that step
+  Snapshot before_step_;                                     // of a step that was stopped
   LinearState state_;
   LinearDescent descent_;
   LinearNewton newton_;
@@ -267,8 +360,8 @@ class LinearSolver {
 }  // namespace
 
 SolveReport solve_linear(const Points& points, const BoxQp& qp, const Iterate& iterate,
-                         const SolveOptions& options) {
-  return LinearSolver(points, qp, iterate, options).run();
+                         const SolveOptions& options, const Snapshot& begin_with) {
+  return LinearSolver(points, qp, iterate, options).run(begin_with);
 }
 
 }  // namespace dcsvm

@@ -39,6 +39,21 @@ struct LinearState {
   void restore_sums();
   // X w - linear, without multipliers.
   void gradient(double* out) const;
+
+  // What is not made of the problem alone.
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(alpha);
+    archive(w);
+    archive(sums);
+    archive(excess);
+    archive(multipliers);
+  }
+  bool is_sound() const {
+    const auto n_sums = static_cast<std::size_t>(qp.n_sums);
+    return alpha.size() == qp.size && w.size() == rows.dimension() && sums.size() == n_sums &&
+           excess.size() == n_sums && multipliers.size() == n_sums;
+  }
 };
 
 }  // namespace dcsvm

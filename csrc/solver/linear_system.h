@@ -29,6 +29,17 @@ class LinearSystem {
   // Work of all solves so far.
   double values() const { return values_; }
 
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(is_free_);
+    archive(matrix_);
+    archive(values_);
+  }
+  bool is_sound() const {
+    return is_free_.size() == state_.qp.size &&
+           (matrix_.empty() || (is_direct() && matrix_.size() == stride_ * stride_));
+  }
+
  private:
   bool is_direct() const { return size_ <= most_direct; }
   double cost_of_products(double n_rows) const;

@@ -42,6 +42,12 @@ class NewtonStep {
   // Returns by how much the objective fell; counts what was done.
   double take(WorkingSet<Real>& set, int n_threads, NewtonCount& count);
 
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(damping_);
+    archive(value_);
+  }
+
  private:
   struct Moved {
     double decrease = 0;

@@ -3,6 +3,9 @@
 // Rows are keyed by position in the solver's active list and hold one float per lane. All memory
 // is one slab, reserved at the first insertion; the system commits its pages as they are used. When
 // the active list is compacted, the cached rows are compacted with it and stay. Computes nothing.
+//
+// Its Contents, without the rows, can be put into another cache: there the rows are `absent` until
+// the caller has computed them again.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "simd/aligned_vector.h"
@@ -18,6 +22,19 @@ namespace dcsvm {
 
 class RowCache {
  public:
+  struct Contents {
+    std::vector<std::int32_t> keys;
+    std::vector<std::int64_t> used;  // time of last use
+    std::size_t n_floats = 0;        // of the slab
+
+    template <class Archive>
+    void archive(Archive& archive) {
+      archive(keys);
+      archive(used);
+      archive(n_floats);
+    }
+  };
+
   // Rows of `stride` lanes for keys below n_keys, at most budget bytes.
   void reset(std::size_t n_keys, std::size_t stride, std::size_t budget) {
     stride_ = stride;
@@ -25,8 +42,51 @@ class RowCache {
     slot_of_.assign(n_keys, -1);
     key_of_.clear();
     used_.clear();
+    absent_.clear();
     capacity_ = std::min(n_keys, budget_ / (stride_ * sizeof(float)));
     slab_.reset();
+  }
+
+  void copy_contents(Contents& contents) const {
+    contents.keys = key_of_;
+    contents.used = used_;
+    contents.n_floats = slab_ ? slab_size_ : 0;
+  }
+  // After reset(): takes over what another cache has, as much of it as there is room for, the last
+  // used first. All its rows are absent.
+  void set_contents(const Contents& contents) {
+    if (contents.n_floats == 0) return;
+    slab_size_ = std::min(contents.n_floats, budget_ / sizeof(float));
+    capacity_ = std::min(slot_of_.size(), slab_size_ / stride_);
+    if (capacity_ == 0) return;
+    slab_ = Slab(AlignedAllocator<float>().allocate(slab_size_));
+    std::vector<std::size_t> order(contents.keys.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&contents](std::size_t a, std::size_t b) {
+      return contents.used[a] < contents.used[b];
+    });
+    for (std::size_t k = order.size() - std::min(order.size(), capacity_); k < order.size(); ++k) {
+      const std::int32_t key = contents.keys[order[k]];
+      slot_of_[static_cast<std::size_t>(key)] = static_cast<std::int32_t>(key_of_.size());
+      key_of_.push_back(key);
+      used_.push_back(++clock_);
+      absent_.push_back(1);
+    }
+  }
+  // The keys among these whose rows are absent, which are no longer: the caller computes them.
+  std::vector<std::int32_t> take_absent(const std::vector<std::int32_t>& keys) {
+    std::vector<std::int32_t> found;
+    if (absent_.empty()) return found;
+    for (const std::int32_t key : keys) {
+      const std::int32_t slot = slot_of_[static_cast<std::size_t>(key)];
+      if (slot < 0 || !is_absent(static_cast<std::size_t>(slot))) continue;
+      absent_[static_cast<std::size_t>(slot)] = 0;
+      found.push_back(key);
+    }
+    return found;
+  }
+  float* row_of(std::int32_t key) {
+    return row(static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(key)]));
   }
 
   float* find(std::int32_t key) {
@@ -58,6 +118,7 @@ class RowCache {
         slot = static_cast<std::size_t>(victims[i - fresh]);
         slot_of_[static_cast<std::size_t>(key_of_[slot])] = -1;
         key_of_[slot] = keys[i];
+        if (is_absent(slot)) absent_[slot] = 0;
       }
       used_[slot] = ++clock_;
       slot_of_[static_cast<std::size_t>(keys[i])] = static_cast<std::int32_t>(slot);
@@ -76,14 +137,18 @@ class RowCache {
       if (key < 0) continue;
       const float* from = row(slot);
       float* to = slab_.get() + n * new_stride;  // never ahead of `from`
-      for (std::size_t i = 0; i < kept.size(); ++i) to[i] = from[kept[i]];
-      std::fill(to + kept.size(), to + new_stride, 0.0f);
+      if (!is_absent(slot)) {
+        for (std::size_t i = 0; i < kept.size(); ++i) to[i] = from[kept[i]];
+        std::fill(to + kept.size(), to + new_stride, 0.0f);
+      }
+      if (n < absent_.size()) absent_[n] = is_absent(slot);
       key_of_[n] = key;
       used_[n] = used_[slot];
       ++n;
     }
     key_of_.resize(n);
     used_.resize(n);
+    absent_.resize(std::min(n, absent_.size()));
     slot_of_.assign(kept.size(), -1);
     for (std::size_t slot = 0; slot < n; ++slot)
       slot_of_[static_cast<std::size_t>(key_of_[slot])] = static_cast<std::int32_t>(slot);
@@ -96,6 +161,8 @@ class RowCache {
     void operator()(float* p) const { std::free(p); }
   };
   using Slab = std::unique_ptr<float[], Free>;
+
+  bool is_absent(std::size_t slot) const { return slot < absent_.size() && absent_[slot]; }
 
   float* row(std::size_t slot) { return slab_.get() + slot * stride_; }
 
@@ -122,6 +189,8 @@ class RowCache {
   std::vector<std::int32_t> slot_of_;  // key -> slot
   std::vector<std::int32_t> key_of_;   // slot -> key
   std::vector<std::int64_t> used_;     // slot -> time of last use
+  // of the first slots, whether the row is still to be computed; empty: of none
+  std::vector<std::uint8_t> absent_;
 };
 
 }  // namespace dcsvm

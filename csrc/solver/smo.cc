@@ -6,6 +6,7 @@
 #include "kernel/kernel_setup.h"
 #include "solver/active_kernel.h"
 #include "solver/active_set.h"
+#include "solver/snapshot.h"
 #include "solver/solve.h"
 #include "solver/whole_gradient.h"
 #include "solver/working_step.h"
@@ -48,8 +49,12 @@ class Solver {
         kernel_(setup, points, options, report_),
         working_(setup, points, qp, options, report_) {}
 
-  SolveReport run() {
-    if (start()) descend();
+  // Goes on from a snapshot, unless it is empty.
+  SolveReport run(const Snapshot& begin_with) {
+    if (!begin_with.empty()) restore(begin_with);
+    while (stage_ != Stage::done && is_carried_out()) continue;
+    if (stage_ != Stage::done) store(false);
+    report_.finished = stage_ == Stage::done;
     if (!whole_.has(Known::nothing) && !whole_.has(Known::at_base)) {
       const Optimality result = whole_.optimality();
       report_.violation = result.violation / result.unit;
@@ -61,78 +66,115 @@ class Solver {
   }
 
  private:
-  void descend() {
-    for (;;) {
-      const double violation = measure();
-      const double tolerance =
-          std::min(options_.tolerance_in(qp_.unit_at(active_.multipliers)), most_);
-      if (violation <= tolerance) {
-        if (!synchronise()) return;
-        if (report_.neglected > largest_neglected * tolerance && !rebuild()) return;
-        const Optimality now = whole_.optimality();
-        most_ = options_.tolerance_in(now.unit);
-        if (now.violation <= most_ || !may_go_on()) return;
-        if (n_active() < qp_.size) {
-          activate();
-        } else {
-          std::copy_n(iterate_.gradient, qp_.size, active_.gradient.begin());
-        }
-        continue;
-      }
-      if (!may_go_on()) {
-        synchronise();
-        return;
-      }
-      shrink();
-      const WorkingChange change = working_.take(active_, kernel_, tolerance);
-      if (!change.has_gradient) update_gradient(change);
+  enum class Stage : std::uint8_t {
+    start,
+    first_sums,  // gradients are brought up to date, before the first step
+    descent,     // outer steps
+    last_sums,   // gradients of shrunk variables are brought up to date, to see whether all is done
+    rebuild,     // too much was left out of gradients: all from nothing
+    look,        // all gradients are known: is all done?
+    end_sums,    // as last_sums, where there are no more steps
+    done
+  };
+
+  // Carries out the stage; false: it was stopped, and can go on.
+  bool is_carried_out() {
+    switch (stage_) {
+      case Stage::start:
+        start();
+        return true;
+      case Stage::descent:
+        return descend();
+      case Stage::look:
+        return look();
+      default:
+        break;
     }
+    if (!bring_up_to_date()) return false;
+    rows_since_rebuild_ = 0;
+    if (stage_ == Stage::first_sums) {
+      if (n_active() == 0) activate();
+      stage_ = Stage::descent;
+    } else if (stage_ == Stage::end_sums) {
+      stage_ = Stage::done;
+    } else if (stage_ == Stage::last_sums && report_.neglected > largest_neglected * wanted_) {
+      forget();
+      stage_ = Stage::rebuild;
+    } else {
+      stage_ = Stage::look;
+    }
+    return true;
   }
 
-  // The initial gradient; false: stopped before it was known. Where rows are expensive and all fit
-  // the cache, all variables are active and the rows are computed once, for the gradient and for
-  // the steps to come.
-  bool start() {
+  // Where rows are expensive and all fit the cache, all variables are active and the rows are
+  // computed once, for the initial gradient and for the steps to come.
+  void start() {
+    stage_ = Stage::first_sums;
     if (!whole_.has(Known::nothing)) {
       report_.neglected = options_.gradient_error;
-      if (!add_change(whole_.at_base())) return false;
-      whole_.settle();
-      activate();
-      return true;
+      return;
     }
     const auto n_support = static_cast<std::size_t>(std::count_if(
         iterate_.alpha, iterate_.alpha + qp_.size, [](double a) { return a != 0.0; }));
     const bool fits =
         (n_support + n_support / spare_part) * qp_.size * sizeof(float) <= options_.cache_bytes;
     const bool keep_rows = fits && has_expensive_rows(setup_, points_);
-    if (n_support == 0 || keep_rows) {
-      whole_.set_to_zero();
-      if (n_support == 0) whole_.settle();
-      load(qp_.everything());
-      return n_support == 0 || rebuild();
+    forget();
+    if (n_support == 0) {
+      whole_.settle();
+      stage_ = Stage::descent;
     }
-    if (!rebuild()) return false;
-    activate();
+    if (n_support == 0 || keep_rows) load(qp_.everything());
+  }
+
+  bool descend() {
+    for (;;) {
+      if (has_change_ && !is_taken()) return false;
+      const double violation = measure();
+      wanted_ = std::min(options_.tolerance_in(qp_.unit_at(active_.multipliers)), most_);
+      if (violation <= wanted_ || is_spent()) {
+        whole_.take(active_);
+        stage_ = violation <= wanted_ ? Stage::last_sums : Stage::end_sums;
+        return true;
+      }
+      if (!may_go_on()) return false;
+      shrink();
+      change_ = working_.take(active_, kernel_, wanted_);
+      has_change_ = !change_.is_complete;
+    }
+  }
+
+  bool look() {
+    const Optimality now = whole_.optimality();
+    most_ = options_.tolerance_in(now.unit);
+    if (now.violation <= most_ || is_spent()) {
+      stage_ = Stage::done;
+      return true;
+    }
+    if (!may_go_on()) return false;
+    if (n_active() < qp_.size) {
+      activate();
+    } else {
+      std::copy_n(iterate_.gradient, qp_.size, active_.gradient.begin());
+    }
+    stage_ = Stage::descent;
     return true;
   }
 
-  // Brings the iterate up to date for all variables: what changed is added to the gradients of
-  // those that were shrunk away.
-  bool synchronise() {
-    whole_.take(active_);
-    if (n_active() < qp_.size && !add_change(active_.others(qp_.size))) return false;
-    rows_since_rebuild_ = 0;
-    whole_.settle();
-    return true;
-  }
-
-  // The gradient of all variables from nothing; where all of them are active, with the rows that
-  // are cached.
-  bool rebuild() {
+  // Makes the gradient of all variables that of zero, to which everything is to be added.
+  void forget() {
     report_.neglected = 0;
     whole_.set_to_zero();
-    const bool is_cached = kernel_.has_cache() && n_active() == qp_.size;
-    if (!(is_cached ? add_everything_cached() : add_change(qp_.everything()))) return false;
+  }
+
+  // Adds what has changed since they were known to the gradients that are at base; where all
+  // variables are active, with the rows that are cached. False: it was stopped.
+  bool bring_up_to_date() {
+    const std::vector<std::int32_t> variables = whole_.at_base();
+    if (!variables.empty()) {
+      const bool is_cached = kernel_.has_cache() && n_active() == qp_.size;
+      if (!(is_cached ? add_everything_cached() : add_change(variables))) return false;
+    }
     whole_.settle();
     return true;
   }
@@ -147,8 +189,8 @@ class Solver {
       support.push_back(static_cast<std::int32_t>(p));
       weights.push_back(active_.alpha[p]);
     }
-    kernel_.add(support, weights, active_.gradient.data(), options_.stop);
-    if (is_stopped()) return false;
+    if (!kernel_.add(support, weights, active_.gradient.data(), options_.stop).is_complete)
+      return false;
     std::copy_n(active_.gradient.begin(), qp_.size, iterate_.gradient);
     ++report_.rebuilds;
     return true;
@@ -156,7 +198,7 @@ class Solver {
 
   bool add_change(const std::vector<std::int32_t>& variables) {
     return whole_.add_change(variables, [this] {
-      if (is_asked()) options_.published();
+      if (is_asked()) store(true);
     });
   }
 
@@ -182,21 +224,26 @@ class Solver {
     return active_.measure(qp_.n_sums);
   }
 
-  // g += K(active, changed) step. A step whose gradient is not known when it is stopped is taken
-  // back.
-  void update_gradient(const WorkingChange& change) {
+  // Takes the step that was chosen: g += K(active, changed) step. False: it was stopped before the
+  // gradient was known, and nothing has changed.
+  bool is_taken() {
     Timer timer(report_.seconds_tiles);
-    rows_since_rebuild_ += static_cast<std::int64_t>(change.positions.size());
+    const std::vector<std::int32_t>& changed = change_.positions;
+    std::vector<double> step;
+    for (std::size_t k = 0; k < changed.size(); ++k)
+      step.push_back(change_.after[k] - active_.alpha[static_cast<std::size_t>(changed[k])]);
     gradient_before_ = active_.gradient;
-    const bool has_skipped =
-        kernel_.add(change.positions, change.step, active_.gradient.data(), options_.stop);
-    if (is_stopped()) {
+    const auto added = kernel_.add(changed, step, active_.gradient.data(), options_.stop);
+    if (!added.is_complete) {
       active_.gradient.swap(gradient_before_);
-      for (std::size_t k = 0; k < change.positions.size(); ++k)
-        active_.alpha[static_cast<std::size_t>(change.positions[k])] = change.before[k];
-    } else if (has_skipped) {
-      whole_.neglect(change.step);
+      return false;
     }
+    for (std::size_t k = 0; k < changed.size(); ++k)
+      active_.alpha[static_cast<std::size_t>(changed[k])] = change_.after[k];
+    rows_since_rebuild_ += static_cast<std::int64_t>(changed.size());
+    if (added.has_skipped) whole_.neglect(step);
+    has_change_ = false;
+    return true;
   }
 
   // Drops variables that have been quiet for some outer steps, once they are enough to pay for
@@ -241,20 +288,89 @@ class Solver {
                               n_active(), report_.outer_steps});
   }
 
-  bool may_go_on() {
-    if (working_.is_stuck()) return false;
-    if (options_.iterations_left(report_.iterations) <= 0) return false;
-    if (is_asked()) {
-      // a variable that is shrunk away later needs its gradient at base
-      const std::vector<double> at_base(iterate_.gradient, iterate_.gradient + qp_.size);
-      whole_.take(active_);
-      options_.published();
-      std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
-    }
-    return !is_stopped();
+  // Whether no step can be taken any more.
+  bool is_spent() const {
+    return working_.is_stuck() || options_.iterations_left(report_.iterations) <= 0;
   }
 
-  bool is_stopped() const { return is_requested(options_.stop); }
+  // False: it is stopped.
+  bool may_go_on() {
+    if (is_asked()) store(true);
+    return !is_requested(options_.stop);
+  }
+
+  // Whether the active variables, what is known of them and the cache are of use in this stage.
+  bool has_active() const {
+    return stage_ == Stage::descent || (n_active() > 0 && n_active() == qp_.size);
+  }
+
+  // What an iterate that is brought up to date does not say.
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(report_);
+    archive(most_);
+    archive(wanted_);
+    archive(rows_since_rebuild_);
+    archive(whole_.has_skipped);
+    archive(at_base_);
+    archive(has_change_);
+    change_.archive(archive);
+    working_.archive(archive);
+  }
+
+  // Brings the iterate up to date, and publishes it with a snapshot. `goes_on`: the solve does.
+  void store(bool goes_on) {
+    if (!options_.published) return;
+    // a variable that is shrunk away later needs its gradient at base
+    std::vector<double> at_base;
+    at_base_.clear();
+    if (stage_ == Stage::descent) {
+      at_base.assign(iterate_.gradient, iterate_.gradient + qp_.size);
+      for (const std::int32_t i : active_.index)
+        at_base_.push_back(at_base[static_cast<std::size_t>(i)]);
+      whole_.take(active_);
+    }
+    SnapshotWriter writer(snapshot_);
+    writer(stage_);
+    writer(has_active());
+    if (has_active()) {
+      RowCache::Contents cached = kernel_.contents();
+      cached.archive(writer);
+      active_.archive(writer);
+    }
+    archive(writer);
+    options_.published(snapshot_);
+    if (goes_on) std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
+  }
+
+  // The iterate is what it was when the snapshot was stored.
+  void restore(const Snapshot& snapshot) {
+    SnapshotReader reader(snapshot);
+    bool is_loaded = false;
+    reader(stage_);
+    reader(is_loaded);
+    if (is_loaded) {
+      const bool is_in_descent = stage_ == Stage::descent;
+      load(is_in_descent ? whole_.at_alpha() : qp_.everything());
+      RowCache::Contents cached;
+      cached.archive(reader);
+      kernel_.set_contents(cached);
+      active_.archive(reader);
+    }
+    archive(reader);
+    reader.check_end();
+    check_snapshot(stage_ < Stage::done && active_.is_sound());
+    check_snapshot(is_loaded || (stage_ != Stage::descent && !has_change_));
+    check_snapshot(at_base_.size() == (stage_ == Stage::descent ? n_active() : 0));
+    std::vector<std::int32_t> changed = change_.positions;
+    std::sort(changed.begin(), changed.end());
+    check_snapshot(!has_change_ ||
+                   (are_positions(changed, n_active()) && change_.after.size() == changed.size()));
+    for (std::size_t p = 0; p < at_base_.size(); ++p)
+      iterate_.gradient[active_.index[p]] = at_base_[p];
+    if (!is_loaded) working_.reset();
+    working_.restore(active_);
+  }
 
   std::size_t n_active() const { return active_.size(); }
 
@@ -269,8 +385,14 @@ class Solver {
   ActiveSet active_;
   ActiveKernel kernel_;
   WorkingStep<Real> working_;
+  Stage stage_ = Stage::start;
+  WorkingChange change_;                 // the step that was chosen last
+  bool has_change_ = false;              // and is to be taken
   std::vector<double> gradient_before_;  // of the active variables, before a step
+  std::vector<double> at_base_;          // their gradients at base, in a snapshot
+  Snapshot snapshot_;
   std::int64_t rows_since_rebuild_ = 0;
+  double wanted_ = 0;  // the violation asked for, in no unit
   // The tolerance when all variables were last looked at: their margin may be smaller than that of
   // the active ones.
   double most_ = std::numeric_limits<double>::infinity();
@@ -286,10 +408,10 @@ std::size_t matrix_bytes(std::size_t n_variables, Precision precision) {
 std::size_t array_bytes(std::size_t n_variables) { return n_variables * bytes_per_variable; }
 
 SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                  const Iterate& iterate, const SolveOptions& options) {
+                  const Iterate& iterate, const SolveOptions& options, const Snapshot& begin_with) {
   return options.precision == Precision::double_tiles
-             ? Solver<double>(setup, points, qp, iterate, options).run()
-             : Solver<float>(setup, points, qp, iterate, options).run();
+             ? Solver<double>(setup, points, qp, iterate, options).run(begin_with)
+             : Solver<float>(setup, points, qp, iterate, options).run(begin_with);
 }
 
 }  // namespace dcsvm

@@ -18,6 +18,7 @@
 #include "kernel/kernel_setup.h"
 #include "rows/reach.h"
 #include "solver/box_qp.h"
+#include "solver/snapshot.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -40,9 +41,9 @@ struct SolveOptions {
   Precision precision = Precision::single_tiles;  // of kernel values
   Stop* stop = nullptr;
   // Called between outer steps. Where it returns true the iterate is brought up to date and
-  // `published` is called.
+  // `published` is called, with a snapshot; so it is where the solve is stopped.
   std::function<bool(const SolveProgress&)> progress;
-  std::function<void()> published;
+  std::function<void(const Snapshot&)> published;
 
   std::int64_t iterations_left(std::int64_t done) const {
     return max_iterations < 0 ? std::numeric_limits<std::int64_t>::max() : max_iterations - done;
@@ -51,6 +52,7 @@ struct SolveOptions {
 };
 
 struct SolveReport {
+  bool finished = false;  // it was not stopped
   bool converged = false;
   double violation = 0;
   double objective = 0;
@@ -109,10 +111,14 @@ std::size_t array_bytes(std::size_t n_variables);
 
 // Improves the alpha of `iterate`, which is feasible, in place; never makes the objective worse.
 // Starts from its gradient unless some entry is `nothing`; leaves all entries `at_alpha` unless it
-// is stopped. Converged means: violation <= tolerance over all variables. Violation, objective and
-// gap are reported where the whole gradient is known at the end.
+// is stopped. Goes on from where a solve of the same problem was, if `begin_with` is a snapshot
+// that it has published with this iterate: all that follows, and all that is counted, is as without
+// the stop, but for rows that another cache has no room for. Throws for what is no snapshot.
+// Converged means: violation <= tolerance over all variables. Violation, objective and gap are
+// reported where the whole gradient is known at the end.
 SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                  const Iterate& iterate, const SolveOptions& options);
+                  const Iterate& iterate, const SolveOptions& options,
+                  const Snapshot& begin_with = {});
 
 // The same of a linear kernel, in the space of w = X' alpha: coordinate descent and proximal Newton
 // steps (linear_newton.h) take turns, by the work they have done. Descent is fast where rows have
@@ -123,6 +129,6 @@ SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& q
 // however it ends. Memory: six vectors of n_features float64 besides arrays of variables, and up
 // to 24 MB.
 SolveReport solve_linear(const Points& points, const BoxQp& qp, const Iterate& iterate,
-                         const SolveOptions& options);
+                         const SolveOptions& options, const Snapshot& begin_with);
 
 }  // namespace dcsvm

@@ -21,10 +21,10 @@ bool WholeGradient::has(Known known) const {
   return std::find(begin, end, known) != end;
 }
 
-std::vector<std::int32_t> WholeGradient::at_base() const {
+std::vector<std::int32_t> WholeGradient::variables(Known known) const {
   std::vector<std::int32_t> variables;
   for (std::size_t i = 0; i < qp.size; ++i) {
-    if (iterate.known[i] == Known::at_base) variables.push_back(static_cast<std::int32_t>(i));
+    if (iterate.known[i] == known) variables.push_back(static_cast<std::int32_t>(i));
   }
   return variables;
 }
@@ -64,18 +64,22 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
   if (changed.empty() || variables.empty()) return true;
   const std::vector<std::int32_t> sources = qp.rows_of(changed);
   std::vector<double> sums;
-  ProductCount count;
   const auto add = [&](const std::int32_t* targets, const RowList& rows) {
     sums.resize(rows.size);
     const ProductCount done =
         kernel_product(setup, rows, {&points, sources.data(), sources.size()},
                        {1, nullptr, nullptr, weights.data()}, options.precision, options.reach,
                        options.n_threads, sums.data(), options.stop);
-    count.add(done);
-    for (std::size_t k = 0; done.complete && k < rows.size; ++k) {
+    if (!done.complete) return false;
+    for (std::size_t k = 0; k < rows.size; ++k) {
       iterate.gradient[targets[k]] += sums[k];
       iterate.known[targets[k]] = Known::at_alpha;
     }
+    report.kernel_evaluations += done.evaluated;
+    report.pairs_skipped += done.skipped;
+    if (done.skipped > 0 && !has_skipped) neglect(weights);
+    has_skipped |= done.skipped > 0;
+    return true;
   };
   // those that changed meet themselves, each kernel value once; then the others meet them
   std::vector<std::int32_t> others = variables;
@@ -83,21 +87,19 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
     others.clear();
     std::set_difference(variables.begin(), variables.end(), changed.begin(), changed.end(),
                         std::back_inserter(others));
-    add(changed.data(), {&points, sources.data(), sources.size()});
+    if (!add(changed.data(), {&points, sources.data(), sources.size()})) return false;
     if (!others.empty()) between();
   }
   const std::vector<std::int32_t> targets = qp.rows_of(others);
   const std::size_t block = std::max(smallest_block, kernel_values_of_block / sources.size());
-  for (std::size_t begin = 0; begin < targets.size() && count.complete; begin += block) {
+  for (std::size_t begin = 0; begin < targets.size(); begin += block) {
     const std::size_t n = std::min(block, targets.size() - begin);
-    add(others.data() + begin, {&points, targets.data() + begin, n});
+    if (!add(others.data() + begin, {&points, targets.data() + begin, n})) return false;
     if (begin + n < targets.size()) between();
   }
-  report.kernel_evaluations += count.evaluated;
-  report.pairs_skipped += count.skipped;
-  if (count.skipped > 0) neglect(weights);
+  has_skipped = false;
   ++report.rebuilds;
-  return count.complete;
+  return true;
 }
 
 void WholeGradient::neglect(const std::vector<double>& weights) {

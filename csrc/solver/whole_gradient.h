@@ -24,7 +24,10 @@ struct WholeGradient {
   SolveReport& report;
 
   bool has(Known known) const;
-  std::vector<std::int32_t> at_base() const;  // variables
+  // Variables whose gradient is that.
+  std::vector<std::int32_t> at_base() const { return variables(Known::at_base); }
+  std::vector<std::int32_t> at_alpha() const { return variables(Known::at_alpha); }
+  std::vector<std::int32_t> variables(Known known) const;
 
   // Makes it that of zero, with base zero.
   void set_to_zero();
@@ -32,8 +35,12 @@ struct WholeGradient {
   void settle();
   // Takes alpha and gradient of the active variables over; the gradients of the others are at base.
   void take(const ActiveSet& active);
+  // Whether values out of reach were left out of a sum that is stopped, or not done yet.
+  bool has_skipped = false;
+
   // Adds K (alpha - base) to the gradient of some variables, which are at base. `between` is called
-  // between blocks. Returns false where it was stopped.
+  // between blocks. Returns false where it was stopped: it goes on with those that are still at
+  // base. What is counted is that of the blocks that are done.
   bool add_change(const std::vector<std::int32_t>& variables, const std::function<void()>& between);
   // Reports that kernel values out of reach were left out of a product with these weights.
   void neglect(const std::vector<double>& weights);

@@ -28,6 +28,12 @@ class WorkingSetSolver {
   WorkingSetReport solve(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
                          int n_threads);
 
+  // What it keeps from one set to the next.
+  template <class Archive>
+  void archive(Archive& archive) {
+    newton_.archive(archive);
+  }
+
  private:
   void solve_rounds(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
                     int n_threads, WorkingSetReport& report, bool is_shrunk);

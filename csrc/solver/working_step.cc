@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "solver/active_set.h"
+#include "solver/snapshot.h"
 #include "solver/solve.h"
 
 namespace dcsvm {
@@ -40,10 +41,6 @@ WorkingChange WorkingStep<Real>::take(ActiveSet& active, ActiveKernel& kernel, d
     choose(active, kernel, tolerance);
   }
   fill_kernel(active, kernel, previous);
-  if (is_requested(options_.stop)) {
-    reset();
-    return {};
-  }
   WorkingChange change = solve(active, tolerance);
   stalls_ = change.positions.empty() ? stalls_ + 1 : 0;
   ++report_.outer_steps;
@@ -76,6 +73,7 @@ void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kerne
   members.lanes = members_;
   std::vector<std::int32_t> from(members_.size(), -1);
   std::size_t k = 0;
+  kernel.compute_absent(members_);
   for (std::size_t w = 0; w < members_.size(); ++w) {
     const std::int32_t variable = active.index[static_cast<std::size_t>(members_[w])];
     members.rows.push_back(
@@ -120,16 +118,17 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   report_.seconds_newton += inner.newton.seconds;
   inner_cost_ += inner.cost;
   WorkingChange change;
-  change.has_gradient = is_complete;
+  change.is_complete = is_complete;
   for (std::size_t w = 0; w < members_.size(); ++w) {
     const auto p = static_cast<std::size_t>(members_[w]);
     if (set.alpha[w] == active.alpha[p]) continue;
     change.positions.push_back(members_[w]);
-    change.before.push_back(active.alpha[p]);
-    change.step.push_back(set.alpha[w] - active.alpha[p]);
-    active.alpha[p] = set.alpha[w];
+    change.after.push_back(set.alpha[w]);
   }
-  if (is_complete) std::copy_n(set.gradient.begin(), members_.size(), active.gradient.begin());
+  if (is_complete) {
+    std::copy_n(set.alpha.begin(), members_.size(), active.alpha.begin());
+    std::copy_n(set.gradient.begin(), members_.size(), active.gradient.begin());
+  }
   return change;
 }
 
@@ -158,6 +157,19 @@ void WorkingStep<Real>::compact(const std::vector<std::int32_t>& position) {
   }
   members_ = carried;
   working_kernel_.keep(from);
+}
+
+template <class Real>
+void WorkingStep<Real>::restore(const ActiveSet& active) {
+  check_snapshot(are_positions(members_, active.size()) && members_.size() <= complete_set &&
+                 target_size_ >= smallest_working_set && target_size_ <= largest_working_set);
+  Members members{{}, members_, std::vector<const float*>(members_.size(), nullptr)};
+  for (const std::int32_t p : members_) {
+    const auto variable = static_cast<std::size_t>(active.index[static_cast<std::size_t>(p)]);
+    members.rows.push_back(static_cast<std::int32_t>(qp_.row_of(variable)));
+  }
+  const std::vector<std::int32_t> from(members_.size(), -1);
+  working_kernel_.fill(setup_, points_, members, from, options_.n_threads);
 }
 
 template class WorkingStep<float>;

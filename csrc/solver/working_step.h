@@ -25,12 +25,19 @@ constexpr std::size_t largest_working_set = 1024;
 // A problem of at most so many active variables is one working set, and is not shrunk further.
 constexpr std::size_t complete_set = 1024;
 
-// What a step did to alpha: positions of active variables, where they were, and by how much they
-// moved.
+// What a step does to alpha: positions of active variables, and where they go.
 struct WorkingChange {
   std::vector<std::int32_t> positions;
-  std::vector<double> before, step;
-  bool has_gradient = false;  // the gradient of all active variables is up to date
+  std::vector<double> after;
+  // all active variables are at the end of the step already, with their gradient
+  bool is_complete = false;
+
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(positions);
+    archive(after);
+    archive(is_complete);
+  }
 };
 
 template <class Real>
@@ -40,7 +47,7 @@ class WorkingStep {
               const SolveOptions& options, SolveReport& report)
       : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
 
-  // `tolerance` is the violation asked for, in no unit. When stopped, nothing is changed.
+  // `tolerance` is the violation asked for, in no unit.
   WorkingChange take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
   // Whether several steps in a row have changed nothing, each more exact than the one before.
@@ -49,6 +56,20 @@ class WorkingStep {
   // The active variables are others now, or those at these positions (-1: gone).
   void reset() { members_.clear(); }
   void compact(const std::vector<std::int32_t>& position);
+
+  template <class Archive>
+  void archive(Archive& archive) {
+    archive(members_);
+    archive(stalls_);
+    archive(target_size_);
+    archive(steps_counted_);
+    archive(inner_cost_);
+    archive(outer_cost_);
+    solver_.archive(archive);
+  }
+  // Computes the kernel matrix of the members again, after archive() has read them; counts nothing.
+  // Throws where they cannot be positions of active variables.
+  void restore(const ActiveSet& active);
 
  private:
   static constexpr int most_stalls = 6;

@@ -1,23 +1,27 @@
-"""The class of all commands: Click's, with LIBSVM's option syntax, options in groups in the help,
-and errors of one sentence."""
-
-from __future__ import annotations
+"""The class of all commands: LIBSVM's option syntax, grouped help, one-sentence errors."""
 
 import contextlib
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
 from dcsvm.cli.files import OUTPUT, point_at_nothing, reason_of, say
 from dcsvm.cli.guard import FAILED, USAGE, as_typed
 from dcsvm.cli.libsvm_syntax import advice_on, for_click
+from dcsvm.cli.options import GroupedOption
 from dcsvm.problem.option_rules import OptionError
 
+Pairs = Sequence[tuple[str, str]]
 
-def exit_statuses(*, done: str, missed: str = "", stopped: str) -> tuple[tuple[str, str], ...]:
-    """List (exit status, meaning) of a command; only commands that train have a `missed`."""
+DATA_FILE = "one row per line, LABEL INDEX:VALUE ...; also packed by gzip, bzip2 or xz"
+
+
+def exit_statuses(*, done: str, missed: str = "", stopped: str) -> Pairs:
+    """List the exit statuses of a command with their meanings; `missed` is for training."""
     return (
         ("0", done),
-        ("1", "failed; one sentence says why"),
+        ("1", "failed; one sentence on stderr gives the reason"),
         ("2", "wrong usage"),
         *([("3", missed)] if missed else []),
         ("130, 143, 129", f"SIGINT, SIGTERM, SIGHUP: {stopped}"),
@@ -25,27 +29,37 @@ def exit_statuses(*, done: str, missed: str = "", stopped: str) -> tuple[tuple[s
 
 
 class LibsvmCommand(click.Command):
-    """A command that reads its arguments as svm-train does; wrong usage is one sentence, exit 2.
+    """A command that parses its arguments as svm-train does; wrong usage exits with 2.
 
-    `examples` are (command line, what it does), `statuses` (exit status, what it means); only
-    the manual page has the `files` (name, what it is) and the names of other pages, `see_also`."""
+    `examples` are pairs (command line, result), `statuses` (exit status, meaning). The manual page
+    adds `files` (name, content) and `see_also`, the names of other pages.
+    """
 
-    def __init__(self, *args, examples, statuses, files, see_also, **how):
-        super().__init__(*args, options_metavar="[options]", **how)
+    def __init__(
+        self,
+        name: str,
+        *,
+        examples: Pairs,
+        statuses: Pairs,
+        files: Pairs,
+        see_also: Sequence[str],
+        **kwargs: Any,
+    ):
+        super().__init__(name, options_metavar="[options]", **kwargs)
         self.context_settings = {"max_content_width": 100, **self.context_settings}
         self.examples, self.statuses = examples, statuses
         self.files, self.see_also = files, see_also
 
-    def groups(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """The options by the titles of their groups, both in the order of their declaration."""
-        found = {}
+    def groups(self, ctx: click.Context) -> dict[str, list[GroupedOption]]:
+        """Return the options by the title of their group, in the order of declaration."""
+        groups: dict[str, list[GroupedOption]] = {}
         for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option):
-                found.setdefault(parameter.group, []).append(parameter)
-        return found
+            if isinstance(parameter, GroupedOption):
+                groups.setdefault(parameter.group, []).append(parameter)
+        return groups
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups = {
+        groups: dict[str, Pairs] = {
             title: [option.get_help_record(ctx) for option in options]
             for title, options in self.groups(ctx).items()
         }
@@ -55,13 +69,13 @@ class LibsvmCommand(click.Command):
             with formatter.section(title):
                 formatter.write_dl([(term.ljust(width), text) for term, text in rows])
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
             for line, text in self.examples:
                 formatter.write(f"  {line}\n      {text}\n")
 
     def short_usage(self, ctx: click.Context) -> str:
-        """What is said to somebody who gave no arguments."""
+        """Format the usage and the basic options, for a call without arguments."""
         formatter = ctx.make_formatter()
         self.format_usage(ctx, formatter)
         basic = [one for group in self.groups(ctx).values() for one in group if one.is_basic]
@@ -72,7 +86,7 @@ class LibsvmCommand(click.Command):
         return formatter.getvalue()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if ctx.resilient_parsing:  # a shell completes them: the value of the last may be missing
+        if ctx.resilient_parsing:  # shell completion: the last option may lack its value
             with contextlib.suppress(click.UsageError):
                 args = for_click(args, self.params)
             return super().parse_args(ctx, args)
@@ -83,21 +97,22 @@ class LibsvmCommand(click.Command):
             return super().parse_args(ctx, for_click(args, self.params))
         except click.UsageError as error:
             complain(ctx, error)
-        except OSError as error:  # help or version that cannot be written
+        except OSError as error:  # --help or --version cannot be written
             point_at_nothing(1)
             say(f"error: {OUTPUT}: {reason_of(error)}")
             ctx.exit(FAILED)
 
-    def invoke(self, ctx: click.Context):
+    def invoke(self, ctx: click.Context) -> None:
         try:
-            return super().invoke(ctx)
+            super().invoke(ctx)
         except click.UsageError as error:
             complain(ctx, error)
-        except OptionError as error:  # before anything is read: see `run` for those that follow
+        except OptionError as error:  # before any file is read; `run` reports later ones
             complain(ctx, click.UsageError(as_typed(error)))
 
 
-def complain(ctx: click.Context, error: click.UsageError) -> None:
+def complain(ctx: click.Context, error: click.UsageError) -> NoReturn:
+    """Print wrong usage as one sentence and exit."""
     sentence = " ".join(sentence_of(error, ctx.command.params).split()).rstrip(".")
     if sentence[:1].isupper() and sentence[1:2].islower():
         sentence = sentence[0].lower() + sentence[1:]
@@ -106,14 +121,14 @@ def complain(ctx: click.Context, error: click.UsageError) -> None:
 
 
 def sentence_of(error: click.UsageError, parameters: list[click.Parameter]) -> str:
-    """Click's, but that of a bad value begins with the option alone, and that of an option that is
-    not there says which is meant."""
+    """Return Click's message, with a hint for an unknown option and a short name of a known one."""
     if isinstance(error, click.NoSuchOption):
         name = error.option_name
         return f"no such option: {name}{advice_on(name, parameters)}"
-    is_value = isinstance(error, click.BadParameter) and not isinstance(
-        error, click.MissingParameter
-    )
-    if is_value and isinstance(error.param, click.Option):
+    if (
+        isinstance(error, click.BadParameter)
+        and not isinstance(error, click.MissingParameter)
+        and isinstance(error.param, click.Option)
+    ):
         return f"{error.param.opts[0]}: {error.message}"
     return error.format_message()

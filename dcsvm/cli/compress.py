@@ -1,6 +1,7 @@
-"""dcsvm-compress: a smaller model, fitted to the decision values of another."""
+"""dcsvm-compress: fit a smaller model to the decision values of a larger one."""
 
-from __future__ import annotations
+import os
+from typing import Any
 
 import click
 
@@ -15,12 +16,12 @@ rows, method = group("Rows"), group("Method")
 EXAMPLES = (
     ("dcsvm-compress --vectors 250 --rows ijcnn1 ijcnn1.model", "250 vectors, ijcnn1.model.small"),
     ("dcsvm-compress --times 10 --early --rows covtype.tr covtype.tr.model", "an early model"),
-    ("dcsvm-compress --loss 1 --rows train --test new model small", "what changes few labels"),
+    ("dcsvm-compress --loss 1 --rows train --test new model small", "at most 1 % other labels"),
 )
 FILES = (
-    ("MODEL_FILE", "of dcsvm-train or of svm-train"),
-    ("OUTPUT_FILE", "a model; an exact one is read by svm-predict, too"),
-    ("OUTPUT_FILE.range", "a copy of MODEL_FILE.range, where the model needs that"),
+    ("MODEL_FILE", "a model of dcsvm-train or svm-train"),
+    ("OUTPUT_FILE", "the new model; svm-predict can read an exact one"),
+    ("OUTPUT_FILE.range", "a copy of MODEL_FILE.range, if the model was trained on scaled data"),
 )
 
 
@@ -29,43 +30,45 @@ FILES = (
     "dcsvm-compress",
     cls=LibsvmCommand,
     examples=EXAMPLES,
-    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is as it was"),
+    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is unchanged"),
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-predict"),
 )
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE, required=False)
-@table_options(CompressOptions, "Size, one of the three")
+@table_options(CompressOptions, "Size (give one)")
 @rows("--rows FILE", "rows_file", FILE,
-    "rows to fit to: the training file, or others",
-    "Labels are not used. Without it only the support vectors are fitted, which says "
-    "little of all that is between them.",
+    "fit to these rows: the training file, or similar rows",
+    "Labels are not used. Without this option the model is fitted on its support vectors only, "
+    "which are a poor sample of the rows to predict.",
     is_basic=True)
 @rows("--test FILE", "test_file", FILE,
-    "rows the model has not seen, to count what changes",
+    "report changed labels on these rows, not used so far",
     "Labels are not used.",
     is_basic=True)
 @method("--early", "early", None,
-    "compress the early level, not the exact solution",
-    "That of a model that has nothing else is compressed without it.",
+    "compress the early model, not the exact solution",
+    "Not needed for a model that has no exact solution.",
     is_basic=True)
 @table_options(CompressOptions, "Method")
 @shared("scale", "lenient")
 @table_options(CompressOptions, "Other")
-@other("-q", "quiet", None, "print errors only")
+@other("-q", "quiet", None, "print only errors")
 @shared("version", "help")
 # fmt: on
-def main(**given) -> None:
+def main(**given: Any) -> None:
     """Write a model with fewer vectors, fitted to the predictions of a larger one.
 
-    The support vectors of MODEL_FILE are replaced by landmarks, which are moved until their
-    decision values are close to those of the model. OUTPUT_FILE is by default the model's name with
-    .small appended, in the current folder.
+    Landmarks replace the support vectors of MODEL_FILE. Their positions and weights are optimized
+    until the decision values approximate the model. The default OUTPUT_FILE is the name
+    of the model with .small appended, in the current folder.
     """
     given["method"] = "early" if given.pop("early") else None
+    if given["output_file"] is None:
+        given["output_file"] = os.path.basename(given["model_file"]) + ".small"
     options = CompressOptions(**given_options(CompressOptions, given))
     job = CompressJob.of(given, CompressOptions)
     job.check()
     if options.loss is not None and job.test_file is None:
-        raise click.UsageError("--loss is stated on rows the model has not seen: give --test")
+        raise click.UsageError("--loss needs --test: rows that the model has not seen")
     run("compress_file", job, options)

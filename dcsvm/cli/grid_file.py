@@ -1,24 +1,25 @@
 """The work of dcsvm-grid: read, score the settings, train the best one."""
 
-from __future__ import annotations
-
 import math
 import os
 import time
 from contextlib import closing
 from dataclasses import replace
+from typing import Any, TextIO
 
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_outputs, read_test_set, read_training_set, say, show
+from dcsvm.cli.files import check_outputs, say, show
 from dcsvm.cli.grid_lines import GridLines
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
-from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
+from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
+from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.output_file import write_beside
+from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, best_of
@@ -30,21 +31,23 @@ from dcsvm.training.train import train_rows
 
 
 def grid_file(job: GridJob, options: TrainOptions) -> int:
-    """Do the job; returns the exit status."""
+    """Score a grid and train the best setting as a job says; return the exit status."""
     options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
-    data, *held_out = read_rows(job, options)
+    data, rows, labels, fold = read_rows(job, options)
     read = time.perf_counter()
     grid = job.grid(options)
-    sought = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
-    names = [name for name, is_sought in sought.items() if is_sought]
-    lines = GridLines(names, options, np.count_nonzero(held_out[2] >= 0))
+    searched = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
+    names = [name for name, is_searched in searched.items() if is_searched]
+    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)))
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
-        search = Search(*held_out, options, every=job.every, stop=stop, tell=outputs.advance)
+        search = Search(
+            rows, labels, fold, options, every=job.every, stop=stop, tell=outputs.advance
+        )
         is_stopped = outputs.follow(search, grid, known)
-    searched = time.perf_counter()
+    end_of_search = time.perf_counter()
     best = best_of(outputs.scores)
     if best is None:
         say("error: stopped before any setting was scored")
@@ -53,25 +56,27 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
         is_classification = not lines.is_regression
         title = job.training_set_file
         save_picture(job.png_file, outputs.scores, title=title, is_classification=is_classification)
-    say_worth(outputs.scores, best, grid, is_stopped=is_stopped)
+    say_caveats(outputs.scores, best, grid, is_stopped=is_stopped)
     show(lines.last(best))
-    report = {"read": read - start, "search": searched - read}
-    trained, status = None, 0
+    seconds = {"read": read - start, "search": end_of_search - read}
+    training, status = None, 0
     if job.model_file is not None and not is_stopped:
-        del search, held_out  # whose memory training has
-        trained, status = train_best(job, best.setting.options(options), data)
-        report["train"] = time.perf_counter() - searched
-    report["total"] = time.perf_counter() - start
+        del search, rows, labels, fold  # frees memory for training
+        best_options = best.setting.options(options)
+        training, status = train_best(job, job.model_file, best_options, data)
+        seconds["train"] = time.perf_counter() - end_of_search
+    seconds["total"] = time.perf_counter() - start
     if job.report_file is not None:
         settings = [as_dict(score) for score in outputs.scores]
-        values = {"best": as_dict(best), "settings": settings, "seconds": report}
-        write_report(job.report_file, {**values, "training": trained})
+        values = {"best": as_dict(best), "settings": settings, "seconds": seconds}
+        write_report(job.report_file, {**values, "training": training})
     if is_stopped:
         return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
 
 
 def check_files(job: GridJob) -> None:
+    """Raise OSError or ValueError for files that cannot be read or written."""
     if job.resume_file is not None and not os.path.exists(job.resume_file):
         raise FileNotFoundError(2, "no such file", job.resume_file)
     inputs = [job.training_set_file, job.test_file, job.scale_file]
@@ -81,101 +86,103 @@ def check_files(job: GridJob) -> None:
         check_can_draw()
 
 
-def read_rows(job: GridJob, options: TrainOptions):
-    """(training set, rows, labels, fold): the rows to learn from and to be scored by, and which
-    fold int64 (n,) holds each row out, -1 for none."""
+def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.ndarray, np.ndarray]:
+    """Read the training set, and the rows, labels and folds of the search.
+
+    The folds, int64 (n,), are the number of the fold that holds out each row, or -1.
+    """
     data = read_training_set(job, options)
     if job.test_file is None:
         n_folds = min(job.n_folds, len(data.labels))
         return data, data.rows, data.labels, fold_of_rows(data.labels, options, n_folds)
-    test = read_test_set(job, options, data)
+    test = read_test_set(job.test_file, job, options, data)
     rows, labels, fold = with_test_rows(data.rows, data.labels, test.rows, test.labels)
     return data, rows, labels, fold
 
 
 class Outputs:
-    """Lines of the scores on standard output, in the -out file and on a bar; `scores` has all."""
+    """The scores of a search, printed, written to the -out file and shown on a progress bar."""
 
     def __init__(self, job: GridJob, lines: GridLines, known: list[Score], grid: Grid):
-        self.job, self.lines, self.scores = job, lines, []
-        self.file = None
+        self.job, self.lines = job, lines
+        self.scores: list[Score] = []
+        self.file: TextIO | None = None
         if job.out_file is not None:
-            kept = [f"{lines.kept(score)}\n".encode() for score in known]
-            write_beside(job.out_file, kept)
+            write_beside(job.out_file, [f"{lines.stored(score)}\n".encode() for score in known])
             self.file = open(job.out_file, "a", encoding="ascii")  # noqa: SIM115 (see close)
         self.progress = TerminalProgress(job.quiet)
         self.n_settings = len(grid.settings)
         for score in known:
-            self.take(score, "resumed", is_new=False)
+            self.add(score, "resumed", is_new=False)
 
     def close(self) -> None:
         if self.file is not None:
             self.file.close()
 
     def follow(self, search: Search, grid: Grid, known: list[Score]) -> bool:
-        """Take the scores of a search; returns whether it was stopped."""
+        """Run a search and add its scores; return whether it was stopped."""
         self.progress.begin("settings", self.n_settings, unit="setting")
         try:
             for score in search.run(grid, known, refine=self.job.refine):
-                self.take(score, "local", is_new=True)
+                self.add(score, "local", is_new=True)
         except Stopped:
             if not any(score.is_complete for score in self.scores):
                 for score in search.estimates:
-                    self.take(score, "estimate", is_new=False)
+                    self.add(score, "estimate", is_new=False)
             return True
         finally:
             self.progress.close()
         return False
 
-    def take(self, score: Score, source: str, *, is_new: bool) -> None:
+    def add(self, score: Score, source: str, *, is_new: bool) -> None:
+        """Print a score of a source, and write it if it is new."""
         self.scores.append(score)
         if self.file is not None and is_new and score.n_rows:
-            self.file.write(self.lines.kept(score) + "\n")
+            self.file.write(self.lines.stored(score) + "\n")
             self.file.flush()
         if not self.job.quiet:
             self.progress.clear()
-            show(self.lines.told(source, score, best_of(self.scores)))
+            show(self.lines.printed(source, score, best_of(self.scores)))
 
     def advance(self, n_done: float) -> None:
         self.progress.advance(round(n_done, 1))
 
 
-def say_worth(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool) -> None:
-    """What is to be known of the best setting, beside what it is."""
-    missed = [score for score in scores if not score.converged]
-    if missed:
-        say(f"warning: {len(missed)} of {len(scores)} settings did not converge: not chosen")
+def say_caveats(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool) -> None:
+    """Print the limitations of a best setting."""
+    n_failed = sum(not score.converged for score in scores)
+    if n_failed:
+        say(f"warning: {n_failed} of {len(scores)} settings did not converge: not chosen")
     if is_stopped:
-        say("warning: stopped; the best of the settings scored so far is told")
+        say("warning: stopped; the best setting so far is printed")
     edges = grid.edges(best.setting) if best.setting in grid.settings else []
     if edges:
-        say(f"note: the best setting has {' and '.join(edges)} of the grid: try beyond")
-    n_left = sum(not score.is_complete for score in scores)
-    if n_left and not is_stopped:
-        say(f"{n_left} of {len(scores)} settings could not win any more: estimates (see --every)")
+        say(f"note: the best setting has {' and '.join(edges)} of the grid: extend the grid")
+    n_pruned = sum(not score.is_complete for score in scores)
+    if n_pruned and not is_stopped:
+        say(f"{n_pruned} of {len(scores)} settings pruned; scores are estimates (see --every)")
 
 
-def train_best(job: GridJob, options: TrainOptions, data: Dataset) -> tuple[dict | None, int]:
-    """Train the best setting on all rows and write its model; returns what is reported of it, and
-    the exit status."""
+def train_best(
+    job: GridJob, model_file: str, options: TrainOptions, data: Dataset
+) -> tuple[dict[str, Any] | None, int]:
+    """Train the best setting on all rows and write the model; return its report and the status."""
     control = Control(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
             model, report = train_rows(data.rows, data.labels, options, control, consume=True)
         except Stopped:
-            say("error: stopped before anything was solved: there is no model")
-            return None, 128 + interrupts.received
-    model = replace(model, first_index=data.first_index)
-    if job.range_file is not None:
-        model = model.scaled_by(data.scaling)
-    model.save(job.model_file)
+            say("error: stopped before a model existed")
+            return None, status_of(interrupts.received, FAILED)
+    model_for_file(model, job, data).save(model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     status = 0 if report.converged else NOT_CONVERGED
     return report_dict(report), status_of(interrupts.received, status)
 
 
-def as_dict(score: Score) -> dict:
+def as_dict(score: Score) -> dict[str, Any]:
+    """Convert a score for JSON, which has no infinity."""
     values = vars(score.setting).copy()
     names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
     values |= {name: getattr(score, name) for name in names}

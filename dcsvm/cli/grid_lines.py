@@ -1,6 +1,4 @@
-"""svm-grid's lines: of a setting on standard output and in the -out file, and the last one."""
-
-from __future__ import annotations
+"""The lines of svm-grid: printed and stored ones of a setting, and the last one."""
 
 import math
 import re
@@ -16,8 +14,10 @@ LETTERS = {"C": "c", "gamma": "g", "epsilon": "p"}
 
 
 class GridLines:
-    """The lines of a search for what is not fixed: `names` of C, gamma, epsilon; `n_rows` are held
-    out."""
+    """The format of the lines of a search.
+
+    `names` are the searched ones of C, gamma and epsilon; `n_rows` rows are held out.
+    """
 
     def __init__(self, names: list[str], options: TrainOptions, n_rows: int):
         self.names, self.n_rows, self.C = names, n_rows, options.C
@@ -27,37 +27,39 @@ class GridLines:
     def rate(self, score: Score) -> float:
         return score.loss if self.is_regression else 100.0 * (1.0 - score.loss)
 
-    def told(self, source: str, score: Score, best: Score | None) -> str:
-        """`[local] 5.0 -7.0 96.15 (best c=32.0, g=0.0078125, rate=96.15)`"""
-        own = " ".join(str(exponent) for exponent in self.exponents(score.setting).values())
-        line = f"[{source}] {own} {self.rate(score):g}"
+    def printed(self, source: str, score: Score, best: Score | None) -> str:
+        """Format as `[local] 5.0 -7.0 96.15 (best c=32.0, g=0.0078125, rate=96.15)`."""
+        exponents = " ".join(str(exponent) for exponent in self.exponents(score.setting).values())
+        line = f"[{source}] {exponents} {self.rate(score):g}"
         if best is None:
             return line
         values = [f"{LETTERS[name]}={getattr(best.setting, name)!r}, " for name in self.names]
         return f"{line} (best {''.join(values)}{self.word}={self.rate(best):g})"
 
     def last(self, best: Score) -> str:
-        """`32.0 0.0078125 96.15`"""
+        """Format as `32.0 0.0078125 96.15`."""
         values = [repr(getattr(best.setting, name)) for name in self.names]
         return f"{' '.join(values)} {self.rate(best):g}"
 
-    def kept(self, score: Score) -> str:
-        """`log2c=5.0 log2g=-7.0 rate=96.15`, and what is not as it should be."""
-        exponents = self.exponents(score.setting)
-        own = " ".join(f"log2{LETTERS[name]}={value}" for name, value in exponents.items())
+    def stored(self, score: Score) -> str:
+        """Format as `log2c=5.0 log2g=-7.0 rate=96.15`, with marks of incomplete scores."""
+        exponents = " ".join(
+            f"log2{LETTERS[name]}={exponent}"
+            for name, exponent in self.exponents(score.setting).items()
+        )
         digits = 17 if self.is_regression else 12
-        partly = "" if score.is_complete else f" rows={score.n_rows}"
-        missed = "" if score.converged else " not_converged"
-        return f"{own} {self.word}={self.rate(score):.{digits}g}{partly}{missed}"
+        partial = "" if score.is_complete else f" rows={score.n_rows}"
+        failed = "" if score.converged else " not_converged"
+        return f"{exponents} {self.word}={self.rate(score):.{digits}g}{partial}{failed}"
 
     def exponents(self, setting: Setting) -> dict[str, float]:
         return {name: round(math.log2(getattr(setting, name)), 9) for name in self.names}
 
     def read(self, path: str, grid: Grid) -> list[Score]:
-        """The scores of an -out file, svm-grid's too. Raises DataError."""
+        """Read the scores of an -out file of dcsvm-grid or svm-grid. Raises DataError."""
         text = bytes(read_text(path)).decode("utf-8", "replace")
-        found: dict[Setting, Score] = {}
-        # a line without its end was being written when the search ended
+        scores: dict[Setting, Score] = {}
+        # an interrupted search may leave an incomplete last line
         for number, line in enumerate(text.split("\n")[:-1], 1):
             if line.strip():
                 score = self._parsed(line)
@@ -67,12 +69,12 @@ class GridLines:
                         f"{' '.join(f'log2{LETTERS[name]}=1' for name in self.names)} "
                         f"{self.word}=90, found {line[:40]!r}"
                     )
-                found[score.setting] = score
-        # exponents of the grid are those of the lines up to rounding
-        own = {tuple(self.exponents(one).values()): one for one in grid.settings}
+                scores[score.setting] = score
+        # the exponents of lines are rounded
+        settings = {tuple(self.exponents(one).values()): one for one in grid.settings}
         return [
-            replace(score, setting=own.get(tuple(self.exponents(setting).values()), setting))
-            for setting, score in found.items()
+            replace(score, setting=settings.get(tuple(self.exponents(setting).values()), setting))
+            for setting, score in scores.items()
         ]
 
     def _parsed(self, line: str) -> Score | None:

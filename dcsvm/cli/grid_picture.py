@@ -1,7 +1,7 @@
 """The picture of dcsvm-grid -png: contours of the scores over log2(C) and log2(gamma).
 
-Bands are narrow near the best value, where the choice is. Where only C or only gamma has several
-values it is a line. matplotlib (the extra [plot]) is known only here; no display is needed.
+Contour levels are denser near the best value. If only C or only gamma varies, the picture is a line
+plot. Requires matplotlib (the extra [plot]), which is imported only here, and no display.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,31 +19,35 @@ from dcsvm.selection.grid import Score, best_of
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8
 MAX_TITLE = 60  # characters that fit
-EDGE = {"edgecolors": "black", "clip_on": False}  # of marks, at the edge of the picture too
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
 
 
 def check_can_draw() -> None:
-    """Raise ValueError where there is no matplotlib."""
+    """Raise ValueError if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ValueError("-png needs matplotlib: pip install 'dcsvm[plot]'") from error
+        raise ValueError("-png requires matplotlib: pip install 'dcsvm[plot]'") from error
 
 
 def save_picture(
     path: str, scores: Iterable[Score], *, title: str, is_classification: bool
 ) -> None:
-    """Draw scores into a PNG file: accuracy in percent, or the mean squared error.
+    """Draw scores to a PNG file: accuracy in percent, or mean squared error.
 
-    Of settings that differ in epsilon the best is drawn; those without a loss, or with gamma 0
-    among others, are left out. Raises ValueError where nothing is left, and OSError.
+    The best epsilon of each C and gamma is drawn. Settings without a loss, or with gamma 0 beside
+    others, are skipped. Raises ValueError if no setting remains, and OSError.
     """
     from matplotlib.figure import Figure
 
-    shown, best = drawn_of(scores)
+    shown, best = select_scores(scores)
     C = np.log2([one.setting.C for one in shown])
     gamma = np.log2([one.setting.gamma or 1.0 for one in shown])
-    loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be below
+    loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be smaller
     value = 100 * (1 - loss) if is_classification else loss
     label = "accuracy (%)" if is_classification else "mean squared error"
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
@@ -59,51 +64,61 @@ def save_picture(
         axes.plot(x[order], y[order], color="tab:blue", zorder=1)
         axes.set(xlabel="log2(gamma)" if np.ptp(gamma) else "log2(C)", ylabel=label)
     is_complete = np.array([one.is_complete for one in shown])
-    for some, color, name in (
-        (is_complete, "black", "scored on all rows"),
-        (~is_complete, "white", "left early, an estimate"),
+    is_best = np.array([one is best for one in shown])
+    for mask, color, size, marker, name, zorder in (
+        (is_complete, "black", 16, "o", "scored on all rows", 3),
+        (~is_complete, "white", 16, "o", "pruned, an estimate", 3),
+        (is_best, "red", 330, "*", "best", 4),
     ):
-        if some.any():
-            axes.scatter(x[some], y[some], 16, color, label=name, zorder=3, **EDGE)
-    k = shown.index(best)
-    axes.scatter(x[k], y[k], 330, "red", marker="*", label="best", zorder=4, **EDGE)
+        if mask.any():
+            axes.scatter(
+                x[mask], y[mask], size, color, label=name, marker=marker, zorder=zorder,
+                edgecolors="black", clip_on=False,
+            )  # fmt: skip
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     image = io.BytesIO()
     figure.savefig(image, format="png")
     write_beside(path, [image.getvalue()])
 
 
-def drawn_of(scores: Iterable[Score]) -> tuple[list[Score], Score]:
-    """(the best score of each place, the best of all). Raises ValueError where there is none."""
+def select_scores(scores: Iterable[Score]) -> tuple[list[Score], Score]:
+    """Return the best score for each C and gamma, and the best of all. Raises ValueError."""
     scores = [one for one in scores if one.n_rows > 0 and math.isfinite(one.loss)]
     if any(one.setting.gamma for one in scores):
         scores = [one for one in scores if one.setting.gamma]
-    if not scores:
+    best = best_of(scores)
+    if best is None:
         raise ValueError("no setting has a score to draw")
-    places: dict[tuple, list[Score]] = {}
+    groups: dict[tuple[float, float | None], list[Score]] = {}
     for one in scores:
-        places.setdefault((one.setting.C, one.setting.gamma), []).append(one)
-    return [best_of(among) for among in places.values()], best_of(scores)
+        groups.setdefault((one.setting.C, one.setting.gamma), []).append(one)
+    return [first for group in groups.values() if (first := best_of(group)) is not None], best
 
 
-def draw_bands(figure, axes, places, label: str, *, is_classification: bool) -> None:
-    """Draw filled contours of (x, y, value), or coloured dots where all places are on one line."""
+def draw_bands(
+    figure: Figure,
+    axes: Axes,
+    points: tuple[np.ndarray, np.ndarray, np.ndarray],
+    label: str,
+    *,
+    is_classification: bool,
+) -> None:
+    """Draw filled contours of points (x, y, value), or coloured dots if they are collinear."""
     from matplotlib.colors import BoundaryNorm
     from matplotlib.tri import Triangulation
 
-    x, y, value = places
+    x, y, value = points
     spread = np.ptp(value) or 1.0
     distances = spread * np.linspace(0, 1, N_BANDS + 1) ** 3
     ticks = value.max() - distances[::-1] if is_classification else value.min() + distances
-    levels = [*ticks[:-1], ticks[-1] + spread / 1000]  # the end of a band is no part of it
-    how = {"cmap": "viridis" if is_classification else "viridis_r"}
-    how["norm"] = BoundaryNorm(levels, 256)
+    levels = [*ticks[:-1], ticks[-1] + spread / 1000]  # bands exclude their upper end
+    cmap, norm = "viridis" if is_classification else "viridis_r", BoundaryNorm(levels, 256)
     try:
         mesh = Triangulation(x, y)
     except (ValueError, RuntimeError):
-        filled = axes.scatter(x, y, 600, value, zorder=1, **how)
+        filled: ScalarMappable = axes.scatter(x, y, 600, value, zorder=1, cmap=cmap, norm=norm)
     else:
-        filled = axes.tricontourf(mesh, value, levels, **how)
+        filled = axes.tricontourf(mesh, value, levels, cmap=cmap, norm=norm)
         lines = axes.tricontour(mesh, value, levels[1:-1], colors="black", linewidths=0.5)
         axes.clabel(lines, fmt="%.4g", fontsize=8)
     bar = figure.colorbar(filled, ax=axes, label=label, spacing="uniform", ticks=ticks)
@@ -111,6 +126,7 @@ def draw_bands(figure, axes, places, label: str, *, is_classification: bool) -> 
 
 
 def best_in_words(best: Score, is_classification: bool) -> str:
+    """Format the best setting and its score for the title."""
     names, loss = ", ".join(f"{name} = {x:g}" for name, x in best.setting.sought.items()), best.loss
     if is_classification:
         return f"{names}: {100 * (1 - loss):.2f} %"
@@ -118,5 +134,5 @@ def best_in_words(best: Score, is_classification: bool) -> str:
 
 
 def printable(title: str) -> str:
-    """The end of a title, of characters that every font has."""
+    """Return the end of a title, with characters that every font has."""
     return "".join(x if x.isascii() and x.isprintable() else "?" for x in title[-MAX_TITLE:])

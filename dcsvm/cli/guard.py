@@ -1,12 +1,11 @@
-"""Around the work of a command: its exit status, and one sentence for what goes wrong."""
-
-from __future__ import annotations
+"""Run the work of a command: signals, errors as one sentence, exit status."""
 
 import os
 import signal
 import sys
 import threading
 from importlib import import_module
+from typing import Any, NoReturn, Protocol
 
 import click
 
@@ -18,20 +17,27 @@ SIGNALS = [
 ]
 
 
-class Interrupts:
-    """Inside the `with`, signals request the `stop` (any object with `request`); with None the
-    first one ends the process. `received` is the number of the first. Signals that are ignored
-    when it begins stay ignored."""
+class StopRequest(Protocol):
+    """A stop flag, such as dcsvm.Stop."""
 
-    def __init__(self, stop=None):
+    def request(self) -> None: ...
+
+
+class Interrupts:
+    """Signal handling: the first signal requests a `stop`, the second ends the process.
+
+    Without a `stop` the first signal ends the process. `received` is the number of the first
+    signal. Signals that were ignored before stay ignored.
+    """
+
+    def __init__(self, stop: StopRequest | None = None):
         self.stop = stop
         self.received: int | None = None
         self.pipe: tuple[int, int] | None = None
         self.wakeup_before = -1
-        self.handlers_before: dict = {}
-        self.watcher = threading.Thread(target=self.watch, daemon=True)
+        self.handlers_before: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupts:
+    def __enter__(self) -> "Interrupts":
         if threading.current_thread() is not threading.main_thread():
             return self  # only the main thread can have signal handlers
         self.pipe = _, writer = os.pipe()
@@ -39,10 +45,11 @@ class Interrupts:
         self.wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         caught = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
         self.handlers_before = {one: signal.signal(one, lambda *_: None) for one in caught}
+        self.watcher = threading.Thread(target=self.watch, args=(self.pipe[0],), daemon=True)
         self.watcher.start()
         return self
 
-    def __exit__(self, *_error) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self.pipe is None:
             return
         signal.set_wakeup_fd(self.wakeup_before)
@@ -53,20 +60,21 @@ class Interrupts:
         self.watcher.join()
         os.close(reader)
 
-    def watch(self) -> None:
-        while numbers := os.read(self.pipe[0], 1):
+    def watch(self, reader: int) -> None:
+        """Act on the signal numbers that a pipe delivers."""
+        while numbers := os.read(reader, 1):
             number = numbers[0]
             if number not in self.handlers_before:
                 continue
             if self.received is not None or self.stop is None:
-                end_at_once(number)
+                end_process(number)
             self.received = number
             self.stop.request()
-            say(f"{signal.Signals(number).name}: stopping; a second one ends at once")
+            say(f"{signal.Signals(number).name}: stopping; repeat to quit")
 
 
-def end_at_once(number: int) -> None:
-    """End the process with what it has written so far, and nothing half-written."""
+def end_process(number: int) -> NoReturn:
+    """Remove unfinished output files and end the process."""
     from dcsvm.data.output_file import remove_unfinished
 
     remove_unfinished()
@@ -76,20 +84,19 @@ def end_at_once(number: int) -> None:
 
 FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 ENVIRONMENT = {  # read once, when the libraries are loaded
-    "OMP_WAIT_POLICY": "passive",  # threads that spin starve the others where cores are shared
-    "OPENBLAS_NUM_THREADS": "1",  # unused, but its threads would spin
+    "OMP_WAIT_POLICY": "passive",  # spinning threads starve others on shared cores
+    "OPENBLAS_NUM_THREADS": "1",  # OpenBLAS is unused, but its threads would spin
 }
 
 
-def run(function: str, *given) -> None:
-    """Call a function of this folder, which its module is named after, and exit with the status
-    that it returns; one sentence for what goes wrong."""
+def run(function: str, *args: object) -> NoReturn:
+    """Call a function of the module of the same name; exit with the status that it returns."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     occupy_closed()
     try:
         with Interrupts():
-            status = getattr(import_module(f"dcsvm.cli.{function}"), function)(*given)
+            status = getattr(import_module(f"dcsvm.cli.{function}"), function)(*args)
     except KeyboardInterrupt:
         say("interrupted")
         status = INTERRUPTED
@@ -100,6 +107,7 @@ def run(function: str, *given) -> None:
 
 
 def sentence_of(error: Exception) -> str:
+    """Format an error for the user."""
     if isinstance(error, MemoryError):
         return "not enough memory"
     if isinstance(error, OSError):
@@ -108,12 +116,12 @@ def sentence_of(error: Exception) -> str:
 
 
 def status_of(received: int | None, otherwise: int) -> int:
-    """Return 128 + the number of the signal that stopped a run, else `otherwise`."""
+    """Return 128 + the number of the received signal, or `otherwise`."""
     return 128 + received if received else otherwise
 
 
 def as_typed(error: OptionError) -> str:
-    """The sentence with the option's name in the command that runs: -m for cache_mb."""
+    """Format an error with the option name of the current command: -m for cache_mb."""
     for parameter in click.get_current_context().command.params:
         if parameter.name == error.option:
             return f"{parameter.opts[0]} {error.reason}"

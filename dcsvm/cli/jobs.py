@@ -1,9 +1,8 @@
-"""What a call of a command asks for, besides the options of training."""
-
-from __future__ import annotations
+"""Files and settings of one call of a command, besides the options of training."""
 
 import os
-from types import SimpleNamespace
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
@@ -20,84 +19,114 @@ NOT_WITH_FOLDS = (
     *("time_limit", "checkpoint_folder", "resume_folder", "init_model_file", "report_file"),
     *("test_file", "scheduler", "scheduler_file", "n_workers"),
 )
+AnyJob = TypeVar("AnyJob", bound="DataJob")
 
 
-class Job(SimpleNamespace):
-    """The values of a command's options and arguments by their names, but for those of a table."""
+@dataclass(kw_only=True)
+class DataJob:
+    """Settings of every command: scaling and syntax of its data, and silence."""
+
+    scale_file: str | None
+    lenient: bool
+    quiet: bool
 
     @classmethod
-    def of(cls, given: dict, table: type[OptionTable]) -> Job:
+    def of(cls: type[AnyJob], given: dict[str, Any], table: type[OptionTable]) -> AnyJob:
+        """Make a job of the values of a command; the options of a table are left to the table."""
         return cls(**{name: value for name, value in given.items() if name not in table.names()})
+
+
+@dataclass(kw_only=True)
+class TrainingJob(DataJob):
+    """Settings that dcsvm-train and dcsvm-grid share."""
+
+    training_set_file: str
+    model_file: str | None
+    test_file: str | None
+    n_folds: int | None
+    time_limit: float | None
+    report_file: str | None
 
     @property
     def range_file(self) -> str | None:
-        """What is written beside the model."""
+        """Name the file beside the model for the ranges of --scale auto."""
         if self.scale_file != AUTO or self.model_file is None:
             return None
         from dcsvm.data.range_file import range_file_of
 
         return range_file_of(self.model_file)
 
+    def check_shared(self) -> None:
+        FOLDS.check("n_folds", self.n_folds)
+        SECONDS.check("time_limit", self.time_limit)
+        if self.test_file == self.training_set_file == "-":
+            raise click.UsageError("the training set and --test cannot both be standard input")
 
-class TrainJob(Job):
-    """The files of dcsvm-train and how to go about them. `n_folds` is that of a cross validation,
-    which writes no model: `model_file` is None."""
+
+@dataclass(kw_only=True)
+class TrainJob(TrainingJob):
+    """Files and settings of dcsvm-train; cross-validation (`n_folds`) has no `model_file`."""
+
+    checkpoint_folder: str | None
+    resume_folder: str | None
+    init_model_file: str | None
+    scheduler: str | None
+    scheduler_file: str | None
+    n_workers: int | None
+    model_format: str
 
     def check(self, options: TrainOptions) -> None:
-        """Name the model as LIBSVM does, after the training set in the current folder. Raises
-        UsageError, or OptionError, for what does not go together."""
+        """Choose the default model file; raise UsageError or OptionError for conflicts."""
         if self.n_folds is not None:
             self.model_file = None
         elif self.model_file is None:
             if self.training_set_file in STANDARD_INPUT:
-                raise click.UsageError(
-                    "MODEL_FILE is needed when the training set is standard input"
-                )
+                raise click.UsageError("MODEL_FILE is required if the training set is stdin")
             self.model_file = os.path.basename(self.training_set_file) + ".model"
-        FOLDS.check("n_folds", self.n_folds)
-        SECONDS.check("time_limit", self.time_limit)
+        self.check_shared()
         for name in NOT_WITH_FOLDS:
             if self.n_folds is not None and getattr(self, name) is not None:
-                raise OptionError(name, "is not for cross validation (-v)")
-        if self.test_file == self.training_set_file == "-":
-            raise click.UsageError("the training set and --test cannot both be standard input")
+                raise OptionError(name, "cannot be used with cross-validation (-v)")
         if self.test_file is not None and not options.chooses_early_level:
-            raise click.UsageError("--test is for --early with --early-level auto")
+            raise click.UsageError("--test needs --early with --early-level auto")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
         if self.scale_file is not None and options.kernel == "precomputed":
-            raise click.UsageError("the values of a precomputed kernel cannot be scaled (--scale)")
-        if self.range_file is not None and is_stream(self.model_file):
+            raise click.UsageError("a precomputed kernel cannot be scaled (--scale)")
+        if self.range_file is not None and self.model_file and is_stream(self.model_file):
             raise click.UsageError(
-                "--scale auto writes a file beside the model: MODEL_FILE has to be a plain file"
+                "--scale auto writes a file beside the model: MODEL_FILE must be a regular file"
             )
+        self._check_workers(options)
+        if len({self.checkpoint_folder, self.resume_folder} - {None}) > 1:
+            raise click.UsageError("--checkpoint and --resume must name the same folder")
+
+    def _check_workers(self, options: TrainOptions) -> None:
         PROCESSES.check("n_workers", self.n_workers)
-        if sum(one is not None for one in self.workers) > 1:
+        if sum(one is not None for one in self._workers) > 1:
             raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
         if self.is_remote and self.training_set_file in STANDARD_INPUT:
-            raise click.UsageError("workers cannot read standard input: the training set is a file")
+            raise click.UsageError("workers cannot read standard input: give a file")
         if self.is_remote and options.kernel == "precomputed":
-            raise click.UsageError("a precomputed kernel (-t 4) is not for workers")
-        if len({self.checkpoint_folder, self.resume_folder} - {None}) > 1:
-            raise click.UsageError("--checkpoint and --resume name different folders")
+            raise click.UsageError("workers cannot use a precomputed kernel (-t 4)")
 
     @property
-    def workers(self) -> tuple[str | int | None, ...]:
+    def _workers(self) -> tuple[str | int | None, ...]:
         return self.scheduler, self.scheduler_file, self.n_workers
 
     @property
     def is_remote(self) -> bool:
-        """Whether workers of Dask do it."""
-        return any(self.workers)
+        """Return whether training runs on the workers of a Dask cluster."""
+        return any(self._workers)
 
 
-def given_options(table: type[OptionTable], given: dict) -> dict:
-    """Select the values of a table's options; those that were not given have its defaults."""
+def given_options(table: type[OptionTable], given: dict[str, Any]) -> dict[str, Any]:
+    """Select the options of a table that were given a value."""
     return {name: given[name] for name in table.names() if given.get(name) is not None}
 
 
-def training_options(given: dict) -> TrainOptions:
-    """Make the training options of the values given. Raises OptionError."""
+def training_options(given: dict[str, Any]) -> TrainOptions:
+    """Make training options of the values of a command. Raises OptionError."""
     chosen = given_options(TrainOptions, given)
     chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
     chosen["class_weight"] = factors_of_classes(given["class_weight"])
@@ -105,21 +134,48 @@ def training_options(given: dict) -> TrainOptions:
 
 
 def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, float] | None:
-    """{label: factor}; those of one label multiply, as in LIBSVM."""
-    factors = {}
+    """Collect {label: factor}; repeated factors of a label are multiplied, as in LIBSVM."""
+    factors: dict[float, float] = {}
     for label, factor in pairs:
         FACTORS.check("class_weight", {label: factor})
         factors[label] = factors.get(label, 1.0) * factor
     return factors or None
 
 
-class GridJob(Job):
-    """The files of dcsvm-grid and how to go about them; the exponents are () where they are not
-    sought."""
+@dataclass(kw_only=True)
+class GridJob(TrainingJob):
+    """Files and settings of dcsvm-grid; exponents are () for parameters that are not searched."""
+
+    n_folds: int
+    log2c: tuple[float, ...]
+    log2g: tuple[float, ...]
+    log2p: tuple[float, ...]
+    refine: bool
+    every: bool
+    out_file: str | None
+    resume_file: str | None
+    png_file: str | None
 
     def check(self, options: TrainOptions) -> None:
-        """Name the -out file where it has no name, and take it where -resume has none. Raises
-        UsageError, or OptionError, for what does not go together."""
+        """Choose the default -out and -resume files; raise UsageError or OptionError."""
+        self._name_files()
+        self.check_shared()
+        if options.svm_type == "one_class":
+            raise click.UsageError("one-class (-s 2) has no C and no score to choose it by")
+        if options.svm_type == "nu_svc" and self.log2c:
+            raise click.UsageError("nu-SVC (-s 1) has no C: give -log2c null to choose gamma only")
+        if self.log2p and options.svm_type != "epsilon_svr":
+            raise click.UsageError("-log2p needs eps-SVR (-s 3)")
+        if options.kernel == "precomputed" and (self.scale_file or self.test_file):
+            raise click.UsageError("a precomputed kernel cannot be used with --scale or --test")
+        if not (self.log2c or self.log2p or (self.log2g and options.kernel in WITH_GAMMA)):
+            raise click.UsageError("no parameter to choose: -log2c and -log2g are null")
+        try:
+            self.grid(options)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    def _name_files(self) -> None:
         if self.out_file is None:
             is_input = self.training_set_file in STANDARD_INPUT
             name = "stdin" if is_input else os.path.basename(self.training_set_file)
@@ -129,41 +185,29 @@ class GridJob(Job):
         if self.resume_file == "":
             self.resume_file = self.out_file
             if self.out_file is None:
-                raise click.UsageError("-resume needs a file: -out null writes none")
-        FOLDS.check("n_folds", self.n_folds)
-        SECONDS.check("time_limit", self.time_limit)
-        if options.svm_type == "one_class":
-            raise click.UsageError("one-class (-s 2) has no C, and nothing to choose it by")
-        if options.svm_type == "nu_svc" and self.log2c:
-            raise click.UsageError(
-                "nu-SVC (-s 1) has no C: give -log2c null, and gamma alone is chosen"
-            )
-        if self.log2p and options.svm_type != "epsilon_svr":
-            raise click.UsageError("-log2p is for eps-SVR (-s 3)")
-        if self.test_file == self.training_set_file == "-":
-            raise click.UsageError("the training set and --test cannot both be standard input")
-        if options.kernel == "precomputed" and (self.scale_file or self.test_file):
-            raise click.UsageError("a precomputed kernel goes with neither --scale nor --test")
-        if not (self.log2c or self.log2p or (self.log2g and options.kernel in WITH_GAMMA)):
-            raise click.UsageError("there is nothing to choose: -log2c and -log2g are null")
-        try:
-            self.grid(options)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+                raise click.UsageError("-resume needs a file if -out is null")
 
     def grid(self, options: TrainOptions) -> Grid:
-        """The settings to score. Raises ValueError."""
+        """Make the grid of settings to score. Raises ValueError."""
 
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None
 
         gammas = powers(self.log2g) if options.kernel in WITH_GAMMA else None
-        Cs = powers(self.log2c) or [options.C]
-        return Grid.of(options, Cs, gammas, powers(self.log2p))
+        return Grid.of(options, powers(self.log2c) or [options.C], gammas, powers(self.log2p))
 
 
-class PredictJob(Job):
-    """The files of dcsvm-predict, what to write, and whether by the early level alone."""
+@dataclass(kw_only=True)
+class PredictJob(DataJob):
+    """Files and settings of dcsvm-predict."""
+
+    test_file: str
+    model_file: str
+    output_file: str
+    early: bool
+    probability: bool
+    decision_values: bool
+    threads: int | None
 
     def check(self) -> None:
         TrainOptions.check("threads", self.threads)
@@ -172,22 +216,26 @@ class PredictJob(Job):
         check_not_auto(self.scale_file)
 
 
-class CompressJob(Job):
-    """The files of dcsvm-compress: models in and out, rows to fit to and to test by."""
+@dataclass(kw_only=True)
+class CompressJob(DataJob):
+    """Files of dcsvm-compress."""
+
+    model_file: str
+    output_file: str
+    rows_file: str | None
+    test_file: str | None
 
     def check(self) -> None:
-        if self.output_file is None:
-            self.output_file = os.path.basename(self.model_file) + ".small"
         if self.rows_file == self.test_file == "-":
             raise click.UsageError("--rows and --test cannot both be standard input")
         if self.scale_file is not None and self.rows_file is None and self.test_file is None:
-            raise click.UsageError("--scale is for rows: give --rows or --test")
+            raise click.UsageError("--scale needs --rows or --test")
         check_not_auto(self.scale_file)
 
 
 def check_not_auto(scale_file: str | None) -> None:
-    """Raise UsageError where ranges are to be found for a model that is trained already."""
+    """Raise UsageError for --scale auto, which a model that is trained already does not need."""
     if scale_file == AUTO:
         raise click.UsageError(
-            "--scale auto is for training: the ranges of such a model are found without it"
+            "--scale auto is for training: the range file of such a model is found without it"
         )

@@ -1,17 +1,14 @@
-"""LIBSVM's option syntax in front of Click, and what is said to a name that no option has.
+"""LIBSVM's option syntax on top of Click, and hints for unknown options.
 
-svm-train looks at the first letter after a dash only (`-cost 5` is `-c 5`), takes the next argument
-as the value whatever it is (`-r -1`), and has one option with its subject glued on (`-w-1 5`).
-Options with two dashes stay Click's, and svm-grid's words with one (`-log2c`) are taken whole.
-Where svm-train would take a slip for something else, as the `g` of `-gap` or of `-g0.5`, this is an
-error here.
+svm-train reads the first letter after a dash only (`-cost 5` is `-c 5`), takes the next argument as
+the value in any case (`-r -1`), and attaches the label to one option (`-w-1 5`). Options with two
+dashes keep Click's syntax, and svm-grid's words with one dash (`-log2c`) are read whole. Typing
+errors that svm-train would misread, such as `-gap` or `-g0.5` for `-g`, are errors here.
 """
-
-from __future__ import annotations
 
 import click
 
-# option: its words elsewhere, as in scikit-learn or LightGBM, in lower case, with _ in place of -
+# option: names in other software, such as scikit-learn or LightGBM; lower case, _ for -
 WORDS = {
     "-s": "svm_type svm type task objective application",
     "-t": "kernel kernel_type",
@@ -41,18 +38,18 @@ MIN_SIMILARITY = 0.75  # difflib's ratio; --gap is 0.5 of --gamma
 
 
 def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
-    """The arguments as Click reads them: every option a word of its own, then its values.
+    """Rewrite arguments for Click: each option as a separate word, followed by its values.
 
-    An option of two values is LIBSVM's `-wi`: the first value is what is glued to the letter.
-    Raises click.UsageError.
+    An option with two values is LIBSVM's `-wi`: the first value is attached to the letter. Raises
+    click.UsageError.
     """
     options = {name: option for option in parameters for name in option.opts}
-    left = list(args)
-    rewritten = []
-    while left:
-        word = left.pop(0)
+    remaining = list(args)
+    rewritten: list[str] = []
+    while remaining:
+        word = remaining.pop(0)
         if word == "--":
-            return [*rewritten, word, *left]
+            return [*rewritten, word, *remaining]
         is_whole = len(word) > 2 and word in options
         is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-" and not is_whole
         name = word[:2] if is_letter else word
@@ -64,20 +61,20 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         n_values = 0 if option.is_flag else option.nargs
         if is_letter and n_values == 2:
             if len(word) == 2:
-                raise click.UsageError(f"the label is glued to {name}, as in {name}1 5")
+                raise click.UsageError(f"the label follows {name} without a space, as in {name}1 5")
             rewritten.append(word[2:])
             n_values = 1
         elif is_letter:
             check_rest(word, options)
-        if len(left) < n_values:
+        if len(remaining) < n_values:
             raise click.UsageError(f"the option {word} requires a value")
-        rewritten += left[:n_values]
-        del left[:n_values]
+        rewritten += remaining[:n_values]
+        del remaining[:n_values]
     return rewritten
 
 
 def check_rest(word: str, options: dict[str, click.Parameter]) -> None:
-    """What follows the letter of an option may be the rest of a word and nothing else."""
+    """Raise click.UsageError unless only letters follow the letter of an option."""
     if f"-{word}" in options:
         raise click.UsageError(f"no such option: {word} (write -{word})")
     if not (word[2:] + "a").isalpha():
@@ -88,7 +85,7 @@ def check_rest(word: str, options: dict[str, click.Parameter]) -> None:
 
 
 def advice_on(name: str, parameters: list[click.Parameter]) -> str:
-    """Return a hint in brackets, empty where no option is near."""
+    """Return a hint in parentheses, or an empty string if no option is similar."""
     options = [one for parameter in parameters for one in parameter.opts if one.startswith("-")]
     word = name.strip("-").lower().replace("-", "_")
     meant = OPTION_OF.get(word)

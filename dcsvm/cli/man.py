@@ -1,6 +1,4 @@
-"""The manual pages, made from the commands when the package is built."""
-
-from __future__ import annotations
+"""The manual pages, generated from the commands when the package is built."""
 
 import inspect
 import os
@@ -18,7 +16,7 @@ GROFF = {"\\": r"\e", "^": r"\(ha", "~": r"\(ti", "'": r"\(aq", "`": r"\(ga"}
 
 
 def write_pages(folder: str) -> list[str]:
-    """Write the page of each command into the folder; returns their paths."""
+    """Write the page of each command into a folder and return the paths."""
     os.makedirs(folder, exist_ok=True)
     paths = []
     for command in COMMANDS:
@@ -29,10 +27,10 @@ def write_pages(folder: str) -> list[str]:
 
 
 def page(command: LibsvmCommand) -> str:
-    """The manual page in groff's man macros."""
+    """Format the manual page in groff's man macros."""
     ctx = click.Context(command, info_name=command.name)
-    summary, *paragraphs = inspect.cleandoc(command.help).split("\n\n")
-    name = literal(command.name)
+    summary, *paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    name = literal(command.name or "")
     lines = [f'.TH {name.upper()} 1 "" "dcsvm {dcsvm.__version__}" "User Commands"']
     lines += [".SH NAME", rf"{name} \- {plain(summary[0].lower() + summary[1:-1])}"]
     lines += [".SH SYNOPSIS", rf"\fB{name}\fR {plain(' '.join(command.collect_usage_pieces(ctx)))}"]
@@ -46,6 +44,7 @@ def page(command: LibsvmCommand) -> str:
 
 
 def options(command: LibsvmCommand, ctx: click.Context) -> Iterator[str]:
+    """Yield the lines of all options, by group."""
     for title, members in command.groups(ctx).items():
         yield f".SS {plain(title)}"
         for option in members:
@@ -56,21 +55,22 @@ def options(command: LibsvmCommand, ctx: click.Context) -> Iterator[str]:
 
 
 def definitions(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a definition list."""
     for term, text in rows:
         yield f".TP\n\\fB{literal(term)}\\fR\n{plain(text)}."
 
 
 def literal(text: str) -> str:
-    """What is typed: every dash is a minus."""
+    """Escape text that is typed: every dash is a minus."""
     return escaped(text).replace("-", r"\-")
 
 
 def plain(text: str) -> str:
-    """A paragraph, in which only options have minuses."""
+    """Escape a paragraph: only dashes of options are minuses."""
     return re.sub(r"(?<![\w-])-[\w-]*", lambda found: literal(found[0]), escaped(text))
 
 
 def escaped(text: str) -> str:
-    """Nothing in it that groff would take for a command or show as something else."""
+    """Escape characters that groff would interpret or replace."""
     text = re.sub(r"[\\^~'`]", lambda found: GROFF[found[0]], " ".join(text.split()))
     return rf"\&{text}" if text.startswith(".") else text

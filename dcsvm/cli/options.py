@@ -1,25 +1,33 @@
-"""How an option is declared: under a title of the help, by the table of a dataclass or by hand; and
-the options that several commands have."""
+"""Declarations of options: from an option table or by hand, and shared by several commands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 import dcsvm
 from dcsvm.problem.option_table import Option, OptionTable, option_of
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    Parameter: TypeAlias = click.Parameter | None
+    Context: TypeAlias = click.Context | None
+    Decorator: TypeAlias = Callable[[Any], Any]
+    Kind: TypeAlias = click.ParamType | tuple[click.ParamType, ...] | None
+
 
 class Plain(click.ParamType):
-    """What `plain` makes of a text, or raises ValueError; `reason` is what is said then."""
+    """Values that the function `plain` converts; `reason` completes the message of an error."""
 
     def __init__(self, name: str, plain: Callable[[str], object], reason: str):
         self.name, self.plain, self.reason = name, plain, reason
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: str, param: Parameter, ctx: Context) -> object:
         try:
             return self.plain(value)
         except ValueError:
@@ -27,19 +35,19 @@ class Plain(click.ParamType):
 
 
 class Numbered(click.ParamType):
-    """LIBSVM's number of a name, from 0, or the name."""
+    """One of some values, given by its number from 0 as in LIBSVM, or by its name."""
 
     name = "number of a name"
 
-    def __init__(self, *values):
+    def __init__(self, *values: str | bool):
         self.values = values
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: object, param: Parameter, ctx: Context) -> str | bool:
         name = str(value).replace("-", "_")
         if name in self.values:
             return name
         try:
-            number = int(value)
+            number = int(name)
         except ValueError:
             number = -1
         if not 0 <= number < len(self.values):
@@ -47,22 +55,28 @@ class Numbered(click.ParamType):
             self.fail(f"{value!r} is not {', '.join(others)} or {last}", param, ctx)
         return self.values[number]
 
-    def shell_complete(self, ctx, param, incomplete):
+    def shell_complete(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(str(k), help=str(one)) for k, one in enumerate(self.values)]
-        return [item for item in found if item.value.startswith(incomplete)]
+        items = [CompletionItem(str(k), help=str(one)) for k, one in enumerate(self.values)]
+        return [item for item in items if item.value.startswith(incomplete)]
 
 
 class PowersOfTwo(click.ParamType):
-    """svm-grid's begin,end,step of an exponent, as the exponents; none of null."""
+    """svm-grid's begin,end,step of exponents, converted to the exponents; null is ()."""
 
     name = "begin,end,step"
     most = 1000
 
-    def convert(self, value, param, ctx) -> tuple[float, ...]:
-        if not isinstance(value, str) or value == "null":
-            return () if value == "null" else value
+    def convert(
+        self, value: str | tuple[float, ...], param: Parameter, ctx: Context
+    ) -> tuple[float, ...]:
+        if not isinstance(value, str):
+            return value
+        if value == "null":
+            return ()
         try:
             begin, end, step = (float(part) for part in value.split(","))
         except ValueError:
@@ -78,17 +92,19 @@ class PowersOfTwo(click.ParamType):
 
 
 class FileName(click.ParamType):
-    """A name as it is given; whether the file is there is seen when it is opened."""
+    """A file name, used as given; missing files are noticed on opening."""
 
     name = "file"
 
     def __init__(self, kind: str = "file"):
         self.kind = kind
 
-    def convert(self, value, param, ctx) -> str:
+    def convert(self, value: str, _param: Parameter, _ctx: Context) -> str:
         return value
 
-    def shell_complete(self, ctx, param, incomplete):
+    def shell_complete(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type=self.kind)]
@@ -106,7 +122,7 @@ NO_OR_YES = Numbered(False, True)
 FILE, FOLDER = FileName(), FileName("dir")
 
 
-TYPES = {  # by the kind of a rule
+TYPES: dict[str, Kind] = {  # by the kind of a rule
     "a number": NUMBER,
     "a whole number": WHOLE,
     "a whole number or 'auto'": LEVEL,
@@ -115,52 +131,75 @@ TYPES = {  # by the kind of a rule
 
 
 class GroupedOption(click.Option):
-    """An option under a title of the help. `default_text` is what holds where it is not given;
-    `details` are sentences that only the manual page has. `is_basic` options are in the usage."""
+    """An option under a title of the help.
 
-    def __init__(self, *names, group: str, default_text="", details="", is_basic=False, **how):
-        super().__init__(*names, **how)
+    `default_text` describes the default, `details` are sentences of the manual only, `is_basic`
+    options are in the short usage.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        *,
+        group: str,
+        default_text: str = "",
+        details: str = "",
+        is_basic: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(names, **kwargs)
         self.group, self.details, self.is_basic = group, details, is_basic
         self.default_text = default_text
 
-    def get_help_record(self, ctx) -> tuple[str, str]:
+    def get_help_record(self, _ctx: click.Context) -> tuple[str, str]:
         default = f" [{self.default_text}]" if self.default_text else ""
         spelling = f"{', '.join(self.opts)}{' ' * self.is_apart}{self.value}"
         return spelling, f"{self.help}{default}"
 
     @property
     def value(self) -> str:
-        return "" if self.is_flag else self.metavar
+        return "" if self.is_flag else self.metavar or ""
 
     @property
     def is_apart(self) -> bool:
-        """Whether a blank is between the name and the value, as is not in -wLABEL FACTOR."""
+        """Return whether a space separates name and value, unlike in -wLABEL FACTOR."""
         return bool(self.value) and self.nargs == 1
 
 
-def group(title: str) -> Callable:
-    """Return what makes options under this title, as `declared` does."""
+def group(title: str) -> Callable[..., Decorator]:
+    """Return `declared` for options under a title of the help."""
     return partial(declared, title)
 
 
 def declared(
-    title: str, spelling: str, name: str, kind=None, help="", details="", *, default=None, **rest
-) -> Callable:
-    """Return the decorator that adds an option under a title of the help: its `spelling` as in
-    Option, the `name` of the parameter, and the Click type of the values, if it has any."""
+    title: str,
+    spelling: str,
+    name: str,
+    kind: Kind = None,
+    help: str = "",
+    details: str = "",
+    *,
+    default: object = None,
+    **kwargs: Any,
+) -> Decorator:
+    """Return a decorator that adds an option under a title of the help.
+
+    `spelling` is as in Option, `name` the parameter of the command, `kind` the Click type of the
+    values, None for a flag.
+    """
     names = [word for word in spelling.split() if word[0] == "-"]
     value = spelling.removeprefix(" ".join(names)).strip()
-    how = {"type": kind, "metavar": value} if value else {"is_flag": True}
+    kwargs |= {"type": kind, "metavar": value} if value else {"is_flag": True}
     if default is not None:
-        how |= {"default": default, "default_text": str(default)}
-    how |= {"cls": GroupedOption, "group": title, "help": help, "details": details, **rest}
-    return click.option(*names, name, **how)
+        kwargs |= {"default": default, "default_text": str(default)}
+    kwargs |= {"cls": GroupedOption, "group": title, "help": help, "details": details}
+    return click.option(*names, name, **kwargs)
 
 
-def with_options(*options: Callable) -> Callable:
-    """The decorator that adds some options, in their order."""
+def with_options(*options: Decorator) -> Decorator:
+    """Return a decorator that adds several options, in this order."""
 
-    def decorated(command):
+    def decorated(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
         return command
@@ -168,43 +207,46 @@ def with_options(*options: Callable) -> Callable:
     return decorated
 
 
-def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False) -> Callable:
-    """Return the decorator that adds the options of a table under these titles; `of_grid` leaves
-    out those that dcsvm-grid lacks."""
-    found = [
+def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False) -> Decorator:
+    """Return a decorator that adds the options of a table under some titles.
+
+    `of_grid` restricts them to the options of dcsvm-grid.
+    """
+    options = [
         table_option(table, one.name)
         for title in titles
         for one in fields(table)
         if option_of(one).group == title and (option_of(one).in_grid or not of_grid)
     ]
-    return with_options(*found)
+    return with_options(*options)
 
 
-def table_option(table: type[OptionTable], name: str, title: str = "") -> Callable:
-    """Return the decorator that adds one option of a table, under its own title by default."""
+def table_option(table: type[OptionTable], name: str, title: str = "") -> Decorator:
+    """Return a decorator that adds one option of a table; the default title is its own."""
     field = table.__dataclass_fields__[name]
-    own = option_of(field)
-    how = {"default_text": own.default_text, "is_basic": own.is_basic}
-    kind = None
-    if own.value:
-        kind = type_of(own)
-        how["multiple"] = isinstance(kind, tuple)
-        how["default_text"] = own.default_text or text_of(field.default, kind)
-    return declared(title or own.group, own.spelling, name, kind, own.help, own.details, **how)
+    option = option_of(field)
+    kwargs: dict[str, Any] = {"default_text": option.default_text, "is_basic": option.is_basic}
+    kind: Kind = None
+    if option.value:
+        kind = type_of(option)
+        kwargs["multiple"] = isinstance(kind, tuple)
+        kwargs["default_text"] = option.default_text or text_of(field.default, kind)
+    title = title or option.group
+    return declared(title, option.spelling, name, kind, option.help, option.details, **kwargs)
 
 
-def type_of(own: Option):
-    """Return the Click type of an option's values. LIBSVM's letters take the number of a name."""
-    if own.value == "0|1":
+def type_of(option: Option) -> Kind:
+    """Return the Click type of an option; LIBSVM's letters take the number of a name, too."""
+    if option.value == "0|1":
         return NO_OR_YES
-    if own.rule.names:
-        is_letter = len(own.names[0]) == 2
-        return Numbered(*own.rule.names) if is_letter else click.Choice(own.rule.names)
-    return TYPES[own.rule.kind]
+    if option.rule.names:
+        is_letter = len(option.names[0]) == 2
+        return Numbered(*option.rule.names) if is_letter else click.Choice(option.rule.names)
+    return TYPES[option.rule.kind]
 
 
-def text_of(default, kind) -> str:
-    """Write a default as it is typed."""
+def text_of(default: Any, kind: Kind) -> str:
+    """Format a default as it is typed."""
     if default is None:
         return ""
     if isinstance(kind, Numbered):
@@ -214,34 +256,36 @@ def text_of(default, kind) -> str:
 
 files, long_runs, other = map(group, ("Files", "Long runs", "Other"))
 
-# a row: spelling, parameter, type; line of --help; details; what else is known
+# an entry: spelling, parameter, type; line of --help; details; other properties
 # fmt: off
 SHARED = {
     "lenient": files("--lenient", "lenient", None,
-        "accept blanks and comments in lines as svm-train does",
-        "In a data line: blanks after a colon, words without a colon at the end (dropped), "
-        "hexadecimal numbers. nan, inf and index 0 stay errors."),
+        "accept malformed data lines that svm-train accepts",
+        "These are spaces after a colon, trailing words without a colon (ignored), and hexadecimal "
+        "numbers. nan, inf and index 0 remain errors."),
     "scale": files("--scale FILE", "scale_file", FILE,
         "scale the data by a range file of svm-scale -s",
-        "A model of --scale auto needs none: MODEL_FILE.range is found."),
+        "A model of --scale auto does not need it: MODEL_FILE.range is used."),
     "scale or auto": files("--scale FILE|auto", "scale_file", FILE,
-        "scale the data by a range file of svm-scale, or auto",
-        "auto scales every feature of the training set to [-1, 1], as svm-scale does, and "
-        "writes the ranges to MODEL_FILE.range, where dcsvm-predict finds them. Of another range "
-        "file the model knows nothing: give it to both commands. ./auto is a file of that name."),
-    "report": files("--report FILE", "report_file", FILE, "write what happened as JSON"),
+        "scale by a range file of svm-scale, or auto",
+        "auto scales each feature of the training set to [-1, 1], as svm-scale does, and writes "
+        "the ranges to MODEL_FILE.range, which dcsvm-predict uses. A model does not refer to any "
+        "other range file: give that to dcsvm-predict, too. A file named auto is given as ./auto."),
+    "report": files("--report FILE", "report_file", FILE,
+        "write times, counts and results as JSON"),
     "shrinking": other("-h 0|1", "shrinking", NO_OR_YES,
-        "LIBSVM's shrinking: accepted, without effect",
-        "Rows are always left out while they cannot matter, and looked at again at the end.",
+        "shrinking of LIBSVM: accepted, no effect",
+        "Shrinking is always on; all gradients are reconstructed at the end.",
         expose_value=False),
     "version": click.version_option(dcsvm.__version__, message="%(prog)s %(version)s",
-        help="print the version", cls=GroupedOption, group="Other"),
-    # -h is LIBSVM's shrinking option, so help has only its long name
-    "help": click.help_option("--help", help="print this", cls=GroupedOption, group="Other"),
+        help="print the version and exit", cls=GroupedOption, group="Other"),
+    # -h is shrinking in LIBSVM
+    "help": click.help_option("--help", help="print this help and exit",
+        cls=GroupedOption, group="Other"),
 }
 # fmt: on
 
 
-def shared(*names: str) -> Callable:
-    """Return the decorator that adds some of the options that several commands have."""
+def shared(*names: str) -> Decorator:
+    """Return a decorator that adds some of the SHARED options."""
     return with_options(*(SHARED[name] for name in names))

@@ -1,10 +1,10 @@
-"""dcsvm-predict: predict a LIBSVM file with a model, as svm-predict does, exactly or early."""
+"""dcsvm-predict: predict a LIBSVM file as svm-predict does, or by early prediction."""
 
-from __future__ import annotations
+from typing import Any
 
 import click
 
-from dcsvm.cli.command import LibsvmCommand, exit_statuses
+from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.options import FILE, NO_OR_YES, group, other, shared, table_option
@@ -14,14 +14,17 @@ method, output = group("Method"), group("Output")
 
 EXAMPLES = (
     ("dcsvm-predict covtype.t covtype.tr.model labels", "predict, and print the accuracy"),
-    ("dcsvm-predict --early covtype.t covtype.tr.model labels", "less exact, much faster"),
+    (
+        "dcsvm-predict --early covtype.t covtype.tr.model labels",
+        "early prediction: less exact, much faster",
+    ),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
 FILES = (
-    ("TEST_FILE", "a row a line, LABEL INDEX:VALUE ...; gzip, bzip2 and xz are unpacked"),
-    ("MODEL_FILE", "of dcsvm-train or of svm-train"),
-    ("MODEL_FILE.range", "what a model of --scale auto was scaled by"),
-    ("OUTPUT_FILE", "a line for each row of TEST_FILE"),
+    ("TEST_FILE", DATA_FILE),
+    ("MODEL_FILE", "a model of dcsvm-train or svm-train"),
+    ("MODEL_FILE.range", "the ranges of a model of --scale auto"),
+    ("OUTPUT_FILE", "one line per row of TEST_FILE"),
 )
 
 
@@ -30,35 +33,37 @@ FILES = (
     "dcsvm-predict",
     cls=LibsvmCommand,
     examples=EXAMPLES,
-    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is as it was"),
+    statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is unchanged"),
     files=FILES,
     see_also=("dcsvm-train", "svm-predict", "svm-scale"),
 )
 @click.argument("test_file", type=FILE)
 @click.argument("model_file", type=FILE)
 @click.argument("output_file", type=FILE)
-@method("--early", "early", None, "the model of the nearest cluster alone", is_basic=True)
+@method("--early", "early", None,
+    "early prediction: only the nearest clusters' models",
+    is_basic=True)
 @output("-b 0|1", "probability", NO_OR_YES,
-    "1: write the probabilities of the classes, too",
-    "They follow the label; the first line is the labels they are of. A regression "
-    "prints the sigma of its errors instead.",
+    "1: write class probabilities, too",
+    "They follow the label. The first line is a header with the labels. For a regression the sigma "
+    "of the noise is printed instead.",
     default=0, is_basic=True)
 @output("--decision-values", "decision_values", None,
-    "write the decision values, too",
-    "A value is positive for the model's first label. Of more than two classes there is "
-    "one for each pair, and the pairs in the first line.",
+    "write decision values, too",
+    "A positive value stands for the first label of the model. For more than two classes there is "
+    "one value per pair of classes, and the first line is a header with the pairs.",
     is_basic=True)
 @shared("scale", "lenient")
 @table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", None, "print errors only, not the accuracy")
+@other("-q", "quiet", None, "print only errors, not the accuracy")
 @shared("version", "help")
 # fmt: on
-def main(**given) -> None:
+def main(**given: Any) -> None:
     """Predict the rows of a file with a model of dcsvm-train or svm-train.
 
-    The predictions are written to OUTPUT_FILE, one a line: those of the exact solution, or of the
-    early level where the model has nothing else. "-" is standard input for TEST_FILE and standard
-    output for OUTPUT_FILE; what is printed then goes to standard error.
+    OUTPUT_FILE has one prediction per line, by the exact solution if the model has one, otherwise
+    by the early level. "-" is standard input for TEST_FILE and standard output for OUTPUT_FILE; the
+    accuracy is then printed to standard error.
     """
     job = PredictJob(**given)
     job.check()

@@ -1,14 +1,14 @@
-"""The work of dcsvm-predict: read, predict, write, and say how good it is."""
-
-from __future__ import annotations
+"""The work of dcsvm-predict: read, predict, write, report the accuracy."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from dcsvm.cli.files import check_outputs, say, scaling_given, scaling_of, show_beside
+from dcsvm.cli.files import check_outputs, say, show_beside
+from dcsvm.cli.job_data import scaling_given, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.report import Quality
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
@@ -16,42 +16,46 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
 from dcsvm.model.file import read_model
+from dcsvm.model.model import Model
+from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
 from dcsvm.model.writer import plain
 
-FEW_FEATURES = 0.5  # of those that a model knows
-FEWEST_DENSE, FEWEST_SPARSE = 10, 100  # rows, in which most of the features are
+FEW_FEATURES = 0.5  # warn below this share of the features of the model
+FEWEST_DENSE, FEWEST_SPARSE = 10, 100  # rows that contain most features of a data set
 
 
 def predict_file(job: PredictJob) -> int:
-    """Do the job; returns the exit status."""
+    """Predict as a job says; return the exit status."""
     threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
     check_outputs(inputs, [job.output_file])
-    whole = read_model(job.model_file, threads=threads)
-    check_parts(job, whole)
-    how = "exact" if whole.exact and not job.early else "early"
-    model = replace(whole, **{"early" if how == "exact" else "exact": None})
+    full_model = read_model(job.model_file, threads=threads)
+    check_parts(job, full_model)
+    if full_model.exact and not job.early:
+        method, model = "exact", replace(full_model, early=None)
+    else:
+        method, model = "early", replace(full_model, exact=None)
     quality = Quality(model.svm_type, model.labels)
-    data = test_data(job, whole, threads)
-    parts = text_parts(job, model, data, how, threads, quality)
-    write_beside(job.output_file, parts)
+    data = test_data(job, full_model, threads)
+    write_beside(job.output_file, text_parts(job, model, data, method, threads, quality))
     if not job.quiet:
-        for sentence in warnings(job, whole, quality):
+        for sentence in warnings(job, full_model, quality):
             say(f"warning: {sentence}")
-        tell = show_beside(job.output_file)
+        print_line = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
-            tell(line)
+            print_line(line)
     return 0
 
 
-def warnings(job: PredictJob, model, quality: Quality) -> Iterator[str]:
-    """Yield what looks wrong with the test file or the model."""
+def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
+    """Yield warnings about the test file and the model."""
     part = model.exact or model.early
+    assert part is not None  # every model file has one of them
     known, found = part.rows.n_features, quality.n_features
     is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
     is_libsvm = model.exact is not None and part.row_numbers is None
-    # with a scaling the training set may have had more features, which do not vary
+    # scaling drops constant features of the training set
     is_more = found > known and not is_libsvm and not is_scaled
     enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
     is_less = found < FEW_FEATURES * known and quality.n_rows >= enough
@@ -59,37 +63,36 @@ def warnings(job: PredictJob, model, quality: Quality) -> Iterator[str]:
         last = model.first_index - 1
         yield (
             f"{job.test_file} has features up to index {found + last}, the training set of "
-            f"{job.model_file} up to {known + last}: is it of the same kind?"
+            f"{job.model_file} up to {known + last}: are they the same kind of data?"
         )
-    worth = model.exact.worth if model.exact and not job.early else None
-    if worth is not None and not worth.converged:
-        rest = "; --early uses the clusters' models" if model.early is not None else ""
-        yield f"the exact solution did not converge, its violation is {worth.violation:.3g}{rest}"
+    status = model.exact.worth if model.exact and not job.early else None
+    if status is not None and not status.converged:
+        hint = "; --early uses the clusters' models" if model.early is not None else ""
+        yield f"the exact solution did not converge: violation {status.violation:.3g}{hint}"
     range_file = range_file_of(job.model_file)
     if is_libsvm and job.scale_file is None and os.path.exists(range_file):
         yield (
-            f"{range_file} is not used: LIBSVM's model format does not say whether "
-            f"the rows were scaled by it; if they were, give --scale {range_file}"
+            f"{range_file} is not used: a model in LIBSVM's format does not record scaling; "
+            f"if the training rows were scaled by it, give --scale {range_file}"
         )
     if model.is_classifier and not quality.has_known_label:
-        known = ", ".join(map(plain, model.labels))
-        yield f"no label in {job.test_file} is one of the model's: {known}"
+        labels = ", ".join(map(plain, model.labels))
+        yield f"no label in {job.test_file} is one of the model's: {labels}"
 
 
-def test_data(job: PredictJob, model, threads: int) -> Iterator[Dataset]:
-    """The rows of the test file, piece by piece; kernel values all at once, as they tell together
-    which are missing."""
-    how = {"lenient": job.lenient, "threads": threads}
-    how["scaling"] = scaling_given(job) or scaling_of(job.model_file, model)
+def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
+    """Read the test file in pieces; precomputed kernel values are read at once."""
+    kwargs: dict[str, Any] = {"lenient": job.lenient, "threads": threads}
+    kwargs["scaling"] = scaling_given(job) or scaling_of(job.model_file, model)
     if model.says_first_index:
-        how["first_index"] = model.first_index
+        kwargs["first_index"] = model.first_index
     if model.kernel.is_precomputed:
-        return iter([read_dataset(job.test_file, serials="any", **how)])
-    return read_pieces(job.test_file, **how)
+        return iter([read_dataset(job.test_file, serials="any", **kwargs)])
+    return read_pieces(job.test_file, **kwargs)
 
 
-def check_parts(job: PredictJob, model) -> None:
-    """Raise ValueError for a model that lacks what the job needs."""
+def check_parts(job: PredictJob, model: Model) -> None:
+    """Raise ValueError for a model without a part that the job uses."""
     for is_lacking, lack in (
         (job.early and model.early is None, "no early level, which --early needs"),
         (job.probability and model.probability is None, "no probabilities, which -b 1 needs"),
@@ -98,34 +101,43 @@ def check_parts(job: PredictJob, model) -> None:
             raise ValueError(f"{job.model_file}: the model has {lack}")
 
 
-def text_parts(job: PredictJob, model, pieces, how: str, threads: int, quality: Quality):
-    """The output, in parts, of pieces of the test file; tells `quality` what was predicted."""
+def text_parts(
+    job: PredictJob,
+    model: ModelParts,
+    pieces: Iterable[Dataset],
+    method: str,
+    threads: int,
+    quality: Quality,
+) -> Iterator[bytes]:
+    """Yield the output for pieces of the test file, and add the predictions to `quality`."""
     is_first, models = True, {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
         quality.n_features = max(quality.n_features, data.n_features)
         model = models.get(first_index) or models[model.first_index].for_first_index(first_index)
         model = models[first_index] = widened(model, data.rows.n_features)
-        for some, values in blocks(model, data.rows, how, threads):
+        for block, values in blocks(model, data.rows, method, threads):
             predicted, lines = lines_of(job, model, values)
-            quality.add(predicted, data.labels[some])
+            quality.add(predicted, data.labels[block])
             if is_first:
                 yield header(job, model)
             yield "\n".join([*lines, ""]).encode()
             is_first = False
 
 
-def widened(model, n_features: int):
-    """The model for rows of so many features, once for all pieces that have no more."""
-    part = model.exact or model.early
-    part = part.with_features(max(n_features, part.rows.n_features))
-    return replace(model, **{"exact" if model.exact else "early": part})
+def widened(model: ModelParts, n_features: int) -> ModelParts:
+    """Return a model of one part for rows of at least `n_features` features."""
+    if model.exact is not None:
+        n_features = max(n_features, model.exact.rows.n_features)
+        return replace(model, exact=model.exact.with_features(n_features))
+    assert model.early is not None  # a model has one part
+    n_features = max(n_features, model.early.rows.n_features)
+    return replace(model, early=model.early.with_features(n_features))
 
 
-def header(job: PredictJob, model) -> bytes:
-    """The first line, where there is one: the labels of probabilities, and which pairs decision
-    values are of where there is more than one."""
-    labels = shown(model.labels)
+def header(job: PredictJob, model: ModelParts) -> bytes:
+    """Format the first line: labels of probabilities, or pairs of classes of decision values."""
+    labels = texts_of(model.labels)
     if job.probability and model.is_classifier:
         return f"{' '.join(['labels', *labels])}\n".encode()
     if job.decision_values and model.n_pairs > 1:
@@ -134,29 +146,31 @@ def header(job: PredictJob, model) -> bytes:
     return b""
 
 
-def shown(predicted) -> list[str]:
-    """Predictions as text."""
-    distinct, number = np.unique(predicted, return_inverse=True)
+def texts_of(predicted: np.ndarray) -> list[str]:
+    """Format predictions."""
+    distinct, index = np.unique(predicted, return_inverse=True)
     texts = [plain(label) for label in distinct]
-    return [texts[k] for k in number.reshape(-1).tolist()]
+    return [texts[k] for k in index.reshape(-1).tolist()]
 
 
-def lines_of(job: PredictJob, model, values: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """(predictions, lines), which have the probabilities of the classes, as svm-predict writes
-    them, or the decision values, where the job asks for these."""
+def lines_of(
+    job: PredictJob, model: ModelParts, values: np.ndarray
+) -> tuple[np.ndarray, list[str]]:
+    """Return predictions and their lines, with probabilities or decision values if asked for."""
+    format_value: Callable[[float], str] = repr
     if job.probability and model.is_classifier:
-        values, form = probabilities_from(model, values), "{:g}".format
+        values, format_value = probabilities_from(model, values), "{:g}".format
         predicted = model.labels[values.argmax(axis=1)]
     else:
-        predicted, form = predicted_from(model, values), repr
+        predicted = predicted_from(model, values)
         if not job.decision_values:
-            return predicted, shown(predicted)
-    rows = zip(shown(predicted), values.tolist(), strict=True)
-    return predicted, [" ".join([label, *map(form, row)]) for label, row in rows]
+            return predicted, texts_of(predicted)
+    rows = zip(texts_of(predicted), values.tolist(), strict=True)
+    return predicted, [" ".join([label, *map(format_value, row)]) for label, row in rows]
 
 
-def remarks(model, probability) -> list[str]:
-    """What svm-predict says about the probabilities of a model."""
+def remarks(model: Model, probability: bool) -> list[str]:
+    """Return svm-predict's lines about the probabilities of a model."""
     if model.probability is None:
         return []
     if not probability:

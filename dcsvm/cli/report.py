@@ -1,11 +1,10 @@
-"""What training says: progress bars and a line per level on stderr, LIBSVM's lines on stdout."""
-
-from __future__ import annotations
+"""Output of the commands: progress and status on stderr, LIBSVM's result lines on stdout."""
 
 import json
 import resource
 import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,15 +13,18 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.problem.option_rules import REGRESSIONS
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
 
-MAX_PAIRS = 10  # of 5 classes; more pairs are printed in one line
+if TYPE_CHECKING:
+    from dcsvm.solving.checkpoint import Checkpoint
+
+MAX_PAIRS = 10  # 5 classes; more pairs are printed on one line
 
 
 class TerminalProgress(Progress):
-    """One bar per phase on a terminal, one line per phase anywhere; nothing when quiet."""
+    """Progress on stderr: a line per phase, and a bar on a terminal; silent if `quiet`."""
 
     def __init__(self, quiet: bool):
         self.quiet = quiet
-        self.bar = None
+        self.bar: Any = None  # of tqdm
 
     def plan(self, text: str) -> None:
         self.say(text)
@@ -35,7 +37,7 @@ class TerminalProgress(Progress):
         self.bar = tqdm(total=n_rows, desc=name, unit=unit, leave=False, file=sys.stderr)
 
     def advance(
-        self, rows_done: int, violation: float | None = None, n_active: int | None = None
+        self, rows_done: float, violation: float | None = None, n_active: int | None = None
     ) -> None:
         if self.bar is None:
             return
@@ -53,21 +55,22 @@ class TerminalProgress(Progress):
         )
 
     def end_choice(self, choice: EarlyChoice) -> None:
+        assert choice.loss is not None and choice.error is not None  # known at the end
         coarsest, finest = sorted((choice.coarsest, choice.finest))
-        of = "" if coarsest == finest else f" of {coarsest} to {finest}"
+        levels = "" if coarsest == finest else f" (searched {coarsest}-{finest})"
+        rows = "test" if choice.is_test else "LOO"
         if choice.is_wrong:
-            told = f"{100 * choice.loss:.2f} +- {100 * choice.error:.2f} % wrong"
+            error = f"{rows} error {100 * choice.loss:.2f} +- {100 * choice.error:.2f} %"
         else:
-            told = f"mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
-        rows = "test rows" if choice.is_test else "rows left out"
-        self.say(f"early level {choice.level}{of}: {told} ({choice.n_rows} {rows})")
+            error = f"{rows} mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
+        self.say(f"early level {choice.level}{levels}: {error} ({choice.n_rows} rows)")
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        rest = "" if n_sv is None else f"; {n_sv} support vectors"
-        self.say(f"{name}: {seconds:.2f} s{rest}")
+        vectors = "" if n_sv is None else f"; {n_sv} support vectors"
+        self.say(f"{name}: {seconds:.2f} s{vectors}")
 
     def clear(self) -> None:
-        """Make room for a line; the bar comes back when something happens."""
+        """Hide the bar until its next update, so that a line can be printed."""
         if self.bar is not None:
             self.bar.clear()
 
@@ -77,29 +80,34 @@ class TerminalProgress(Progress):
             self.bar = None
 
     def say(self, line: str) -> None:
+        """Print a line unless quiet; the bar ends."""
         self.close()
         if not self.quiet:
             say(line)
 
     def resume(self, name: str) -> None:
-        self.say(f"going on from the checkpoint, in {name}")
+        self.say(f"resuming from checkpoint: {name}")
 
     def warn(self, sentence: str) -> None:
         self.close()
         say(f"warning: {sentence}")
 
 
-def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifier: bool) -> None:
-    """Tell the closing lines of svm-train, of many pairs of classes in one line, then on stderr
-    what they are worth."""
+def say_result(
+    report: TrainReport, print_line: Callable[[str], None], *, is_classifier: bool
+) -> None:
+    """Print the closing lines of svm-train, and the certificate on stderr.
+
+    More than MAX_PAIRS pairs of classes are printed on one line.
+    """
     lines = lines_of_pair if len(report.problems) <= MAX_PAIRS else line_of_pairs
     for line in lines(report):
-        tell(line)
+        print_line(line)
     if is_classifier or not report.problems:
-        tell(f"Total nSV = {report.n_sv}")
+        print_line(f"Total nSV = {report.n_sv}")
     if report.violation is None or (report.stopped and not report.converged):
         return
-    gap = "an indefinite kernel: a stationary point"
+    gap = "stationary point (indefinite kernel, no gap)"
     if report.duality_gap is not None:
         gap = f"duality gap {report.duality_gap:.3g}"
     say(
@@ -109,70 +117,71 @@ def say_result(report: TrainReport, tell: Callable[[str], None], *, is_classifie
 
 
 def lines_of_pair(report: TrainReport) -> Iterator[str]:
-    """Yield svm-train's lines for each pair of classes, or for the one problem."""
+    """Yield svm-train's lines for each binary problem."""
     for problem in report.problems:
         if problem.parameter is not None:
             yield "{} = {:.6f}".format(*problem.parameter)
-        yield f"obj = {shown_objective(problem.objective)}, rho = {problem.rho:.6f}"
+        yield f"obj = {objective_text(problem.objective)}, rho = {problem.rho:.6f}"
         yield f"nSV = {problem.n_sv}, nBSV = {problem.n_bsv}"
 
 
 def line_of_pairs(report: TrainReport) -> Iterator[str]:
     """Yield one line for all pairs of classes."""
     ranges = []
-    for name, key in (("nSV", "n_sv"), ("nBSV", "n_bsv")):
-        counts = [getattr(problem, key) for problem in report.problems]
-        ranges.append(f"{name} = {min(counts)} to {max(counts)}")
+    for name, counts in (("nSV", report.problems.n_sv), ("nBSV", report.problems.n_bsv)):
+        ranges.append(f"{name} = {counts.min()} to {counts.max()}")
     yield (
         f"{len(report.problems)} pairs of classes (each in --report): "
-        f"obj = {shown_objective(report.objective)} in all, {', '.join(ranges)}"
+        f"total obj = {objective_text(report.objective)}, {', '.join(ranges)}"
     )
 
 
-def shown_objective(objective: float | None) -> str:
+def objective_text(objective: float | None) -> str:
     return "unknown" if objective is None else f"{objective:.6f}"
 
 
 def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) -> None:
+    """Warn that training ended above the tolerance, or above the `gap` if given."""
     reached = ""
     if gap is not None and report.relative_gap is not None:
         reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
     elif report.violation is not None:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
-    say(f"warning: not converged{reached}; {_use(report)}")
+    say(f"warning: not converged{reached}; {_usability(report)}")
 
 
-def _use(report: TrainReport) -> str:
+def _usability(report: TrainReport) -> str:
     return "the model is usable" if report.usable else "the model may be far from the solution"
 
 
-def say_stopped(report: TrainReport, time_limit: float | None, checkpoint) -> None:
-    """One sentence: why, what the model is worth, how to go on."""
+def say_stopped(
+    report: TrainReport, time_limit: float | None, checkpoint: "Checkpoint | None"
+) -> None:
+    """Warn of a stop: the reason, the state of the model, and how to resume."""
     why = "interrupted" if time_limit is None else f"stopped at the time limit of {time_limit:g} s"
-    is_stored = checkpoint is not None and checkpoint.error is None
-    rest = f"; go on with --resume {checkpoint.folder}" if is_stored else ""
     missing = f"; missing: {', '.join(report.missing)}" if report.missing else ""
-    say(f"warning: {why}, {worth_of_solution(report)}{missing}{rest}")
+    resume = ""
+    if checkpoint is not None and checkpoint.error is None:
+        resume = f"; resume with --resume {checkpoint.folder}"
+    say(f"warning: {why}, {state_of_solution(report)}{missing}{resume}")
 
 
-def worth_of_solution(report: TrainReport) -> str:
+def state_of_solution(report: TrainReport) -> str:
+    """Describe a solution: converged or not, its violation and gap."""
     if report.converged:
         return "the model is converged"
     if report.violation is None:
-        if not report.levels:
-            return "the model is that of the clusters that were done"
-        return "the model is that of the last level that was done"
+        return "model of " + ("the last completed level" if report.levels else "completed clusters")
     if report.objective is None:
-        return (
-            f"not finished: violation at least {report.violation:.3g}, "
-            f"found on {report.n_checked} variables; {_use(report)}"
-        )
-    gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
-    return f"not finished: violation {report.violation:.3g}{gap}; {_use(report)}"
+        state = f">= {report.violation:.3g}, {report.n_checked} variables checked"
+    else:
+        gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
+        state = f"{report.violation:.3g}{gap}"
+    return f"not converged: violation {state}; {_usability(report)}"
 
 
 def peak_rss_mb() -> float:
-    """Of this program: what getrusage says may be that of the process which started it."""
+    """Return the peak memory of this program in MB; getrusage may include its parent's."""
     try:
         with open("/proc/self/status", encoding="ascii") as file:
             peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
@@ -181,14 +190,14 @@ def peak_rss_mb() -> float:
     return round(peak * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
 
 
-def write_report(path: str, values: dict) -> None:
-    """Write one JSON object, with the memory that was used."""
+def write_report(path: str, values: dict[str, Any]) -> None:
+    """Write values and the peak memory as one JSON object."""
     values["peak_rss_mb"] = peak_rss_mb()
     write_beside(path, [json.dumps(values, indent=1).encode(), b"\n"])
 
 
 def quality_of_folds(svm_type: str, predicted: np.ndarray, labels: np.ndarray) -> list[str]:
-    """svm-train's lines on a cross validation."""
+    """Format svm-train's lines of a cross-validation."""
     quality = Quality(svm_type, np.empty(0))
     quality.add(predicted, labels)
     if svm_type in REGRESSIONS:
@@ -201,7 +210,10 @@ def quality_of_folds(svm_type: str, predicted: np.ndarray, labels: np.ndarray) -
 
 
 class Quality:
-    """svm-predict's lines on rows that come in pieces; `n_features` is for whom reads these."""
+    """Quality of predictions, accumulated over pieces of a file.
+
+    `known` are the labels of the model; `n_features` is set by the reader of the pieces.
+    """
 
     def __init__(self, svm_type: str, known: np.ndarray):
         self.svm_type, self.known = svm_type, known
@@ -211,7 +223,7 @@ class Quality:
         self.mean, self.spread = np.zeros(2), np.zeros((2, 2))
 
     def add(self, predicted: np.ndarray, labels: np.ndarray) -> None:
-        """More rows, at least one. Their spreads are added as by Chan, Golub and LeVeque (1983)."""
+        """Add at least one row; moments are merged as by Chan, Golub and LeVeque (1983)."""
         before, n = self.n_rows, len(predicted)
         self.n_rows += n
         if self.svm_type not in REGRESSIONS:
@@ -221,11 +233,13 @@ class Quality:
         self.squared_error += float(((predicted - labels) ** 2).sum())
         both = np.stack((predicted, labels))
         mean = both.mean(axis=1)
-        own, apart = both - mean[:, None], mean - self.mean
-        self.spread += own @ own.T + np.outer(apart, apart) * (before * n / self.n_rows)
-        self.mean += apart * (n / self.n_rows)
+        deviation, shift = both - mean[:, None], mean - self.mean
+        between = np.outer(shift, shift) * (before * n / self.n_rows)
+        self.spread += deviation @ deviation.T + between
+        self.mean += shift * (n / self.n_rows)
 
     def lines(self) -> list[str]:
+        """Format svm-predict's lines."""
         if self.svm_type not in REGRESSIONS:
             correct, total = self.n_correct, self.n_rows
             return [f"Accuracy = {100 * correct / total:g}% ({correct}/{total}) (classification)"]
@@ -236,7 +250,7 @@ class Quality:
         ]
 
     def regression_errors(self) -> tuple[float, float]:
-        """Mean squared error and squared correlation coefficient, nan where either is constant."""
+        """Return mean squared error and squared correlation, nan if predictions are constant."""
         (p, cross), (_, y) = self.spread
         correlation = float(cross**2 / (p * y)) if p * y > 0 else float("nan")
         return self.squared_error / self.n_rows, correlation

@@ -1,7 +1,4 @@
-"""Where the commands start: an interrupt while modules are imported ends them as one that comes
-later does."""
-
-from __future__ import annotations
+"""Entry points of the commands. An interrupt during imports ends them without a traceback."""
 
 import os
 from collections.abc import Callable
@@ -11,6 +8,8 @@ INTERRUPTED = 130
 
 
 def start_of(command: str) -> Callable[[], None]:
+    """Return the entry point of a command."""
+
     def start() -> None:
         try:
             main = import_module(f"dcsvm.cli.{command}").main

@@ -1,24 +1,17 @@
-"""The work of dcsvm-train: read, train, write the model and say what it is worth."""
-
-from __future__ import annotations
+"""The work of dcsvm-train: read, train, write the model, report its quality."""
 
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import (
-    AUTO,
-    check_outputs,
-    read_test_set,
-    read_training_set,
-    say,
-    show,
-    show_beside,
-)
+from dcsvm.cli.files import AUTO, check_outputs, say, show, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
+from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.cli.report import (
     TerminalProgress,
@@ -38,11 +31,17 @@ from dcsvm.solving.report import TrainReport, report_dict
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows
 
+if TYPE_CHECKING:
+    from dcsvm.cli.train_remote import RemoteSet
+
+Train = Callable[..., tuple[Model, TrainReport]]
+
 
 def train_file(job: TrainJob, options: TrainOptions) -> int:
-    """Do the job; returns the exit status."""
+    """Train as a job says; return the exit status."""
     start = time.perf_counter()
-    options = replace(options, threads=usable_threads(options.threads))
+    threads = usable_threads(options.threads)
+    options = replace(options, threads=threads)
     check_outputs(
         [job.training_set_file, job.test_file, job.scale_file if job.scale_file != AUTO else None],
         [job.model_file, job.range_file, job.report_file],
@@ -51,30 +50,27 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     control = Control(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
     if job.init_model_file is not None:
-        init_model = read_model(job.init_model_file, threads=options.threads)
+        init_model = read_model(job.init_model_file, threads=threads)
     with ExitStack() as at_end:
+        data: Dataset | RemoteSet
         if job.is_remote:
-            from dcsvm.cli.train_remote import RemoteSet
+            from dcsvm.cli.train_remote import RemoteSet as Remote
 
-            data = RemoteSet(job, options, at_end)
-            train = data.train
+            data = Remote(job, options, at_end)
+            train: Train = data.train
         else:
             data = read_training_set(job, options)
             train = partial(train_rows, data.rows, data.labels, consume=True)
             for label in options.class_weight or {}:
                 if label not in data.labels:
                     say(f"warning: no row has the label {label:g} of -w{label:g}")
+            if job.n_folds is not None:
+                return cross_validate_data(data, options, job.n_folds, progress)
         test = None
         if job.test_file is not None:
-            found = read_test_set(job, options, data)
-            test, options = TestRows(found.rows, found.labels), options.choosing_by_test()
-        if job.n_folds is not None:
-            return cross_validate_data(data, options, job.n_folds, progress)
-
-        def for_file(model: Model) -> Model:
-            model = replace(model, first_index=data.first_index)
-            return model.scaled_by(data.scaling) if job.scale_file == AUTO else model
-
+            test_set = read_test_set(job.test_file, job, options, data)
+            test, options = TestRows(test_set.rows, test_set.labels), options.choosing_by_test()
+        for_file = partial(model_for_file, job=job, data=data)
         if control.checkpoint is not None:
             control.checkpoint.for_file = for_file
         read = time.perf_counter()
@@ -82,9 +78,10 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         try:
             model, report = train(options, control, init_model=init_model, test=test)
         except Stopped:
-            say("error: stopped before anything was solved: there is no model")
+            say("error: stopped before a model existed")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
+        assert job.model_file is not None  # only cross-validation writes no model
         for_file(model).save(job.model_file, job.model_format)
         written = time.perf_counter()
     seconds = {"read": read - start, "write": written - trained, "total": written - start}
@@ -93,21 +90,23 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         values["seconds"] |= seconds
         write_report(job.report_file, values)
     if not job.quiet:
-        beside = show_beside(job.model_file, job.report_file)
-        say_result(report, beside, is_classifier=model.is_classifier)
+        print_line = show_beside(job.model_file, job.report_file)
+        say_result(report, print_line, is_classifier=model.is_classifier)
     return conclude(job, options, report, control.checkpoint, interrupts.received)
 
 
 def cross_validate_data(
     data: Dataset, options: TrainOptions, n_folds: int, progress: TerminalProgress
 ) -> int:
-    """Cross validate and print what svm-train does, on stdout even when quiet; returns the exit
-    status. More folds than rows leave one out."""
+    """Cross-validate and print the result, on stdout even when quiet; return the exit status.
+
+    More folds than rows are leave-one-out.
+    """
     from dcsvm.training.cross_validation import cross_validate
 
     n_rows = data.rows.n_samples
     if n_folds > n_rows:
-        progress.say(f"warning: {n_folds} folds of {n_rows} rows: leaving one out instead")
+        progress.say(f"warning: {n_folds} folds, but {n_rows} rows: leave-one-out instead")
         n_folds = n_rows
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -120,12 +119,11 @@ def cross_validate_data(
 
 
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:
-    """That which the options ask for; where both name one folder, training goes on if there is
-    something to go on from."""
+    """Make the checkpoint of a job; with --checkpoint a missing one to resume is no error."""
     if job.resume_folder is None:
         return None if job.checkpoint_folder is None else Checkpoint(job.checkpoint_folder)
-    may_begin = job.checkpoint_folder is not None
-    resume = not may_begin or Checkpoint.exists(job.resume_folder)
+    may_start = job.checkpoint_folder is not None
+    resume = not may_start or Checkpoint.exists(job.resume_folder)
     return Checkpoint(job.resume_folder, resume=resume)
 
 
@@ -136,8 +134,10 @@ def conclude(
     checkpoint: Checkpoint | None,
     received: int | None,
 ) -> int:
-    """Say what the model lacks, if anything; returns the exit status. `received` is the number of
-    the signal that stopped training."""
+    """Warn of an unfinished model and return the exit status.
+
+    `received` is the number of the signal that stopped training.
+    """
     if report.stopped:
         say_stopped(report, None if received else job.time_limit, checkpoint)
         return status_of(received, NOT_CONVERGED)

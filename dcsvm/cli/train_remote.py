@@ -1,16 +1,15 @@
-"""A training set that is read by the workers of a Dask cluster, and trained on there: --scheduler,
---scheduler-file and --workers."""
-
-from __future__ import annotations
+"""A training set on the workers of a Dask cluster: --scheduler, --scheduler-file, --workers."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from dcsvm.cli.files import AUTO
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.data.range_file import load_scaling
-from dcsvm.data.scaling import Extremes
+from dcsvm.data.scaling import Extremes, Scaling
+from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Control
@@ -32,48 +31,54 @@ try:
     from dcsvm.distributed.training import train_chunks
 except ImportError as error:
     raise ValueError(
-        f"there is no {error.name}, which workers need: pip install 'dcsvm[dask]'"
+        f"workers require {error.name}, which is not installed: pip install 'dcsvm[dask]'"
     ) from None
 
 
 class RemoteSet:
-    """A training set that workers read; `scaling` is that of its values, or None."""
+    """A training set that workers read, scaled by `scaling` if not None."""
 
-    first_index = 1  # of the features: each worker sees a part of them
+    first_index = 1  # no worker sees all features, so that index 0 cannot be recognized
 
     def __init__(self, job: TrainJob, options: TrainOptions, at_end: ExitStack):
-        """That of a job, with workers until the end. Raises ValueError for what cannot be."""
-        ranges = byte_ranges(job.training_set_file)  # before there are workers
-        _silence()
+        """Start reading on workers, which are released by `at_end`. Raises ValueError."""
+        ranges = byte_ranges(job.training_set_file)  # file errors come before starting workers
+        _silence_dask()
         if job.n_workers is not None:
-            workers = workers_of_this_machine(job.n_workers, options.threads)
+            workers = workers_of_this_machine(job.n_workers, usable_threads(options.threads))
         else:
             workers = workers_of_scheduler(job.scheduler, job.scheduler_file)
-        tasks = Tasks(at_end.enter_context(workers))
-        self.tasks, self.scaling = tasks, None
+        self.tasks = Tasks(at_end.enter_context(workers))
+        self.scaling: Scaling | None = None
         if job.scale_file == AUTO:
-            extremes = self.read("ranges", extremes_of_range, ranges, lenient=job.lenient)
-            found = Extremes.joined(tasks.results(extremes))
-            self.scaling = found.scaling(job.training_set_file)
+            futures = self._submit("ranges", extremes_of_range, ranges, lenient=job.lenient)
+            extremes = Extremes.joined(self.tasks.results(futures))
+            self.scaling = extremes.scaling(job.training_set_file)
         elif job.scale_file is not None:
             self.scaling = load_scaling(job.scale_file)
-        n_threads = sum(threads_of_hosts(tasks.client).values())
-        ranges = chunks_of_ranges(ranges, n_threads)
-        how = {"lenient": job.lenient, "scaling": self.scaling}
-        self.chunks = self.read("read", read_ranges, ranges, **how)
+        n_threads = sum(threads_of_hosts(self.tasks.client).values())
+        chunks = chunks_of_ranges(ranges, n_threads)
+        self.chunks = self._submit(
+            "read", read_ranges, chunks, lenient=job.lenient, scaling=self.scaling
+        )
 
-    def read(self, name: str, function: Callable, parts: list, **how) -> list[Future]:
+    def _submit(
+        self, name: str, function: Callable[..., Any], parts: Sequence[Any], **kwargs: Any
+    ) -> list[Future]:
         return [
-            self.tasks.submit(f"{name}-chunk{number}", function, part, **how)
-            for number, part in enumerate(parts)
+            self.tasks.submit(f"{name}-chunk{k}", function, part, **kwargs)
+            for k, part in enumerate(parts)
         ]
 
-    def train(self, options: TrainOptions, control: Control, **how) -> tuple[Model, TrainReport]:
-        return train_chunks(self.tasks, self.chunks, options, control, **how)
+    def train(
+        self, options: TrainOptions, control: Control, **kwargs: Any
+    ) -> tuple[Model, TrainReport]:
+        """Train as `train_chunks`; the chunks are released."""
+        return train_chunks(self.tasks, self.chunks, options, control, **kwargs)
 
 
-def _silence() -> None:
-    """Dask's own words on lost connections: the sentence of the command says it."""
+def _silence_dask() -> None:
+    """Turn off Dask's log of lost connections, which the command reports itself."""
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,11 +1,9 @@
-"""Landmarks: a few vectors whose kernel sums stand for those of many (reduced sets; Burges,
-"Simplified support vector decision rules", ICML 1996).
+"""Landmarks: few vectors that approximate the kernel sums of many support vectors.
 
-Landmarks begin as some of the support vectors, with the coefficients of least squares. Of dense
-rows they then move (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast prediction for large-scale
-kernel machines", NIPS 2014): steps of Adam (Kingma and Ba 2015) on random rows, with a learning
-rate that falls to 0. Where signs count the loss is the cross entropy of sigmoids of the values,
-which counts what is near the border, and far from it asks for the side alone.
+These are reduced sets (Burges, "Simplified support vector decision rules", ICML 1996). Landmarks
+start as some of the support vectors, with least squares coefficients. Dense landmarks are then
+optimized (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast prediction for large-scale kernel
+machines", NIPS 2014), see moving.py.
 """
 
 from __future__ import annotations
@@ -17,42 +15,49 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.compression.moving import ROWS_A_STEP, Moving, Target, descend, refine
+from dcsvm.compression.moving import ROWS_A_STEP, Map, Moving, Target, descend, refine
 from dcsvm.data.rows import AT_ONCE, Rows
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.kernel.uniform_grid import MAX_CODE
 
-MOST_STARTED = 20_000  # rows of the least squares, or 4 for each landmark
-RIDGE = 1e-4  # of the mean diagonal of the normal equations
-LARGEST_START = 1.5  # decision values beyond it are on their side, no matter how far
-EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400
-REFINED = 2  # times the rows of the steps before
-FAR_KEPT = 0.25  # of the rows beyond the border that are refined on; all are as good, and slower
+MOST_STARTED = 20_000  # rows of the least squares fit, or 4 for each landmark
+RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
+LARGEST_START = 1.5  # larger decision values are clipped: only their sign matters
+EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400  # of Adam
+REFINED = 2  # rows that L-BFGS visits, relative to Adam
+FAR_KEPT = 0.25  # part of the rows far from the boundary that L-BFGS uses; 1 is no better, slower
 MOST_REFINED, ROWS_A_LANDMARK = 2**13, 20
 SMALLEST_STEP = 2  # of evenly spaced landmarks
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What landmarks are fitted to: of `rows` the decision values float32 (n, p), and what each of
-    them counts, float32 (n, p). `by_sign`: signs matter, else the values."""
+    """Decision values to fit on some rows.
+
+    `values` float32 (n, p) are the decision values of `rows`, `weights` float32 (n, p) multiply
+    their losses. If `by_sign`, only signs matter.
+    """
 
     rows: Rows
     values: np.ndarray
     weights: np.ndarray
     by_sign: bool
 
-    def take(self, numbers: np.ndarray) -> Wanted:
-        rows = self.rows.take(numbers)
-        return replace(self, rows=rows, values=self.values[numbers], weights=self.weights[numbers])
+    def take(self, indices: np.ndarray) -> Wanted:
+        rows = self.rows.take(indices)
+        return replace(self, rows=rows, values=self.values[indices], weights=self.weights[indices])
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """`rows` (m, d), for each of p values the `coefficients` float64 (m, p), 0 where a landmark is
-    not `used` bool (m, p), and the `offset` float64 (p,)."""
+    """Landmarks with their coefficients.
+
+    `rows` (m, d) have `coefficients` float64 (m, p), 0 for a landmark that is not `used` bool
+    (m, p), and there is an `offset` float64 (p,).
+    """
 
     rows: Rows
     used: np.ndarray
@@ -68,12 +73,15 @@ def fitted(
     *,
     seed: int,
     steps: int | None = None,
-    each: Callable = map,
+    each: Map = map,
     tell: Callable[[int, int], None] | None = None,
 ) -> Landmarks:
-    """Landmarks that begin at the `chosen` rows, at least one, and may be `used` bool (m, p), after
-    so many steps, None for EPOCHS but not more than MOST_STEPS. What `each`, a map, does side by
-    side does not change the result; `tell(step, n_steps)` is told how far it is."""
+    """Fit landmarks that start at the `chosen` rows (at least one).
+
+    Landmarks contribute to the values for which `used` bool (m, p) is true. `steps` None is EPOCHS,
+    between LEAST_STEPS and MOST_STEPS steps. The result does not depend on the number of threads of
+    the map `each`. `tell(step, n_steps)` reports progress.
+    """
     rng = np.random.default_rng(seed)
     start = started(kernel, wanted, chosen, used, rng)
     if not wanted.rows.is_dense:
@@ -81,93 +89,103 @@ def fitted(
     if steps is None:
         epoch = max(len(wanted.values) // ROWS_A_STEP, 1)
         steps = min(max(EPOCHS * epoch, LEAST_STEPS), MOST_STEPS)
-    return _moved(kernel, wanted, start, steps, rng, each, tell or (lambda _done, _of: None))
+    return _optimized(kernel, wanted, start, steps, rng, each, tell or (lambda _done, _total: None))
 
 
 def started(
     kernel: Kernel, wanted: Wanted, chosen: Rows, used: np.ndarray, rng: np.random.Generator
 ) -> Landmarks:
-    """The coefficients of least squares, with a ridge, on a part of the rows. Raises ValueError
-    where these are not finite."""
+    """Fit the coefficients of the chosen rows by ridge regression on a random sample.
+
+    Raises ValueError if kernel values are too large.
+    """
     n, m = len(wanted.values), chosen.n_samples
     if n > max(MOST_STARTED, 4 * m):
-        numbers = rng.choice(n, max(MOST_STARTED, 4 * m), replace=False)
-        wanted = wanted.take(np.sort(numbers))
+        indices = rng.choice(n, max(MOST_STARTED, 4 * m), replace=False)
+        wanted = wanted.take(np.sort(indices))
     values = wanted.values
     if wanted.by_sign:
         values = np.clip(values, -LARGEST_START, LARGEST_START)
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
     targets, sources = two_sides(wanted.rows, chosen, kernel, 1)
-    for begin in range(0, len(values), max(AT_ONCE // m, 1)):
-        some = np.arange(begin, min(begin + max(AT_ONCE // m, 1), len(values)), dtype=np.int32)
-        block = np.ones((len(some), m + 1), np.float32)
-        block[:, :m] = sources.matrix(targets=targets, target_rows=some)
+    size = max(AT_ONCE // m, 1)
+    for begin in range(0, len(values), size):
+        batch = np.arange(begin, min(begin + size, len(values)), dtype=np.int32)
+        block = np.ones((len(batch), m + 1), np.float32)
+        block[:, :m] = sources.matrix(targets=targets, target_rows=batch)
         with np.errstate(over="ignore", invalid="ignore"):
             gram += block.T @ block
-            products += block.T @ values[some]
+            products += block.T @ values[batch]
     if not (np.isfinite(gram).all() and np.isfinite(products).all()):
-        raise ValueError("kernel values are too large to be fitted")
+        raise ValueError("kernel values are too large to fit landmarks")
     gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
-    solved = _solved(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
-    return Landmarks(chosen, used, solved[:-1], solved[-1])
+    solution = _solution(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
+    return Landmarks(chosen, used, solution[:-1], solution[-1])
 
 
-def _solved(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Each column of the normal equations solved for the unknowns that it uses."""
+def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Solve the normal equations of each column for the unknowns it uses."""
     if used.all():
         return np.linalg.solve(gram, products)
-    solved = np.zeros_like(products)
-    for column, own in enumerate(used.T):
-        numbers = np.flatnonzero(own)
-        solved[numbers, column] = np.linalg.solve(
-            gram[np.ix_(numbers, numbers)], products[numbers, column]
+    solution = np.zeros_like(products)
+    for column, mask in enumerate(used.T):
+        unknowns = np.flatnonzero(mask)
+        solution[unknowns, column] = np.linalg.solve(
+            gram[np.ix_(unknowns, unknowns)], products[unknowns, column]
         )
-    return solved
+    return solution
 
 
-def _moved(
+def _optimized(
     kernel: Kernel,
     wanted: Wanted,
     start: Landmarks,
     steps: int,
     rng: np.random.Generator,
-    each: Callable,
+    each: Map,
     tell: Callable[[int, int], None],
 ) -> Landmarks:
-    """The landmarks where they are best. Features that are 0 in all rows stay 0."""
+    """Minimize the loss over vectors, coefficients and offset.
+
+    Features that are 0 in all rows stay 0.
+    """
     width = _width(kernel, wanted.rows)
-    if width == 0:  # all rows are one
+    if width == 0:  # all rows are equal
         return start
-    rows, vectors = wanted.rows.as_floats().dense, start.rows.as_floats().dense.copy()
-    moves = np.flatnonzero(rows.any(axis=0) | vectors.any(axis=0))
-    target = Target.of(rows.take(moves, axis=1), wanted.values, wanted.weights, wanted.by_sign)
+    rows, vectors = wanted.rows.as_floats().features, start.rows.as_floats().features.copy()
+    columns = np.flatnonzero(rows.any(axis=0) | vectors.any(axis=0))
+    target = Target.of(rows.take(columns, axis=1), wanted.values, wanted.weights, wanted.by_sign)
     used = None if start.used.all() else start.used.astype(np.float32)
     coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
-    held = _held(kernel, target.rows)
-    moving = Moving(kernel, vectors.take(moves, axis=1), coefficients, offset, used, width, held)
-    some, shares = _refined_rows(wanted, vectors.shape[0], rng)
-    kept = Target(target.rows[some], target.values[some],
-                  target.weights[some] * shares[:, None], target.by_sign)  # fmt: skip
-    # as much work as the steps before, in rows
-    more = min(max(steps * ROWS_A_STEP * REFINED // max(len(some), 1), 1), steps)
+    fixed = _fixed_features(kernel, target.rows)
+    moving = Moving(kernel, vectors.take(columns, axis=1), coefficients, offset, used, width, fixed)
+    sample, row_weights = _refined_rows(wanted, vectors.shape[0], rng)
+    refined = Target(target.rows[sample], target.values[sample],
+                     target.weights[sample] * row_weights[:, None], target.by_sign)  # fmt: skip
+    more = min(max(steps * ROWS_A_STEP * REFINED // max(len(sample), 1), 1), steps)
     descend(moving, target, steps, rng, each, lambda done: tell(done, steps + more))
     if moving.is_finite:
         before = moving.parts
-        refine(moving, kept, more, each, lambda done: tell(steps + done, steps + more))
+        refine(moving, refined, more, each, lambda done: tell(steps + done, steps + more))
         if not moving.is_finite:
             moving.set(before)
     if not moving.is_finite:  # of a steep polynomial
         return start
-    vectors[:, moves] = moving.vectors
-    return replace(start, rows=Rows(*vectors.shape, dense=vectors),
-                   coefficients=moving.coefficients.astype(np.float64),
+    vectors[:, columns] = moving.vectors
+    return replace(start, rows=_dense(vectors), coefficients=moving.coefficients.astype(np.float64),
                    offset=moving.offset.astype(np.float64))  # fmt: skip
 
 
-def _held(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
-    """Which features stay as they are, bool (d,): those of zeros and ones where gamma is so large
-    that rows which differ in one do not meet. A landmark between them would meet neither, and of
-    features that stay zeros and ones codes can be made."""
+def _dense(values: np.ndarray) -> Rows:
+    return Rows(len(values), values.shape[1], dense=values)
+
+
+def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
+    """Return which features are not optimized, bool (d,).
+
+    These are 0/1 features if gamma is so large that K vanishes between rows that differ in one of
+    them: a landmark in between would be far from both. Fixed, they can still be one-hot codes.
+    """
     if kernel.name != "rbf" or np.exp(-kernel.gamma) > np.finfo(np.float32).epsneg:
         return np.zeros(rows.shape[1], bool)
     return ((rows == 0) | (rows == 1)).all(axis=0)
@@ -176,94 +194,102 @@ def _held(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
 def _refined_rows(
     wanted: Wanted, n_landmarks: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to refine on, ascending, and how many rows each stands for, float32: where signs count
-    those near the border and a part of the others."""
-    kept = np.ones(len(wanted.values))
+    """Sample rows for L-BFGS; return their indices, ascending, and weights, float32.
+
+    If signs matter, rows near the decision boundary are sampled more often. The weight of a row is
+    the reciprocal of its probability.
+    """
+    probability = np.ones(len(wanted.values))
     if wanted.by_sign:
         counted = wanted.weights >= wanted.weights.max(initial=0.0)
         near = ((np.abs(wanted.values) <= LARGEST_START) & counted).any(axis=1)
-        kept[~near] = FAR_KEPT
+        probability[~near] = FAR_KEPT
     most = max(MOST_REFINED, ROWS_A_LANDMARK * n_landmarks)
-    kept *= min(most / max(kept.sum(), 1.0), 1.0)
-    some = np.flatnonzero(rng.random(len(kept)) < kept)
-    if len(some) == 0:
-        some = np.arange(len(kept))
-    return some, (1 / kept[some]).astype(np.float32)
+    probability *= min(most / max(probability.sum(), 1.0), 1.0)
+    sample = np.flatnonzero(rng.random(len(probability)) < probability)
+    if len(sample) == 0:
+        sample = np.arange(len(probability))
+    return sample, (1 / probability[sample]).astype(np.float32)
 
 
 def _width(kernel: Kernel, rows: Rows) -> float:
-    """How far a landmark may be moved."""
+    """Return the length scale of moves: the kernel's width, or less if the rows are closer."""
     width = float(np.sqrt(rows.mean_squared_distance()))
     return kernel.gamma**-0.5 if kernel.name == "rbf" and kernel.gamma * width**2 > 1 else width
 
 
 def in_steps(landmarks: Rows) -> Rows | None:
-    """Dense rows with the nearest multiples of one integer, the smallest with which these are few
-    enough: they meet rows of bytes by products of bytes, in a quarter of the time of floats. None
-    where rows of bytes could not meet them, or for none."""
-    vectors = landmarks.as_floats().dense
+    """Round dense landmarks to multiples of an integer.
+
+    Byte products of rounded landmarks and byte rows take a quarter of the time of float products.
+    The integer is the smallest that makes all values fit. Returns None if there is no such integer
+    or no landmark.
+    """
+    vectors = landmarks.as_floats().features
     lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
     step = max(math.ceil((highest - lowest) / (MAX_CODE - 1)), SMALLEST_STEP)
     origin = step * math.floor(lowest / step)
     if landmarks.n_samples == 0 or not _core.may_step(landmarks.n_features, origin, step):
         return None
-    return Rows(*vectors.shape, dense=np.float32(step) * np.rint(vectors / np.float32(step)))
+    return _dense(np.float32(step) * np.rint(vectors / np.float32(step)))
 
 
 def with_single_centers(partition: Partition) -> Partition:
-    """The same tree with the mean of the sampled rows for each cluster, nearest in Euclidean
-    distance, and no row in two clusters; with all sampled rows where these are sparse, and their
-    means would not be."""
+    """Replace the sampled rows of each cluster by their mean, without overlap.
+
+    Rows are then assigned by Euclidean distance. Sparse samples are kept, since their means would
+    not be sparse.
+    """
     if not partition.sample.is_dense:
         return replace(partition, blend=0.0)
-    sampled = partition.sample.as_floats().dense
+    sampled = partition.sample.as_floats().features
     clusters, means, first = [], [], 0
     for fork in partition.forks:
         cluster, begins = np.unique(fork.cluster, return_index=True)
-        own = sampled[first : first + len(fork.cluster)]
-        sizes = np.diff([*begins, len(own)])
-        means.append(np.add.reduceat(own, begins, axis=0) / sizes[:, None] if len(own) else own)
+        members = sampled[first : first + len(fork.cluster)]
+        sizes = np.diff([*begins, len(members)])[:, None]
+        means.append(np.add.reduceat(members, begins, axis=0) / sizes if len(members) else members)
         clusters.append(cluster)
         first += len(fork.cluster)
-    rows = np.concatenate(means).astype(np.float32)
+    rows = _dense(np.concatenate(means).astype(np.float32))
     n_parts = np.concatenate([fork.n_parts for fork in partition.forks])
-    return partition_of(Kernel("linear"), Rows(*rows.shape, dense=rows), n_parts, clusters, 0.0)
+    return partition_of(Kernel("linear"), rows, n_parts, clusters, 0.0)
 
 
 def values_on_the_way(partition: Partition) -> np.ndarray:
-    """How many kernel values a row takes to find each cluster of the finest level, int64
-    (n_clusters,)."""
-    met = np.zeros(1, np.int64)
+    """Count the kernel evaluations that assign a row to each leaf cluster, int64 (n_clusters,)."""
+    n_evaluations = np.zeros(1, np.int64)
     for fork in partition.forks:
-        met = np.repeat(met + np.diff(fork.start), fork.n_parts)
-    return met
-
-
-CONFIDENCE = 0.95
+        n_evaluations = np.repeat(n_evaluations + np.diff(fork.start), fork.n_parts)
+    return n_evaluations
 
 
 def shares(sizes: np.ndarray, total: int) -> np.ndarray:
-    """`total` divided in proportion to `sizes` int (n,), at most as many for each, by the largest
-    remainders; int64 (n,)."""
+    """Divide `total` in proportion to `sizes` int (n,), by the largest remainders; int64 (n,).
+
+    No share exceeds its size.
+    """
     total = min(total, int(sizes.sum()))
-    wanted = sizes * (total / max(int(sizes.sum()), 1))
-    found = np.floor(wanted).astype(np.int64)
-    order = np.argsort(found - wanted, kind="stable")
-    found[order[: total - int(found.sum())]] += 1
-    return found
+    exact = sizes * (total / max(int(sizes.sum()), 1))
+    rounded = np.floor(exact).astype(np.int64)
+    order = np.argsort(rounded - exact, kind="stable")
+    rounded[order[: total - int(rounded.sum())]] += 1
+    return rounded
 
 
 def most_changed(n_changed: int, n: int, n_trials: int) -> float:
-    """The part that n_changed of n random rows says is not exceeded, with CONFIDENCE in all of
-    n_trials together (Clopper and Pearson 1934)."""
-    from scipy.special import betaincinv  # slow to import, and used here alone
+    """Bound the probability of a change, given n_changed of n random rows.
 
-    doubt = (1 - CONFIDENCE) / n_trials
+    The bound of Clopper and Pearson (1934) holds with CONFIDENCE in all of n_trials together.
+    """
+    from scipy.special import betaincinv  # slow to import, and used only here
+
+    significance = (1 - CONFIDENCE) / n_trials
     if n_changed >= n:
         return 1.0
-    return float(betaincinv(n_changed + 1, n - n_changed, 1 - doubt))
+    return float(betaincinv(n_changed + 1, n - n_changed, 1 - significance))
 
 
 def fewest_rows(part: float, n_trials: int) -> int:
-    """Rows of which most_changed is at most this part if not one changes."""
+    """Return how many rows without a change make most_changed at most `part`."""
     return math.ceil(math.log((1 - CONFIDENCE) / n_trials) / math.log1p(-part))

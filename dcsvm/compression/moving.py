@@ -1,36 +1,51 @@
-"""Landmarks on their way: vectors, coefficients and offsets that are changed together.
+"""Optimization of landmarks: vectors, coefficients and offsets together.
 
-First steps of Adam (Kingma and Ba 2015) on random rows, with a learning rate that falls to 0, then
-L-BFGS (Liu and Nocedal 1989) on fixed ones. Where signs count the loss is the cross entropy of
-sigmoids of the values, which counts what is near the border, and far from it asks for the side
-alone; else it is half the square of the error.
+Adam (Kingma and Ba, 2015) on random batches of rows, with a learning rate that falls to 0, then
+L-BFGS (Liu and Nocedal, 1989) on fixed rows. If only the signs of decision values matter, the loss
+is the cross entropy of their sigmoids: it weighs rows near the decision boundary, and beyond it
+depends on the side only. Otherwise the loss is half the squared error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from dcsvm.kernel.kernels import Kernel
 
-SHARPNESS = np.float32(2.0)  # of the sigmoid of a decision value; 4 is as good
-ROWS_A_STEP = 256
-RATE, LENGTH = 0.06, 0.2  # of coefficients, of their size; of a move, of the kernel's width
-DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's moments
-# Of L-BFGS. With a tenth of the vectors of three clusters of covtype 1.8 % of the labels change for
-# 20, 1.65 % with 60, which take more memory.
+SHARPNESS = np.float32(2.0)  # slope of the sigmoid of a decision value; 4 is as good
+ROWS_A_STEP = 256  # rows of a batch of Adam
+# Learning rates: of coefficients and offsets, relative to their size; of the length of a move of a
+# vector, relative to the width of the kernel.
+RATE, LENGTH = 0.06, 0.2
+DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
+# Corrections kept by L-BFGS. With a tenth of the vectors of three clusters of covtype 20 change
+# 1.8 % of the labels, 60 change 1.65 % and take more memory.
 PAIRS_KEPT = 20
-SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products in a step from which threads share it
-ROWS_AT_ONCE = 1024
-BLOCK = 2**14  # numbers that stay in the second-level cache
+SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products of a step above which threads share it
+ROWS_AT_ONCE = 1024  # rows of a shard of L-BFGS
+BLOCK = 2**14  # numbers that fit the second-level cache
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Map(Protocol):
+    """`map` of one sequence, or a function like it that uses several threads."""
+
+    def __call__(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterable[R]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is wanted of `rows` float32 (n, d): `values` float32 (n, p), decision values or where
-    `by_sign` their sigmoids, each counting by its weight (n, p)."""
+    """Values to fit on `rows` float32 (n, d), and the loss.
+
+    `values` float32 (n, p) are decision values, or their sigmoids if `by_sign`. `weights` float32
+    (n, p) multiply the losses.
+    """
 
     rows: np.ndarray
     values: np.ndarray
@@ -41,27 +56,30 @@ class Target:
     def of(rows: np.ndarray, values: np.ndarray, weights: np.ndarray, by_sign: bool) -> Target:
         return Target(rows, sigmoid(values) if by_sign else values, weights, by_sign)
 
-    def losses(self, outputs: np.ndarray, chosen) -> float:
-        """The sum of the losses of the chosen rows with these decision values."""
-        wanted, weights = self.values[chosen], self.weights[chosen]
+    def losses(self, outputs: np.ndarray, chosen: np.ndarray) -> float:
+        """Sum the losses of the chosen rows, given their decision values."""
+        expected, weights = self.values[chosen], self.weights[chosen]
         if self.by_sign:
             outputs = SHARPNESS * outputs
-            losses = (np.logaddexp(np.float32(0), outputs) - wanted * outputs) / SHARPNESS
+            losses = (np.logaddexp(np.float32(0), outputs) - expected * outputs) / SHARPNESS
         else:
-            losses = np.float32(0.5) * (outputs - wanted) ** 2
+            losses = np.float32(0.5) * (outputs - expected) ** 2
         return float(np.sum(weights * losses, dtype=np.float64))
 
-    def errors(self, outputs: np.ndarray, chosen) -> np.ndarray:
-        """The derivatives of the losses by the decision values."""
+    def errors(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return the derivatives of the losses with respect to the decision values."""
         outputs = sigmoid(outputs) if self.by_sign else outputs
         return (outputs - self.values[chosen]) * self.weights[chosen]
 
 
 @dataclass(eq=False)
 class Moving:
-    """`vectors` (m, d), `coefficients` (m, p) and `offset` (p,), all float32; `sizes` are what is
-    large of each. Coefficients that are not `used`, None for all are, stay 0, and features that are
-    `held` bool (d,) as they are."""
+    """Landmarks while they are optimized.
+
+    `vectors` (m, d), `coefficients` (m, p) and `offset` (p,) are float32. Coefficients that are not
+    `used` float32 (m, p) stay 0; None means that all are used. Features that are `fixed` bool (d,)
+    do not change. `width` is the length scale of the vectors.
+    """
 
     kernel: Kernel
     vectors: np.ndarray
@@ -69,10 +87,10 @@ class Moving:
     offset: np.ndarray
     used: np.ndarray | None
     width: float
-    held: np.ndarray
+    fixed: np.ndarray
 
-    def __post_init__(self):
-        self.set([np.ascontiguousarray(part) for part in self.parts])  # for steps by blocks
+    def __post_init__(self) -> None:
+        self.set([np.ascontiguousarray(part) for part in self.parts])  # _step takes them flattened
 
     @property
     def parts(self) -> list[np.ndarray]:
@@ -80,6 +98,7 @@ class Moving:
 
     @property
     def sizes(self) -> tuple[float, float, float]:
+        """The typical magnitudes of the parts."""
         return self.width, max(float(np.sqrt(np.mean(self.coefficients**2))), 0.1), 1.0
 
     @property
@@ -90,16 +109,18 @@ class Moving:
         self.vectors, self.coefficients, self.offset = parts
 
     def gradients(
-        self, target: Target, shards: list, each: Callable, *, with_loss: bool = False
+        self, target: Target, shards: list[np.ndarray], each: Map, *, with_loss: bool = False
     ) -> list[np.ndarray]:
-        """Of the losses of the rows of all shards, divided by their number: by the vectors, the
-        coefficients and the offset; last, if wanted, the loss itself."""
+        """Return the gradients of the mean loss on the rows of all shards.
+
+        They are by vectors, by coefficients and by offset; the loss follows if `with_loss`.
+        """
         n = sum(map(len, shards))
         total, *others = each(lambda shard: self._gradients_of(target, shard, n, with_loss), shards)
         for other in others:
-            for one, more in zip(total, other, strict=True):
-                one += more
-        total[0][:, self.held] = 0
+            for accumulated, part in zip(total, other, strict=True):
+                accumulated += part
+        total[0][:, self.fixed] = 0
         if self.used is not None:
             total[1] *= self.used
         return total
@@ -123,47 +144,54 @@ def descend(
     target: Target,
     n_steps: int,
     rng: np.random.Generator,
-    each: Callable,
+    each: Map,
     tell: Callable[[int], None],
 ) -> None:
-    """Steps of Adam, each on ROWS_A_STEP random rows."""
-    n = place = len(target.rows)
+    """Run steps of Adam, each on ROWS_A_STEP random rows."""
+    n = begin = len(target.rows)
     size = min(ROWS_A_STEP, n)
     n_shards = -(-size // ROWS_OF_SHARD) if size * moving.vectors.size > SHARD_WORK else 1
     moments = [(np.zeros_like(part), np.zeros_like(part)) for part in moving.parts]
-    width, large, one = moving.sizes
-    rates = LENGTH * width / np.sqrt(max(moving.vectors.shape[1], 1)), RATE * large, RATE * one
+    width, coefficient, offset = moving.sizes
+    n_features = moving.vectors.shape[1]
+    rates = LENGTH * width / np.sqrt(max(n_features, 1)), RATE * coefficient, RATE * offset
     for step in range(1, n_steps + 1):
-        if place + size > n:
-            order, place = rng.permutation(n), 0
-        shards = np.array_split(order[place : place + size], n_shards)
+        if begin + size > n:
+            order, begin = rng.permutation(n), 0
+        shards = np.array_split(order[begin : begin + size], n_shards)
         gradients = moving.gradients(target, shards, each)
-        place += size
-        fall = 0.5 * (1 + np.cos(np.pi * step / n_steps))
+        begin += size
+        decay = 0.5 * (1 + np.cos(np.pi * step / n_steps))
         for part, rate, gradient, moment in zip(
             moving.parts, rates, gradients, moments, strict=True
         ):
-            _step(part, np.float32(rate * fall), gradient, moment, step)
+            _step(part, np.float32(rate * decay), gradient, moment, step)
         tell(step)
 
 
-def _step(part, rate: np.float32, gradient, moment, step: int) -> None:
-    """One of Adam, a block at a time."""
-    arrays = [one.reshape(-1) for one in (part, gradient, *moment)]
+def _step(
+    part: np.ndarray,
+    rate: np.float32,
+    gradient: np.ndarray,
+    moment: tuple[np.ndarray, np.ndarray],
+    step: int,
+) -> None:
+    """Take one step of Adam in place, a block at a time."""
+    arrays = [array.reshape(-1) for array in (part, gradient, *moment)]
     corrections = [1 - decay**step for decay in DECAYS]
     for begin in range(0, part.size, BLOCK):
-        own, slope, *means = (one[begin : begin + BLOCK] for one in arrays)
+        values, slope, *means = (array[begin : begin + BLOCK] for array in arrays)
         for mean, decay, power in zip(means, DECAYS, (slope, slope * slope), strict=True):
             mean += (1 - decay) * (power - mean)
         first, second = (mean / by for mean, by in zip(means, corrections, strict=True))
-        own -= rate * first / (np.sqrt(second) + np.float32(1e-9))
+        values -= rate * first / (np.sqrt(second) + np.float32(1e-9))
 
 
 def refine(
-    moving: Moving, target: Target, n_steps: int, each: Callable, tell: Callable[[int], None]
+    moving: Moving, target: Target, n_steps: int, each: Map, tell: Callable[[int], None]
 ) -> None:
-    """Steps of L-BFGS on all rows of the target."""
-    from scipy.optimize import minimize  # slow to import, and used here alone
+    """Run steps of L-BFGS on all rows of the target."""
+    from scipy.optimize import minimize  # slow to import, and used only here
 
     shapes = [part.shape for part in moving.parts]
     ends = np.cumsum([part.size for part in moving.parts])
@@ -172,39 +200,42 @@ def refine(
     done = 0
 
     def set_to(x: np.ndarray) -> None:
-        found = np.split((x * scale).astype(np.float32), ends[:-1])
-        moving.set([part.reshape(shape) for part, shape in zip(found, shapes, strict=True)])
+        parts = np.split((x * scale).astype(np.float32), ends[:-1])
+        moving.set([part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)])
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         set_to(x)
         *gradients, value = moving.gradients(target, shards, each, with_loss=True)
-        gradient = np.concatenate([one.ravel() for one in gradients]).astype(np.float64)
+        gradient = np.concatenate([part.ravel() for part in gradients]).astype(np.float64)
         return float(value), gradient * scale
 
-    def counted(_x: np.ndarray) -> None:
+    def count(xk: np.ndarray) -> None:  # noqa: ARG001 - the signature that SciPy wants
         nonlocal done
         done += 1
         tell(min(done, n_steps))
 
     start = np.concatenate([part.ravel() for part in moving.parts]) / scale
-    limits = {"maxiter": n_steps, "maxfun": 2 * n_steps, "maxcor": PAIRS_KEPT, "ftol": 0, "gtol": 0}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=limits, callback=counted)
-    set_to(found.x)
+    result = minimize(
+        loss, start, jac=True, method="L-BFGS-B", callback=count,
+        options={"maxiter": n_steps, "maxfun": 2 * n_steps, "maxcor": PAIRS_KEPT,
+                 "ftol": 0, "gtol": 0},
+    )  # fmt: skip
+    set_to(result.x)
 
 
 def sigmoid(values: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-SHARPNESS f)), float32."""
+    """Compute 1 / (1 + exp(-SHARPNESS f)), float32."""
     return (0.5 * (1 + np.tanh(SHARPNESS / 2 * values))).astype(np.float32)
 
 
 def values_and_slopes(
     kernel: Kernel, rows: np.ndarray, vectors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """K(rows, vectors) of any kernel but the precomputed one, and its slopes dK/ds by the inner
-    product s, with |x| and |z| fixed and less a constant factor, float32 (n, m).
+    """Compute K(rows, vectors) and its slopes, float32 (n, m), of a kernel of features.
 
-    In NumPy: the vectors are others at every step, so that nothing prepared of them could be used
-    again.
+    Slopes are dK/ds by the inner product s, with |x| and |z| fixed and without a constant factor.
+    NumPy computes them, since the vectors change at every step: preparing them for the core does
+    not pay.
     """
     product = rows @ vectors.T
     if kernel.name == "linear":
@@ -221,7 +252,7 @@ def values_and_slopes(
 def slope_gradient(
     kernel: Kernel, pulls: np.ndarray, rows: np.ndarray, vectors: np.ndarray
 ) -> np.ndarray:
-    """sum_i pulls_ij dK_ij/dz_j, float32 (m, d); `pulls` (n, m) are times the slopes."""
+    """Compute sum_i pulls_ij dK_ij/dz_j, float32 (m, d); `pulls` (n, m) include the slopes."""
     gradient = pulls.T @ rows
     if kernel.name == "rbf":  # depends on |z|, too
         gradient -= pulls.sum(axis=0)[:, None] * vectors
@@ -235,7 +266,7 @@ def slope_gradient(
 
 
 def _rbf(product: np.ndarray, rows: np.ndarray, vectors: np.ndarray, gamma: float) -> np.ndarray:
-    """exp(-gamma |x - z|^2), in the memory of the products."""
+    """Compute exp(-gamma |x - z|^2) in place of the inner products."""
     product *= np.float32(-2)
     product += np.einsum("ij,ij->i", rows, rows)[:, None]
     product += np.einsum("ij,ij->i", vectors, vectors)

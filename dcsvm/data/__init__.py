@@ -1,1 +1,1 @@
-"""Rows and labels: what comes in and goes out as files."""
+"""Rows and labels, read from and written to files."""

@@ -1,16 +1,18 @@
-"""Labels and rows read from LIBSVM text.
+"""Read labels and rows from LIBSVM text.
 
-Labels are float64. Text is parsed in csrc/text. How data is scaled is in scaling.py. This module
-does not split or weigh the data, and does not say what a label means.
+Labels are float64. The parser is in csrc/text, scaling in scaling.py. This module does not split or
+weight the data, and does not interpret labels.
 """
 
 from __future__ import annotations
 
 import io
+import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 import numpy as np
 
@@ -19,17 +21,37 @@ from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
 from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
-from dcsvm.data.scaling import Extremes, Scaling
+from dcsvm.data.scaling import Extremes, Part, Scaling
 
-PART_BYTES = 2**23  # of text that is scaled together
-OWN_RANGES = "own ranges"  # in place of a scaling: of the features of the text itself
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+PART_BYTES = 2**23  # text of a batch of rows that is scaled
+OWN_RANGES: Final = "own ranges"  # scaling by the ranges of the data itself
+
+Buffer = bytes | bytearray | mmap.mmap
+Serials = Literal["training", "any"]
+ScalingOption = Scaling | Literal["own ranges"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """Keyword arguments of the readers, see `parse_dataset`."""
+
+    first_index: int | None
+    lenient: bool
+    scaling: ScalingOption | None
+    serials: Serials | None
+    threads: int
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows and their labels, float64 (n_samples,); by what they were scaled, if they were; the
-    index of column 0 in the text: 0 where a feature has that index, else 1; and how many features
-    the text has, those that a scaling leaves out too."""
+    """Rows with their labels.
+
+    `labels` is float64 (n_samples,). `scaling` was applied to the rows. `first_index` is the index
+    of column 0 in the text: 0 if a feature has that index, else 1. `n_features` counts the features
+    of the text, including features that a scaling drops.
+    """
 
     rows: Rows
     labels: np.ndarray
@@ -38,115 +60,150 @@ class Dataset:
     n_features: int = 0
 
 
-def read_dataset(path: str | os.PathLike[str], **how) -> Dataset:
-    """Read a LIBSVM file, compressed or not, `how` as in `parse_dataset`; "-" and /dev/stdin are
-    the standard input, which may be a pipe.
+@dataclass(frozen=True)
+class _Source:
+    """LIBSVM text and the options of its parser."""
 
-    Raises DataError for what cannot be opened or parsed.
+    text: Buffer
+    name: str
+    first_line: int = 1
+    first_index: int = 1
+    lenient: bool = False
+    threads: int = 1
+
+    def parser(
+        self, text: Buffer | memoryview, first_line: int, serials: Serials | None = None
+    ) -> _svmlight.Text:
+        return _svmlight.Text(
+            text, 1, first_line, self.threads,
+            lenient=self.lenient, serials=serials, first_index=self.first_index,
+        )  # fmt: skip
+
+    def parts(self, n_bytes: int) -> Iterator[_svmlight.Text]:
+        """Yield parts of about `n_bytes` that end with a line."""
+        begin, line = 0, self.first_line
+        while begin < len(self.text):
+            newline = self.text.find(b"\n", begin + n_bytes)
+            end = newline + 1 if newline >= 0 else len(self.text)
+            part = self.parser(memoryview(self.text)[begin:end], line)
+            yield part
+            begin, line = end, line + part.n_lines
+
+
+def read_dataset(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Dataset:
+    """Read a LIBSVM file, compressed or not, with the options of `parse_dataset`.
+
+    "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
+    cannot be opened or parsed.
     """
     name = os.fspath(path)
-    return parse_dataset(read_text(name), name, **how)
+    return parse_dataset(read_text(name), name, **options)
 
 
-def read_pieces(path: str | os.PathLike[str], **how) -> Iterator[Dataset]:
-    """Read a LIBSVM file piece by piece, which takes the memory of a piece; else as
-    `read_dataset`, but each piece has as many features as it needs."""
-    name, line = os.fspath(path), 1
+def read_pieces(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Iterator[Dataset]:
+    """Read a LIBSVM file piece by piece, in the memory of one piece.
+
+    Options and errors are as for `read_dataset`. Each piece has its own number of features.
+    """
+    name, first_line = os.fspath(path), 1
     n_rows = 0
     for text in text_pieces(name):
         lines = (line.lstrip(b" \t") for line in io.BytesIO(text))
-        if not (how.get("lenient") and all(one.startswith(b"#") for one in lines)):
-            data = parse_dataset(text, name, first_line=line, **how)
+        if not (options.get("lenient") and all(line.startswith(b"#") for line in lines)):
+            data = parse_dataset(text, name, first_line, **options)
             n_rows += data.rows.n_samples
             yield data
-        line += text.count(b"\n")
+        first_line += text.count(b"\n")
     if n_rows == 0:
         raise DataError(f"{name}: no rows")
 
 
-def parse_dataset(text, name: str, *, first_index: int | None = None, **how) -> Dataset:
-    """Parse the text of a LIBSVM file, any buffer of bytes; `name` stands for it in errors, which
-    count lines from `first_line`, 1 where it is not given.
+def parse_dataset(
+    text: Buffer, name: str, first_line: int = 1, **options: Unpack[ReadOptions]
+) -> Dataset:
+    """Parse the text of a LIBSVM file.
 
-    `first_index`, 0 or 1, is the index of column 0; None is 0 where a feature has that index, else
-    1. `lenient` accepts what LIBSVM's reader drops or reads in its own way, and lines of comments.
-    `scaling` is applied to the numbers in the text; OWN_RANGES is that of their own ranges.
-    `serials` is for rows of a precomputed kernel: "training" or, for rows to predict, whose serial
-    numbers mean nothing, "any".
+    `text` is any buffer of bytes. `name` and `first_line` are the file and the number of its first
+    line, for errors. Options, see ReadOptions:
+
+    - first_index: the index of column 0; None (default) is 0 if a feature has that index, else 1
+    - lenient: accept comments, and lines that LIBSVM's reader drops or reads in its own way
+    - scaling: applied to the values in the text; OWN_RANGES scales by the ranges of the data
+    - serials: for a precomputed kernel; "training" for training rows, "any" for rows to predict,
+      which may have any serial numbers
+
+    Raises DataError for text that cannot be parsed.
     """
+    first_index, serials = options.get("first_index"), options.get("serials")
+    lenient, threads = options.get("lenient", False), options.get("threads", 1)
+    source = _Source(
+        text, name, first_line, 1 if first_index is None else first_index, lenient, threads
+    )
+    scaling = options.get("scaling")
     try:
-        return _parsed(text, name, 1 if first_index is None else first_index, **how)
+        return _parsed(source, scaling, serials)
     except _svmlight.ZeroIndex as error:
-        if first_index is None and how.get("serials") is None:
-            return _parsed(text, name, 0, **how)
+        if first_index is None and serials is None:
+            return _parsed(replace(source, first_index=0), scaling, serials)
         raise DataError(f"{name}:{error}") from None
 
 
-def _parsed(
-    text,
-    name: str,
-    first_index: int,
-    *,
-    scaling: Scaling | str | None = None,
-    serials: str | None = None,
-    **how,
-) -> Dataset:
-    """As `parse_dataset` with a known first index. Raises ZeroIndex where it is not the one."""
+def _parsed(source: _Source, scaling: ScalingOption | None, serials: Serials | None) -> Dataset:
+    """Parse text with a known first index. Raises ZeroIndex if a feature has the index 0, not 1."""
+    name = source.name
     if serials is not None and scaling is not None:
         raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
-    if not len(text):
+    if not len(source.text):
         raise DataError(f"{name}: no rows")
-    how = {"threads": 1, "lenient": False, "first_line": 1, "first_index": first_index, **how}
     try:
         if scaling is not None:
-            parts = _Parts(text, **how)
-            if scaling == OWN_RANGES:
-                scaling = Extremes.of(parts).scaling(name, first_index)
-            scaling = scaling.with_first_index(first_index)
-            rows = scaling.scaled_rows(parts, name, how["threads"])
-            labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
-            return Dataset(rows, labels, scaling, first_index, parts.n_features)
-        all_rows = _svmlight.Text(text, serials=serials, **how)
+            return _scaled_dataset(source, scaling)
+        text = source.parser(source.text, source.first_line, serials)
         if serials is not None:
-            check_room(name, all_rows.n_rows * (8 + 4 * all_rows.n_features))
-            return _kernel_dataset(all_rows, serials)
-        prefix, rows = parsed_rows(all_rows, name=name)
+            check_room(name, text.n_rows * (8 + 4 * text.n_features))
+            return _kernel_dataset(text, serials)
+        prefix, rows = parsed_rows(text, name=name)
     except _svmlight.ZeroIndex:
         raise
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
-    return Dataset(rows, prefix[:, 0], None, first_index, rows.n_features)
+    return Dataset(rows, prefix[:, 0], None, source.first_index, rows.n_features)
 
 
-def _texts(text, n_bytes: int, first_line: int, **how) -> Iterator[_svmlight.Text]:
-    """Parts of a text of about so many bytes, which end with a line."""
-    begin, line = 0, first_line
-    while begin < len(text):
-        newline = text.find(b"\n", begin + n_bytes)
-        end = newline + 1 if newline >= 0 else len(text)
-        part = _svmlight.Text(memoryview(text)[begin:end], first_line=line, **how)
-        yield part
-        begin, line = end, line + part.n_lines
+def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
+    name, parts = source.name, _Float64Text(source)
+    if isinstance(scaling, str):
+        scaling = Extremes.of(parts).scaling(name, source.first_index)
+    scaling = scaling.with_first_index(source.first_index)
+    rows = scaling.scaled_rows(parts, name)
+    labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
+    return Dataset(rows, labels, scaling, source.first_index, parts.n_features)
 
 
-def extremes_of_text(text, name: str, *, lenient: bool = False, first_line: int = 1) -> Extremes:
-    """The extremes of the features of a text, by which it can be scaled. Raises DataError."""
+def extremes_of_text(
+    text: Buffer, name: str, *, lenient: bool = False, first_line: int = 1
+) -> Extremes:
+    """Return the extremes of the features of a text, to scale it by. Raises DataError."""
     try:
-        return Extremes.of(_Parts(text, first_line=first_line, threads=1, lenient=lenient))
+        return Extremes.of(_Float64Text(_Source(text, name, first_line, lenient=lenient)))
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
 
 
-class _Parts:
-    """The rows of a text as CSR arrays (indptr, indices, values) with float64 values, part by part;
-    the `labels` are those of the parts gone through last, which have `n_features`."""
+class _Float64Text:
+    """Rows of a text in batches of CSR arrays with float64 values, for `Scaling.scaled_rows`.
 
-    def __init__(self, text, **how):
-        self.text, self.how, self.labels, self.n_features = text, how, [], 0
+    After an iteration, `labels` has the labels of each batch and `n_features` the number of
+    features of all.
+    """
 
-    def __iter__(self):
+    def __init__(self, source: _Source):
+        self.source, self.n_features = source, 0
+        self.labels: list[np.ndarray] = []
+
+    def __iter__(self) -> Iterator[Part]:
         self.labels = []
-        for part in _texts(self.text, PART_BYTES, **self.how):
+        for part in self.source.parts(PART_BYTES):
             prefix, indptr, indices, values, n_features = part.csr(float64=True)
             self.labels.append(prefix[:, 0])
             self.n_features = max(self.n_features, n_features)
@@ -156,24 +213,30 @@ class _Parts:
 def parsed_rows(
     text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
 ) -> tuple[np.ndarray, Rows]:
-    """Parse text to (numbers before the features, rows), "dense" or "sparse", or in the chosen
-    storage. Raises DataError, for the file `name`, where there is no room for them."""
+    """Return (numbers before the features, rows) of a text.
+
+    `form` is "dense" or "sparse", None the storage that `storage_of` chooses. Raises DataError,
+    with the file `name`, if the rows do not fit in memory.
+    """
     if form == "sparse":
         return _csr_rows(text, name)
-    # as if no value were zero: where many are, rows turn out to be packed or sparse
+    # upper bound: explicit zeros count as values here, and only those can make rows packed or CSR
     likely = storage_of(text.n_rows, text.n_features, text.n_pairs, are_bytes=False)
-    may_be = [Storage.BYTES, Storage.FLOATS] if form == "dense" or likely is Storage.FLOATS else []
-    may_be = may_be or ([Storage.BYTES] if likely is Storage.PACKED else [])
-    for storage in may_be:
-        found = _dense_rows(text, storage, name)
-        if found is None:
+    tried: list[Storage] = []
+    if form == "dense" or likely is Storage.FLOATS:
+        tried = [Storage.BYTES, Storage.FLOATS]
+    elif likely is Storage.PACKED:
+        tried = [Storage.BYTES]
+    for storage in tried:
+        parsed = _dense_rows(text, storage, name)
+        if parsed is None:
             continue
-        prefix, rows, n_values = found
-        n_rows, n_features = rows.shape
+        prefix, dense, n_values = parsed
+        n_rows, n_features = dense.shape
         chosen = storage_of(n_rows, n_features, n_values, are_bytes=storage is Storage.BYTES)
         if form == "dense" or storage is chosen:
-            return prefix, Rows(n_rows, n_features, dense=rows)
-        del found, prefix, rows
+            return prefix, Rows(n_rows, n_features, dense=dense)
+        del parsed, prefix, dense
     prefix, csr = _csr_rows(text, name)
     storage = storage_of(
         csr.n_samples, csr.n_features, csr.count_values(), are_bytes=csr.are_bytes()
@@ -184,8 +247,10 @@ def parsed_rows(
 def _dense_rows(
     text: _svmlight.Text, storage: Storage, name: str
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """Parse text to (numbers before the features, dense rows, number of values that are not zero);
-    None where they are not the bytes that are asked for."""
+    """Return (numbers before the features, dense rows, number of nonzero values) of a text.
+
+    Returns None if bytes are asked for and do not suit the features or hold their values.
+    """
     shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
     if storage is Storage.FLOATS:
         rows = make(shape, np.float32)
@@ -194,22 +259,23 @@ def _dense_rows(
     if not _core.suit_bytes(text.n_features):
         return None
     rows = zero_bytes(*shape, zeros=make)
-    found = text.bytes(with_ends(rows))
-    return None if found is None else (found[0], rows, found[1])
+    parsed = text.bytes(with_ends(rows))
+    return None if parsed is None else (parsed[0], rows, parsed[1])
 
 
 def _csr_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, Rows]:
-    in_memory = 16 * text.n_rows  # labels, and where rows begin
+    in_memory = 16 * text.n_rows  # labels and indptr
     check_room(name, in_memory)
-    make = partial(zeros, name=name, in_all=in_memory + BYTES_OF_VALUE * text.n_pairs)
+    make = partial(zeros, name=name, total_bytes=in_memory + BYTES_OF_VALUE * text.n_pairs)
     prefix, indptr, indices, values, n_features = text.csr(make=make)
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
 
 
-def _kernel_dataset(text: _svmlight.Text, serials: str) -> Dataset:
+def _kernel_dataset(text: _svmlight.Text, serials: Serials) -> Dataset:
     if text.n_pairs < text.n_rows * (text.n_features + 1):
-        text.csr()  # says which value is missing, without room for all
-    dense = np.zeros((text.n_rows, text.n_features), np.float32)
+        text.csr()  # the error names the missing value; needs less memory than dense rows
+    n_samples, n_features = text.n_rows, text.n_features
+    dense = np.zeros((n_samples, n_features), np.float32)
     prefix, _ = text.dense(dense)
     columns = prefix[:, 1].astype(np.int32) - 1 if serials == "training" else None
-    return Dataset(Rows(*dense.shape, dense=dense, columns=columns), prefix[:, 0].copy())
+    return Dataset(Rows(n_samples, n_features, dense=dense, columns=columns), prefix[:, 0].copy())

@@ -1,26 +1,35 @@
-"""Files written beside and renamed: a crash or a full disk leaves the one before as it was."""
+"""Write files atomically: a crash or a full disk leaves the old file unchanged."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import IO
 
-UNFINISHED = ".dcsvm-"  # how the names of files begin that are being written beside others
+UNFINISHED = ".dcsvm-"  # prefix of the names of temporary files
+
+# the chunks of a file, or a function that writes it
+Content = Iterable[bytes] | Callable[[IO[bytes]], object]
 
 unfinished: set[str] = set()
 
 
-def write_beside(path: str | os.PathLike[str], parts) -> None:
-    """Write byte strings, or what a function of the file writes, to a new file in the same folder,
-    then rename it to `path`; a crash leaves the one before. What is no file is written as it is.
-    The mode of a file is that of the one before, and of a new one what is usual. Raises OSError
-    that names `path`."""
+def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
+    """Write a temporary file in the same folder and rename it to `path`.
+
+    Standard output ("-"), pipes and devices are written directly. An existing file keeps its mode,
+    a new one has the default mode. Raises OSError with `path` in its message.
+    """
     path = os.fspath(path)
     try:
         if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
             with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
-                for part in parts:  # somebody may wait for each
+                if callable(parts):
+                    parts(file)
+                    return
+                for part in parts:  # a reader may wait for each chunk
                     file.write(part)
                     file.flush()
         else:
@@ -30,9 +39,9 @@ def write_beside(path: str | os.PathLike[str], parts) -> None:
         raise OSError(error.errno, error.strerror, name) from error
 
 
-def _write_and_rename(path: str, parts) -> None:
+def _write_and_rename(path: str, parts: Content) -> None:
     path = os.path.realpath(path)
-    os.umask(mask := os.umask(0))  # what it is can only be asked for by setting it
+    os.umask(mask := os.umask(0))  # the mask can only be read by setting it
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask
     handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     unfinished.add(name)
@@ -52,7 +61,7 @@ def _write_and_rename(path: str, parts) -> None:
 
 
 def remove_unfinished() -> None:
-    """Before the process ends at once: remove what is written only in part."""
+    """Remove the temporary files of this process, before it exits without cleanup."""
     for name in tuple(unfinished):
         try:
             os.unlink(name)

@@ -1,8 +1,8 @@
-"""The text of a file in pieces of whole lines, so that memory does not grow with the file.
+"""Read text files, whole or in pieces of whole lines.
 
-A file is mapped, and let go piece by piece. What comes from a pipe is taken as it comes: a thread
-reads ahead, and a piece is all lines that are there, so that a line which comes alone is a piece at
-once, and what comes fast makes large ones.
+Reading in pieces needs memory for one piece only. A regular file is mapped into memory, and its
+pages are released after each piece. A pipe is read ahead by a thread; a piece consists of all
+complete lines received so far.
 """
 
 from __future__ import annotations
@@ -16,59 +16,66 @@ import stat
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
 
 from dcsvm.machine import available_memory
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 STANDARD_INPUT = ("-", "/dev/stdin")
-PIECE = 2**20  # bytes read at a time
-# the first bytes of a compressed file -> the module of the standard library that reads it
+PIECE = 2**20  # bytes of a read
+# first bytes of a compressed file: the module of the standard library that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 LONGEST_MAGIC = max(map(len, COMPRESSED))
-HELD = 2**25  # bytes; more than that go through a temporary file
+HELD = 2**25  # bytes kept in memory; longer input goes through a temporary file
 
 
 class DataError(ValueError):
-    """A data file that cannot be used: `file:line:column: reason`, or `file: reason`."""
+    """Invalid data file; the message is `file:line:column: reason` or `file: reason`."""
 
 
-def read_text(name: str):
-    """All bytes of a file, decompressed, in a buffer that may be the file mapped into memory; "-"
-    and /dev/stdin are the standard input, which may be a pipe.
+def read_text(name: str) -> bytearray | mmap.mmap:
+    """Read a whole file, decompressed; the buffer may be the file mapped into memory.
 
-    Raises DataError for what cannot be opened, read, decompressed or held.
+    "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
+    cannot be opened, read, decompressed or stored.
     """
     with opened(name) as file:
         data = mapped(file) or _read(file, name)
     module = module_for(bytes(data[:LONGEST_MAGIC]))
     if module is None:
         return data
-    is_mapped = isinstance(data, mmap.mmap)
-    source = io.BufferedReader(Released(data)) if is_mapped else io.BytesIO(data)
+    source: IO[bytes]
+    if isinstance(data, mmap.mmap):
+        source = io.BufferedReader(_ReleasingReader(data))
+    else:
+        source = io.BytesIO(data)
     with decompressing(source, name, module) as file:
         return _read(file, name)
 
 
 def check_room(name: str, n_bytes: int) -> None:
-    """Raise DataError where what a file makes takes more memory than is free."""
-    there_are = available_memory()
-    if n_bytes > there_are:
+    """Raise DataError if the rows of a file require more memory than is available."""
+    available = available_memory()
+    if n_bytes > available:
         raise DataError(
             f"{name}: the rows take {math.ceil(n_bytes / 1e6)} MB of memory, "
-            f"more than the {there_are // 1_000_000} MB available"
+            f"more than the {available // 1_000_000} MB available"
         )
 
 
 def read_bytes(name: str) -> bytearray | mmap.mmap:
-    """All bytes of a file as they are. Raises DataError as `read_text`."""
+    """Read a whole file without decompression. Raises DataError as `read_text`."""
     with opened(name, is_path=True) as file:
         return mapped(file) or _read(file, name)
 
 
 @contextmanager
-def opened(name: str, *, is_path: bool = False):
-    """A file, or the standard input, which stays open; what goes wrong is a DataError."""
+def opened(name: str, *, is_path: bool = False) -> Iterator[io.BufferedReader]:
+    """Open a file, or the standard input, which is not closed; errors become DataError."""
     source = 0 if name in STANDARD_INPUT and not is_path else name
     try:
         with open(source, "rb", closefd=source != 0) as file:
@@ -85,16 +92,16 @@ def opened(name: str, *, is_path: bool = False):
         raise DataError(f"{name!r}: {error}") from None
 
 
-def mapped(file) -> mmap.mmap | None:
-    """The whole of a regular file; None for what has to be read instead."""
+def mapped(file: io.BufferedReader) -> mmap.mmap | None:
+    """Map a regular file into memory; return None for a pipe, device or empty file."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size == 0 or file.tell() != 0:
         return None
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _read(file, name: str) -> bytearray | mmap.mmap:
-    """All that is left to read of a file."""
+def _read(file: IO[bytes], name: str) -> bytearray | mmap.mmap:
+    """Read the rest of a file."""
     data, pieces = bytearray(), _pieces(file, name)
     for piece in pieces:
         data += piece
@@ -103,18 +110,19 @@ def _read(file, name: str) -> bytearray | mmap.mmap:
     return data
 
 
-def _pieces(file, name: str):
-    n_bytes, most = 0, available_memory() // 2
+def _pieces(file: IO[bytes], name: str) -> Iterator[bytes]:
+    n_bytes, limit = 0, available_memory() // 2
     while piece := file.read(PIECE):
         n_bytes += len(piece)
-        if n_bytes > most:
-            most_mb = most // 1_000_000
-            raise DataError(f"{name}: more than {most_mb} MB of text, half of the memory available")
+        if n_bytes > limit:
+            raise DataError(
+                f"{name}: more than {limit // 1_000_000} MB of text, half of the available memory"
+            )
         yield piece
 
 
-def _stored(data: bytearray, pieces) -> mmap.mmap:
-    """The data and the pieces after it in a temporary file, mapped."""
+def _stored(data: bytearray, pieces: Iterable[bytes]) -> mmap.mmap:
+    """Write `data` and the pieces that follow to a temporary file, and map it into memory."""
     with tempfile.TemporaryFile() as file:
         file.write(data)
         data.clear()
@@ -123,8 +131,8 @@ def _stored(data: bytearray, pieces) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-class Released(io.RawIOBase):
-    """A mapped file to be read once: pages are let go after they were read."""
+class _ReleasingReader(io.RawIOBase):
+    """Mapped file that is read once: its pages are released after reading."""
 
     def __init__(self, data: mmap.mmap):
         self.data = data
@@ -132,24 +140,24 @@ class Released(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer) -> int:
-        begin = self.data.tell()
-        text = self.data.read(len(buffer))
-        buffer[: len(text)] = text
-        let_go(self.data, begin, begin + len(text))
+    def readinto(self, buffer: Buffer) -> int:
+        out, begin = memoryview(buffer), self.data.tell()
+        text = self.data.read(len(out))
+        out[: len(text)] = text
+        _release(self.data, begin, begin + len(text))
         return len(text)
 
 
-def let_go(data: mmap.mmap, begin: int, end: int) -> None:
-    """Keep these bytes in memory no longer."""
+def _release(data: mmap.mmap, begin: int, end: int) -> None:
+    """Let the system free the memory of these bytes."""
     first = begin // mmap.PAGESIZE * mmap.PAGESIZE
     if end > begin and hasattr(mmap, "MADV_DONTNEED"):
         data.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 @contextmanager
-def decompressing(source, name: str, module: str):
-    """The text of compressed bytes, as a file; what is wrong with them is a DataError."""
+def decompressing(source: IO[bytes], name: str, module: str) -> Iterator[IO[bytes]]:
+    """Open a compressed file for reading; damaged data becomes DataError."""
     try:
         library = importlib.import_module(module)
     except ImportError:
@@ -159,7 +167,7 @@ def decompressing(source, name: str, module: str):
         with library.open(source) as file:
             yield file
     except damaged as error:
-        if getattr(error, "errno", None):  # of another file
+        if getattr(error, "errno", None):  # from the system, not from the data
             raise
         reason = str(error).rstrip(".") or "invalid data"
         reason = reason[:1].lower() + reason[1:]
@@ -167,8 +175,8 @@ def decompressing(source, name: str, module: str):
 
 
 def module_for(start: bytes) -> str | None:
-    """What decompresses a file that begins with these bytes, if it is compressed."""
-    return next((one for magic, one in COMPRESSED.items() if start.startswith(magic)), None)
+    """Return the module that decompresses a file with these first bytes, or None."""
+    return next((name for magic, name in COMPRESSED.items() if start.startswith(magic)), None)
 
 
 PIECE_BYTES = 2**25
@@ -176,21 +184,22 @@ READ_AT_ONCE = 2**18
 
 
 def text_pieces(name: str) -> Iterator[bytes]:
-    """The text of a file, decompressed, in pieces that end with a line; "-" and /dev/stdin are the
-    standard input.
+    """Yield the text of a file, decompressed, in pieces of whole lines.
 
-    Raises DataError for what cannot be opened, read or decompressed.
+    "-" and /dev/stdin are the standard input. Raises DataError for a file that cannot be opened,
+    read or decompressed.
     """
     with opened(name) as file:
         data = mapped(file)
-        source = io.BufferedReader(file.raw if data is None else Released(data), READ_AT_ONCE)
+        raw = file.raw if data is None else _ReleasingReader(data)
+        source = io.BufferedReader(raw, READ_AT_ONCE)
         start = source.peek()
         module = module_for(start)
         if module is not None:
             with decompressing(source, name, module) as text:
                 yield from _whole_lines(iter(lambda: text.read(PIECE_BYTES), b""))
         elif data is None:
-            yield from _whole_lines(_Ahead(start, file.raw))
+            yield from _whole_lines(_ReadAhead(start, file.raw.read))
         else:
             yield from _lines_of(data)
 
@@ -201,30 +210,33 @@ def _lines_of(data: mmap.mmap) -> Iterator[bytes]:
         newline = data.find(b"\n", begin + PIECE_BYTES)
         end = newline + 1 if newline >= 0 else len(data)
         yield data[begin:end]
-        let_go(data, begin, end)
+        _release(data, begin, end)
         begin = end
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    begun: list[bytes] = []
+    rest: list[bytes] = []  # of an incomplete line
     for part in parts:
         end = part.rfind(b"\n") + 1
         if end == 0:
-            begun.append(part)
+            rest.append(part)
             continue
-        yield b"".join([*begun, part[:end]])
-        begun = [part[end:]] if end < len(part) else []
-    if begun:
-        yield b"".join(begun)
+        yield b"".join([*rest, part[:end]])
+        rest = [part[end:]] if end < len(part) else []
+    if rest:
+        yield b"".join(rest)
 
 
-class _Ahead:
-    """What a thread reads of a raw file, at most about PIECE_BYTES ahead: all that is there, again
-    and again. The file is not buffered: to close it while the thread waits needs no lock."""
+class _ReadAhead:
+    """Text that a thread reads from a raw file, at most about PIECE_BYTES ahead.
 
-    def __init__(self, start: bytes, file):
-        self.file, self.parts = file, [start] if start else []
-        self.error: OSError | None = None
+    Each step yields all text received so far. The file is not buffered: closing it needs no lock
+    while the thread waits for input.
+    """
+
+    def __init__(self, start: bytes, read: Callable[[int], bytes]):
+        self.read, self.parts = read, [start] if start else []
+        self.error: OSError | ValueError | None = None
         self.is_at_end = not start
         self.changed = threading.Condition()
 
@@ -232,27 +244,28 @@ class _Ahead:
         if self.is_at_end:
             return
         threading.Thread(target=self._read, daemon=True).start()
-        while taken := self._take():
-            yield taken
+        while text := self._received():
+            yield text
         if self.error is not None:
             raise self.error
 
-    def _take(self) -> bytes:
+    def _received(self) -> bytes:
+        """Wait for text; return b"" at the end of the file."""
         with self.changed:
             self.changed.wait_for(lambda: self.parts or self.is_at_end)
-            taken = b"".join(self.parts)
+            text = b"".join(self.parts)
             self.parts.clear()
             self.changed.notify()
-        return taken
+        return text
 
     def _read(self) -> None:
         try:
-            while part := self.file.read(READ_AT_ONCE):
+            while part := self.read(READ_AT_ONCE):
                 with self.changed:
                     self.parts.append(part)
                     self.changed.notify()
                     self.changed.wait_for(lambda: sum(map(len, self.parts)) < PIECE_BYTES)
-        except (OSError, ValueError) as error:  # ValueError: nobody reads on, and it is closed
+        except (OSError, ValueError) as error:  # ValueError: the reader has closed it
             self.error = error
         with self.changed:
             self.is_at_end = True

@@ -1,7 +1,6 @@
-"""Range files of svm-scale -s, read and written: the extremes of features, and where they are
-scaled to.
+"""Read and write range files of svm-scale -s: ranges of features and the limits of their scaling.
 
-Every complaint is one sentence with the line it is about.
+Error messages are one sentence and name the line.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ def range_file_of(model_file: str | os.PathLike[str]) -> str:
 
 
 def load_scaling(path: str | os.PathLike[str]) -> Scaling:
-    """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for anything else."""
+    """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for invalid files."""
     name = os.fspath(path)
     return parse_scaling(bytes(read_text(name)), name)
 
 
 def parse_scaling(text: bytes, name: str) -> Scaling:
-    """Parse the text of a range file; `name` stands for it in errors."""
+    """Parse the text of a range file; `name` is the file in errors."""
     return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
 
 
 def range_text(scaling: Scaling) -> bytes:
-    """The text of a range file, as svm-scale -s writes it; its numbers come back bit for bit."""
+    """Format a scaling as svm-scale -s does, with all digits of its float64 numbers."""
     labels, features = scaling.labels, scaling.features
     lines = []
     if labels is not None:
@@ -49,7 +48,7 @@ def range_text(scaling: Scaling) -> bytes:
 
 
 def checksum(scaling: Scaling) -> str:
-    """CRC-32 of the range file in eight hexadecimal digits, whatever digits its numbers have."""
+    """Return the CRC-32 of `range_text`, eight hexadecimal digits."""
     return f"{zlib.crc32(range_text(scaling)):08x}"
 
 
@@ -58,7 +57,7 @@ def _two(first: float, second: float) -> str:
 
 
 class _RangeReader:
-    """Walks through the lines of a range file; every complaint names the line it is about."""
+    """Parser of a range file, line by line."""
 
     def __init__(self, name: str, lines: list[str]):
         self.name, self.lines = name, lines
@@ -74,7 +73,7 @@ class _RangeReader:
         return self.lines[self.line - 1].split()
 
     def numbers(self, words: list[str], what: str) -> tuple[float, float]:
-        """Two finite numbers."""
+        """Parse two finite numbers."""
         try:
             first, second = (float(word) for word in words)
         except ValueError:
@@ -123,8 +122,8 @@ class _RangeReader:
             if minimum < maximum:
                 indices.append(previous)
                 extents.append((minimum, maximum))
-        minimum, maximum = np.array(extents, np.float64).reshape(-1, 2).T
+        minima, maxima = np.array(extents, np.float64).reshape(-1, 2).T
         first_index = 0 if indices[:1] == [0] else 1
         columns = np.array(indices, np.int64) - first_index
-        features = Interval(*limits, minimum, maximum)
+        features = Interval(*limits, minima, maxima)
         return Scaling(self.name, columns, features, labels, first_index)

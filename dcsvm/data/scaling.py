@@ -1,17 +1,20 @@
-"""Data scaled as svm-scale -r does, by the ranges of a file (range_file.py) or by those that
-svm-scale -s would find in data, with which each feature of the rows goes from -1 to 1.
+"""Scale data as svm-scale does, by given ranges or by the ranges of the data.
 
-A feature is mapped linearly: the minimum of its range to the lower limit, the maximum to the
-upper one, values outside beyond them. Features without a range, or whose minimum is
-their maximum, are dropped, and so are values scaled to zero. Values are scaled in float64 from
-the data's text and then rounded to float32; svm-scale writes six significant digits, so a value
-here differs from what is read from its text by up to half a unit of the sixth.
+Given ranges are read from a file (range_file.py), as by svm-scale -r. The ranges of the data are
+scaled to -1 to 1, the default of svm-scale -s.
+
+A feature is mapped linearly: the minimum of its range to the lower limit, the maximum to the upper
+limit, values outside the range beyond the limits. Features without a range, constant features, and
+values scaled to zero are dropped. Values are scaled in float64 from the text of the data and then
+rounded to float32. svm-scale writes six significant digits, so its values differ from these by up
+to half a unit of the sixth digit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -21,21 +24,22 @@ from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_byt
 from dcsvm.data.sorting import AT_ONCE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
-# consecutive rows of a text, CSR arrays (indptr, indices, values) with float64 values
+# consecutive rows as CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+Bound = TypeVar("Bound", float, np.ndarray)
 
 
 @dataclass(frozen=True)
-class Interval:
-    """Where values from `minimum` to `maximum` (numbers or arrays) go: from `lower` to `upper`."""
+class Interval(Generic[Bound]):
+    """Linear map of the values from `minimum` to `maximum` to the range `lower` to `upper`."""
 
     lower: float
     upper: float
-    minimum: float | np.ndarray
-    maximum: float | np.ndarray
+    minimum: Bound
+    maximum: Bound
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """float64; not finite where the result is beyond it."""
+        """Scale values to float64; overflow gives values that are not finite."""
         with np.errstate(all="ignore"):
             inside = self.lower + (self.upper - self.lower) * (values - self.minimum) / (
                 np.subtract(self.maximum, self.minimum)
@@ -43,33 +47,36 @@ class Interval:
         inside = np.where(values == self.maximum, self.upper, inside)
         return np.where(values == self.minimum, self.lower, inside)
 
-    def of(self, which: np.ndarray) -> Interval:
+    def of(self: Interval[np.ndarray], which: np.ndarray) -> Interval[np.ndarray]:
         return Interval(self.lower, self.upper, self.minimum[which], self.maximum[which])
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """`columns` (from 0, ascending) with their `features` interval, whose minimum is below its
-    maximum; the labels' interval if they are scaled; what errors call it, the range file's name;
-    and the index of column 0 in files, 0 or 1."""
+    """Scaling of the features of a data set, and of its labels.
+
+    `name` is the range file, for errors. `columns` int64 are the scaled columns from 0, ascending,
+    `features` their intervals, with the minimum below the maximum. `labels` is the interval of the
+    labels, None if they are not scaled. `first_index` is the index of column 0 in files, 0 or 1.
+    """
 
     name: str
     columns: np.ndarray
-    features: Interval
-    labels: Interval | None
+    features: Interval[np.ndarray]
+    labels: Interval[float] | None
     first_index: int = 1
 
     @property
     def indices(self) -> np.ndarray:
-        """The indices of the columns in a file."""
+        """Indices of the columns in a file."""
         return self.columns + self.first_index
 
     def with_first_index(self, first_index: int) -> Scaling:
-        """Return the scaling for rows of a file with this index of column 0."""
+        """Return this scaling for a file with another index of column 0."""
         if first_index == self.first_index:
             return self
         columns = self.indices - first_index
-        kept = columns >= 0  # rows without an index 0 do not have that feature
+        kept = columns >= 0  # files without index 0 do not have that feature
         return replace(
             self,
             columns=columns[kept],
@@ -78,36 +85,37 @@ class Scaling:
         )
 
     def scaled_labels(self, labels: np.ndarray, name: str) -> np.ndarray:
-        """The labels of the file `name`, float64, scaled if the range file says so."""
+        """Scale the labels of the file `name`, float64, if the range file has a range for them."""
         if self.labels is None:
             return labels
         scaled = self.labels.scaled(labels)
-        self._check(scaled, lambda row: f"{name}:{row + 1}: the label")
+        row = _first_overflow(scaled)
+        if row is not None:
+            raise self._error(f"{name}:{row + 1}: the label")
         return scaled
 
-    def scaled_rows(self, parts: Iterable[Part], name: str, threads: int = 1) -> Rows:
-        """Scale the rows of the file `name`, in the storage that their scaled text would have. The
-        `parts` are gone through twice.
+    def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
+        """Scale the rows of the file `name`; their storage is as if read from scaled text.
 
-        Raises DataError for a value that does not fit float32, and for more rows than there is
-        memory for.
+        The `parts` are iterated over twice.
+        Raises DataError for values beyond float32, and for rows that do not fit in memory.
         """
         absent = self.features.scaled(np.zeros(len(self.columns)))
-        self._check(absent, lambda k: f"{name}: 0 of feature {self.indices[k]}")
+        k = _first_overflow(absent)
+        if k is not None:
+            raise self._error(f"{name}: 0 of feature {self.indices[k]}")
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
         n_samples, n_values, are_bytes = 0, 0, True
         for part in parts:
-            row, at, present = self._present(part)
-            self._check(
-                present,
-                lambda k, row=row + n_samples, at=at: (
-                    f"{name}:{row[k] + 1}: feature {self.indices[at[k]]}"
-                ),
-            )
-            used[at[present != 0]] = True
-            n_present += np.bincount(at, minlength=len(absent))
+            row, position, present = self._present(part)
+            k = _first_overflow(present)
+            if k is not None:
+                feature = self.indices[position[k]]
+                raise self._error(f"{name}:{n_samples + row[k] + 1}: feature {feature}")
+            used[position[present != 0]] = True
+            n_present += np.bincount(position, minlength=len(absent))
             present = present.astype(np.float32)
-            n_values += np.count_nonzero(present)
+            n_values += int(np.count_nonzero(present))
             are_bytes = are_bytes and are_byte_values(present)
             n_samples += len(part[0]) - 1
         n_features = int(self.columns[used].max()) + 1 if used.any() else 0
@@ -130,33 +138,51 @@ class Scaling:
         return _csr_rows(blocks(), n_samples, n_features, n_values).in_storage(storage)
 
     def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every value of a listed feature its row in the part, the place of the feature, and the
-        value scaled."""
+        """Scale the values of the listed features.
+
+        Returns (row in the part, position of the feature in `columns`, scaled value), each of
+        shape (n_listed,).
+        """
         indptr, indices, values = part
         row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        at = np.searchsorted(self.columns, indices)
-        at[at == len(self.columns)] = 0
-        listed = self.columns[at] == indices if len(self.columns) else np.zeros(len(at), bool)
-        row, at = row[listed], at[listed]
-        return row, at, self.features.of(at).scaled(values[listed])
+        position = np.searchsorted(self.columns, indices)
+        position[position == len(self.columns)] = 0
+        listed = np.zeros(len(indices), bool)
+        if len(self.columns):
+            listed = self.columns[position] == indices
+        row, position = row[listed], position[listed]
+        return row, position, self.features.of(position).scaled(values[listed])
 
-    def _check(self, scaled: np.ndarray, told: Callable[[int], str]) -> None:
-        """Complain of the first value that is too large; `told` says which it is."""
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(scaled.astype(np.float32))
-        if not finite.all():
-            what = told(int(np.argmin(finite)))
-            raise DataError(f"{what} is too large for float32 when scaled by {self.name}")
+    def _error(self, value: str) -> DataError:
+        return DataError(f"{value} is too large for float32 when scaled by {self.name}")
+
+
+def _first_overflow(values: np.ndarray) -> int | None:
+    """Return the index of the first value beyond float32, or None."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(values.astype(np.float32))
+    return None if finite.all() else int(np.argmin(finite))
 
 
 class _Block:
-    """`n_rows` rows with the value `present[k]` in row `row[k]` and column `columns[at[k]]`, and
-    `absent[j]` in column `columns[j]` of all rows without one there."""
+    """Scaled rows: the value present[k] is in row row[k] and column columns[position[k]].
 
-    def __init__(self, columns, n_features, absent, n_rows, row, at, present):
-        kept = columns[at] < n_features
+    Column columns[j] has the value absent[j] in all rows without a value there.
+    """
+
+    def __init__(
+        self,
+        columns: np.ndarray,
+        n_features: int,
+        absent: np.ndarray,
+        n_rows: int,
+        row: np.ndarray,
+        position: np.ndarray,
+        present: np.ndarray,
+    ):
+        kept = columns[position] < n_features
         self.n_rows, self.n_features = n_rows, n_features
-        self.row, self.column = row[kept], columns[at[kept]]
+        self.row, self.column = row[kept], columns[position[kept]]
         self.values = present[kept].astype(np.float32)
         absent = absent.astype(np.float32)
         self.filled, self.fill = columns[absent != 0], absent[absent != 0]
@@ -166,20 +192,20 @@ class _Block:
         dense[:, self.filled] = self.fill
         dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
 
-    def csr(self, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(number of values of each row, columns, values) of some of the rows."""
-        n_rows = some.stop - some.start
-        own = slice(*np.searchsorted(self.row, [some.start, some.stop]))
-        # a place is row * n_features + column
-        places = (self.row[own] - some.start) * self.n_features + self.column[own]
-        every = (np.arange(n_rows)[:, None] * self.n_features + self.filled).ravel()
-        rest = ~np.isin(every, places, assume_unique=True)
+    def csr(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (number of values of each row, columns, values) of consecutive rows."""
+        n_rows = batch.stop - batch.start
+        own = slice(*np.searchsorted(self.row, [batch.start, batch.stop]))
+        # a key is row * n_features + column
+        keys = (self.row[own] - batch.start) * self.n_features + self.column[own]
+        filled = (np.arange(n_rows)[:, None] * self.n_features + self.filled).ravel()
+        rest = ~np.isin(filled, keys, assume_unique=True)
         fill = np.broadcast_to(self.fill, (n_rows, len(self.filled))).ravel()[rest]
         stored = self.values[own] != 0
-        places = np.concatenate((places[stored], every[rest]))
+        keys = np.concatenate((keys[stored], filled[rest]))
         values = np.concatenate((self.values[own][stored], fill))
-        order = np.argsort(places, kind="stable")
-        rows, columns = np.divmod(places[order], max(self.n_features, 1))
+        order = np.argsort(keys, kind="stable")
+        rows, columns = np.divmod(keys[order], max(self.n_features, 1))
         return np.bincount(rows, minlength=n_rows), columns, values[order]
 
 
@@ -200,11 +226,11 @@ def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_value
     indices, values = np.empty(n_values, np.int32), np.empty(n_values, np.float32)
     first = begin = 0
     for block in blocks:
-        for some in slices(block.n_rows, AT_ONCE // (len(block.filled) + 1)):
-            lengths, columns, own = block.csr(some)
-            end = begin + len(own)
-            indices[begin:end], values[begin:end] = columns, own
-            indptr[first + some.start + 1 : first + some.stop + 1] = begin + np.cumsum(lengths)
+        for batch in slices(block.n_rows, AT_ONCE // (len(block.filled) + 1)):
+            lengths, columns, stored = block.csr(batch)
+            end = begin + len(stored)
+            indices[begin:end], values[begin:end] = columns, stored
+            indptr[first + batch.start + 1 : first + batch.stop + 1] = begin + np.cumsum(lengths)
             begin = end
         first += block.n_rows
     return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
@@ -212,9 +238,10 @@ def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_value
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """Of `n_samples` rows the `columns` with values, ascending, the smallest and the largest value
-    in each, and `counts`, how many there are. Takes no more memory for a huge index than for a
-    small one."""
+    """Minimum, maximum and number of the values of each column of `n_samples` rows.
+
+    `columns` are the columns with values, ascending: memory does not grow with the largest index.
+    """
 
     columns: np.ndarray
     minimum: np.ndarray
@@ -224,21 +251,18 @@ class Extremes:
 
     @staticmethod
     def of(parts: Iterable[Part]) -> Extremes:
-        found = Extremes.joined([])
+        total = Extremes.joined([])
         for indptr, indices, values in parts:
             ones = np.ones(len(values), np.int64)
-            found = Extremes.joined(
-                [found, Extremes(indices, values, values, ones, len(indptr) - 1)]
-            )
-        return found
+            part = Extremes(indices, values, values, ones, len(indptr) - 1)
+            total = Extremes.joined([total, part])
+        return total
 
     @staticmethod
     def joined(several: Iterable[Extremes]) -> Extremes:
-        """Those of all rows together; columns need neither ascend nor differ."""
-        nothing = Extremes(
-            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64), 0
-        )
-        several = [nothing, *several]
+        """Merge extremes; their columns may be unsorted and repeated."""
+        empty = Extremes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64), 0)
+        several = [empty, *several]
         columns, minimum, maximum, counts = (
             np.concatenate([getattr(one, field.name) for one in several])
             for field in fields(Extremes)[:4]
@@ -255,8 +279,10 @@ class Extremes:
         )
 
     def scaling(self, name: str, first_index: int = 1) -> Scaling:
-        """The scaling by these ranges, in float64; rows without a feature count as 0 of it, and
-        features of one value are not in it. `name` stands for their file in errors."""
+        """Return the scaling by these ranges, without constant features.
+
+        A row without a value of a feature counts as 0. `name` is the file in errors.
+        """
         absent = self.counts < self.n_samples
         minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
         maximum = np.where(absent, np.maximum(self.maximum, 0), self.maximum)

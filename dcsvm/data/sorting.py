@@ -1,17 +1,18 @@
-"""Entries by the numbers of their groups, which are whole numbers of at least 0: what np.argsort
-and np.unique answer, in a small part of their time. And entries of many groups, one after the
-other, all reduced at once."""
+"""Sort, count and reduce entries by group number, faster than np.argsort and np.unique.
+
+Group numbers are integers of at least 0.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-DIGIT_BITS = 16  # NumPy sorts integers of so many bits by counting, longer ones by comparing
-SPARSE = 8  # times as many numbers as entries: too many to count each
+DIGIT_BITS = 16  # NumPy sorts integers of 16 bits by counting, longer ones by comparing
+SPARSE = 8  # group numbers per entry; np.bincount is slower beyond
 
 
 def group_order(group: np.ndarray) -> np.ndarray:
-    """The entries int64 (n,) group by group, those of one in their order."""
+    """Return the indices of the entries sorted by group, int64 (n,); the sort is stable."""
     order = np.argsort(group.astype(np.uint16), kind="stable")
     for shift in range(DIGIT_BITS, int(group.max(initial=0)).bit_length(), DIGIT_BITS):
         digits = (group >> shift).astype(np.uint16)
@@ -20,7 +21,7 @@ def group_order(group: np.ndarray) -> np.ndarray:
 
 
 def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The groups that have entries, ascending, and how many each has, int64."""
+    """Return the groups with entries, ascending, and their numbers of entries, int64."""
     if group.max(initial=0) > SPARSE * len(group):
         return np.unique(group, return_counts=True)
     counts = np.bincount(group)
@@ -31,20 +32,22 @@ def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def reduce_parts(
     ufunc: np.ufunc, values: np.ndarray, start: np.ndarray, initial: float = 0.0
 ) -> np.ndarray:
-    """`ufunc.reduce` of each part, float64 (n_parts,), to the last bit; `initial` of one without
-    entries. Part c has the values float64 (n,) from start[c] to before start[c + 1], `start` int64
-    (n_parts + 1,)."""
+    """Reduce each of several consecutive parts: the same bits as `ufunc.reduce` of each.
+
+    Part c is values[start[c]:start[c + 1]]; `values` is float64 (n,), `start` int64 (n_parts + 1,).
+    Returns float64 (n_parts,), `initial` for an empty part.
+    """
     sizes, n_parts = np.diff(start), len(start) - 1
-    # begun with `initial`, as `reduce` is: sums would be rounded in another order without it
+    # each part starts with `initial`, as in `reduce`: otherwise sums are rounded in another order
     padded = np.full(len(values) + n_parts, initial)
     padded[np.arange(len(values)) + np.repeat(np.arange(1, n_parts + 1), sizes)] = values
     return ufunc.reduceat(padded, start[:-1] + np.arange(n_parts))
 
 
-AT_ONCE = 2**20  # values that are worked on together
+AT_ONCE = 2**20  # values of a batch
 
 
 def slices(end: int, size: int, begin: int = 0) -> list[slice]:
-    """Slices of so many of the entries up to the end, or at least of one, all of them together."""
+    """Return slices that split range(begin, end) into batches of `size`, at least 1."""
     starts = range(begin, end, max(size, 1))
     return [slice(first, min(first + starts.step, end)) for first in starts]

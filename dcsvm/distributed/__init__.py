@@ -7,45 +7,73 @@ model = train(client, X, y, C=32, gamma=2)   # dask arrays, dataframes or delaye
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["DaskSVC", "DaskSVR", "train"]
 
 try:
     import distributed as _distributed  # noqa: F401
 except ImportError as _error:
-    raise ImportError("dcsvm.distributed needs Dask: pip install 'dcsvm[dask]'") from _error
+    raise ImportError("dcsvm.distributed requires Dask: pip install 'dcsvm[dask]'") from _error
 
 if TYPE_CHECKING:
     from distributed import Client
+    from numpy.typing import ArrayLike
 
+    from dcsvm._core import Stop
     from dcsvm.model.model import Model
+    from dcsvm.solving.checkpoint import Checkpoint
+    from dcsvm.solving.report import Progress
 
 
-def train(
+def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
     client: Client,
-    X,
-    y,
+    X: Any,
+    y: Any,
     *,
-    sample_weight=None,
-    progress=None,
-    stop=None,
-    checkpoint=None,
-    init_model=None,
-    test=None,
-    **options,
+    sample_weight: Any = None,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    checkpoint: Checkpoint | None = None,
+    init_model: Model | None = None,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    **options: Any,
 ) -> Model:
-    """Train on the workers of a Dask `client`; returns a Model, and the rest is as of
-    `dcsvm.train`.
+    """Train a support vector machine on the workers of a Dask cluster.
 
-    X is a dask array (n, d), a dask dataframe, or a list of delayed chunks, each a NumPy array or a
-    scipy sparse matrix; y in the same chunks, or a dask array of n labels. `sample_weight` (n,) is
-    an array of NumPy or dask. Rows stay where they are but for what a task needs; the client holds
-    about 100 bytes for each of them, the support vectors and the model.
+    Rows stay on the workers; tasks exchange the rows they need. The client holds about 100 bytes
+    per row, the support vectors and the model. Early models are the same bits for any number of
+    workers.
 
-    `cache_mb` is that of a task, of which a worker runs as many at a time as it has threads; None
-    is 1000. Early models are the same bits for any number of workers. Raises ValueError as
-    `dcsvm.train`, and where workers are lost for good.
+    Parameters
+    ----------
+    client : distributed.Client
+        A client of the cluster.
+    X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
+        The rows. A delayed chunk is a NumPy array or a SciPy sparse matrix.
+    y : dask array of shape (n,), dask series, or list of delayed chunks
+        The labels or targets. A list, or an array of unknown chunk sizes, has the chunks of X.
+    sample_weight : array or dask array of shape (n,), optional
+        The weight of each row, at least 0.
+    progress, stop, checkpoint, init_model, test
+        As in `dcsvm.train`.
+    **options
+        As in `dcsvm.train`. `cache_mb` is the budget of a task in MB, by default 1000; a worker
+        runs one task per thread at a time.
+
+    Returns
+    -------
+    Model
+        The model; its attribute `report` is the TrainReport.
+
+    Raises
+    ------
+    ValueError
+        For invalid data or options, and if all workers are lost.
+    TypeError
+        For an unknown option, or X and y that are no dask collections.
+    dcsvm.Stopped
+        If training is stopped before a model exists.
     """
     from dcsvm.distributed.connection import check_workers
     from dcsvm.distributed.tasks import Tasks
@@ -53,26 +81,28 @@ def train(
     from dcsvm.problem.options import TrainOptions
     from dcsvm.training import arguments
 
-    options = TrainOptions.of(**options)
+    checked = TrainOptions.of(**options)
     control = arguments.checked_control(progress, stop, checkpoint, init_model)
-    test = arguments.test_rows_of(test, X, options)
-    options = options if test is None else options.choosing_by_test()
+    test_rows = arguments.test_rows_of(test, X, checked)
+    if test_rows is not None:
+        checked = checked.choosing_by_test()
     check_workers(client)
     tasks = Tasks(client)
     data = remote_data(tasks, chunks_of(tasks, X, y), control)
-    arguments.warn_of_labels(options, data.labels)
+    arguments.warn_of_labels(checked, data.labels)
     weights = whole_array(client, sample_weight)
-    given = {"sample_weight": weights, "init_model": init_model, "test": test}
-    model, report = train_data(data, options, control, **given)
+    model, report = train_data(
+        data, checked, control, sample_weight=weights, init_model=init_model, test=test_rows
+    )
     arguments.warn_of_report(report)
     return model
 
 
-def __getattr__(name):
-    """The estimators are imported when they are asked for: they need scikit-learn, too."""
+def __getattr__(name: str) -> Any:
+    """Import the estimators on first use, since they require scikit-learn."""
     if name not in ("DaskSVC", "DaskSVR"):
         raise AttributeError(f"module 'dcsvm.distributed' has no attribute {name!r}")
-    import dcsvm.sklearn  # noqa: F401 (which says what to install)
+    import dcsvm.sklearn  # noqa: F401 (its ImportError names the extra)
     from dcsvm.distributed import estimators
 
     return getattr(estimators, name)

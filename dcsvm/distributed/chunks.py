@@ -1,6 +1,4 @@
-"""Chunks of rows, what tasks hold: their form, what is known of them, some of their rows."""
-
-from __future__ import annotations
+"""Chunks of rows, held by tasks: their statistics, common storage, and selections of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +13,19 @@ from dcsvm.solving.checkpoint import digest_of
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """Consecutive rows as they were read, and their labels or targets (n,). A chunk has one or
-    more."""
+    """Consecutive rows as read, with labels or targets (n,); a chunk has one or more."""
 
     rows: Rows
     labels: np.ndarray
 
 
-def kept(*values) -> tuple:
-    """Values from the client for many tasks: it sends them to one, and workers to each other."""
+def share(*values: object) -> tuple[object, ...]:
+    """Return the arguments; as a task, it sends values once, and workers pass them on."""
     return values
 
 
-def nbytes_of(value) -> int:
-    """Bytes of the arrays in a value."""
+def nbytes_of(value: object) -> int:
+    """Count the bytes of the arrays in a value."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, (list, tuple)):
@@ -38,15 +35,17 @@ def nbytes_of(value) -> int:
     return 0
 
 
-# Dask places tasks where most of the bytes are that they need, and knows those of arrays only
+# Dask runs a task on the worker with most bytes of its arguments, and knows the size of arrays only
 sizeof.register((Rows, Section, Terms), nbytes_of)
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What the client has to know of a section: `n_values` are not zero, their sum is the `total`
-    and that of their `squares`; `nbytes` are those of the rows, `digest` that of their values where
-    it is wanted."""
+    """Statistics of a section, for the client.
+
+    `n_values` values are not zero; `total` and `squares` are the sums of all values and of their
+    squares. `nbytes` is the size of the rows, `digest` a digest of the values for checkpoints.
+    """
 
     n_rows: int
     n_features: int
@@ -61,35 +60,36 @@ class Facts:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of all rows: how many features, in which storage."""
+    """The storage format of all rows, and their number of features."""
 
     n_features: int
     storage: Storage
 
     @staticmethod
-    def of_all(facts: Sequence[Facts]) -> Form:
-        """That which the rows of all sections would have in one memory."""
-        n_rows, n_values = (sum(getattr(one, name) for one in facts) for name in
-                            ("n_rows", "n_values"))  # fmt: skip
+    def of_all(facts: Sequence[Facts]) -> "Form":
+        """Choose the format that all sections would have as rows of one process."""
+        n_rows, n_values = sum(one.n_rows for one in facts), sum(one.n_values for one in facts)
         n_features = max(one.n_features for one in facts)
         are_bytes = all(one.are_bytes for one in facts)
         return Form(n_features, storage_of(n_rows, n_features, n_values, are_bytes=are_bytes))
 
     @property
     def no_rows(self) -> Rows:
-        none, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
-        rows = Rows(0, self.n_features, indptr=start, indices=none.astype(np.int32), values=none)
+        """Make an empty matrix of this format."""
+        empty, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
+        rows = Rows(0, self.n_features, indptr=start, indices=empty.astype(np.int32), values=empty)
         return rows.in_storage(self.storage)
 
 
 def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
-    """Of each section of a chunk."""
+    """Compute the statistics of each section of a chunk."""
     return [_facts_of(section, with_digest=with_digest) for section in chunk]
 
 
 def _facts_of(section: Section, *, with_digest: bool) -> Facts:
     rows = section.rows
     values = rows.values if rows.dense is None else rows.dense.reshape(-1)
+    assert values is not None  # rows are dense or CSR
     return Facts(
         rows.n_samples,
         rows.n_features,
@@ -104,20 +104,19 @@ def _facts_of(section: Section, *, with_digest: bool) -> Facts:
 
 
 def formed(chunk: Sequence[Section], form: Form) -> Rows:
-    """The rows of a chunk in a form."""
-    sections = [section for section in chunk if section.rows.n_samples]
-    return put_together([_formed(section, form) for section in sections], None)
+    """Convert the rows of a chunk to a storage format."""
+    return put_together([_formed(one, form) for one in chunk if one.rows.n_samples], None)
 
 
 def _formed(section: Section, form: Form) -> Rows:
     return section.rows.with_features(form.n_features).in_storage(form.storage)
 
 
-def taken(rows: Rows, numbers: np.ndarray | None) -> Rows:
-    """Some of the rows, None for all."""
-    return rows if numbers is None else rows.take(numbers)
+def taken(rows: Rows, indices: np.ndarray | None) -> Rows:
+    """Select rows; None selects all."""
+    return rows if indices is None else rows.take(indices)
 
 
 def put_together(pieces: Sequence[Rows], order: np.ndarray | None) -> Rows:
-    """Rows of several pieces in an order, which has a place among all of them for each row."""
+    """Concatenate pieces and reorder the rows; row i of the result is row order[i]."""
     return taken(pieces[0] if len(pieces) == 1 else stacked(*pieces), order)

@@ -1,7 +1,4 @@
-"""A client of workers: those of a Dask cluster that runs, or of one on this machine; and whether
-they can do the work."""
-
-from __future__ import annotations
+"""Connections to the workers of a Dask cluster, and checks of their versions and memory."""
 
 import asyncio
 import importlib.metadata
@@ -12,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
@@ -21,34 +19,35 @@ from dcsvm.problem.options import OptionError
 from dcsvm.solving.memory import MB, PROGRAM, VARIABLE, mb
 
 SECONDS_TO_ANSWER = 30
-NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last is another before Python 3.11
-CONFIG = {  # of a cluster of our own
-    # workers that may die at one task, or while it waits for them; Dask's default is 3
+NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last differs before Python 3.11
+CONFIG: dict[str, object] = {  # of a cluster on this machine
+    # workers that may die at one task before it fails; the default of Dask is 3
     "distributed.scheduler.allowed-failures": 30,
-    # nobody looks at profiles, and each worker takes 100 a second
+    # unused profiles, 100 per second and worker
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
-    # bytes of freed memory that glibc keeps; Dask has it keep none, and arrays cost page faults
+    # freed bytes that glibc keeps; Dask's default is 0, which costs page faults for each array
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
 }
 
 
-class NoWorkers(ValueError):
-    """There is nobody to do the work; the sentence says why."""
+class NoWorkersError(ValueError):
+    """No usable workers, with the reason."""
 
 
 @contextmanager
 def workers_of_scheduler(
     address: str | None = None, scheduler_file: str | None = None
 ) -> Iterator[Client]:
-    """A client of the scheduler at an address, or that of which a file tells. Raises NoWorkers."""
-    where = address or _address_in(scheduler_file)
+    """Connect to the scheduler at an address or of a scheduler file. Raises NoWorkersError."""
+    if address is None and scheduler_file is not None:
+        address = _address_in(scheduler_file)
     try:
-        client = Client(where, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+        client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
     except (*NO_ANSWER, ValueError) as error:
         reason = "" if isinstance(error, NO_ANSWER) else f": {error}"
-        raise NoWorkers(f"there is no Dask scheduler at {where}{reason}") from None
+        raise NoWorkersError(f"cannot reach Dask scheduler {address}{reason}") from None
     with client:
         check_workers(client)
         yield client
@@ -56,7 +55,7 @@ def workers_of_scheduler(
 
 @contextmanager
 def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
-    """A client of so many processes that share the threads out."""
+    """Start `n_workers` processes that share the threads, and connect to them."""
     with (
         dask.config.set(CONFIG),
         LocalCluster(
@@ -72,20 +71,21 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
         yield client
 
 
-def workers_of(client: Client) -> dict[str, dict]:
-    """What the scheduler says of its workers, by their addresses; they may just be starting again.
-    Raises NoWorkers."""
+def workers_of(client: Client) -> dict[str, dict[str, Any]]:
+    """Return the properties of all workers by address. Raises NoWorkersError.
+
+    Workers that are being restarted are waited for.
+    """
     end = time.monotonic() + SECONDS_TO_ANSWER
-    while not (found := client.scheduler_info(n_workers=-1)["workers"]):
+    while not (workers := client.scheduler_info(n_workers=-1)["workers"]):
         if time.monotonic() > end:
-            where = client.scheduler.address
-            raise NoWorkers(f"the Dask scheduler at {where} has no workers")
+            raise NoWorkersError(f"Dask scheduler {client.scheduler.address} has no workers")
         time.sleep(0.1)
-    return found
+    return workers
 
 
 def threads_of_hosts(client: Client) -> dict[str, int]:
-    """Threads of all workers of each host that has some just now."""
+    """Sum the threads of the current workers of each host."""
     threads: dict[str, int] = {}
     for worker in client.scheduler_info(n_workers=-1)["workers"].values():
         threads[worker["host"]] = threads.get(worker["host"], 0) + worker["nthreads"]
@@ -93,18 +93,18 @@ def threads_of_hosts(client: Client) -> dict[str, int]:
 
 
 def check_workers(client: Client) -> None:
-    """Raise NoWorkers where a scheduler has none, or one that has another dcsvm."""
+    """Raise NoWorkersError if there are no workers, or one lacks this version of dcsvm."""
     workers_of(client)
-    found = client.run(importlib.metadata.version, "dcsvm", on_error="return")
-    for worker, version in sorted(found.items()):
+    versions = client.run(importlib.metadata.version, "dcsvm", on_error="return")
+    for worker, version in sorted(versions.items()):
         if isinstance(version, importlib.metadata.PackageNotFoundError):
-            raise NoWorkers(f"the worker {worker} has no dcsvm: install version {__version__}")
+            raise NoWorkersError(f"worker {worker} has no dcsvm: install version {__version__}")
         if isinstance(version, str) and version != __version__:
-            raise NoWorkers(f"the worker {worker} has dcsvm {version}, this is {__version__}")
+            raise NoWorkersError(f"worker {worker} has dcsvm {version}, this is {__version__}")
 
 
 def _address_in(scheduler_file: str) -> str:
-    """The address in a file, which a scheduler that was just started may be about to write."""
+    """Read the address from a scheduler file; wait for a scheduler that is about to write it."""
     end = time.monotonic() + SECONDS_TO_ANSWER
     while not os.path.exists(scheduler_file) and time.monotonic() < end:
         time.sleep(0.1)
@@ -112,19 +112,23 @@ def _address_in(scheduler_file: str) -> str:
         with open(scheduler_file, encoding="utf-8") as file:
             return json.load(file)["address"]
     except OSError as error:
-        raise NoWorkers(f"{scheduler_file}: {(error.strerror or str(error)).lower()}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise NoWorkersError(f"{scheduler_file}: {reason}") from None
     except (ValueError, KeyError, TypeError):
-        raise NoWorkers(f"{scheduler_file}: not a file of a Dask scheduler") from None
+        raise NoWorkersError(f"{scheduler_file}: not a Dask scheduler file") from None
 
 
-DEFAULT_CACHE = 1000  # MB of a task, whatever the workers have: bits follow from it
-COPIES = 3  # of its share of the rows that a worker holds: as read, brought together, in tasks
+DEFAULT_CACHE = 1000  # MB of a task, independent of the workers, since results depend on it
+COPIES = 3  # of its share of the rows on a worker: as read, assembled, in tasks
 
 
 @dataclass(frozen=True)
 class WorkerMemory:
-    """Of `n_workers` workers each holds `rows` bytes of rows, and as many tasks at a time as it has
-    threads, with `megabytes` each for caches and copies."""
+    """Memory budget of workers; the part of a MemoryPlan that training on workers uses.
+
+    Each of `n_workers` workers holds `rows` bytes of rows and runs `tasks_at_once` tasks, each with
+    `megabytes` for caches and copies.
+    """
 
     n_workers: int
     tasks_at_once: int
@@ -137,31 +141,32 @@ class WorkerMemory:
 
     @property
     def most(self) -> int:
-        """Bytes of a worker."""
+        """Return the maximum memory of a worker, in bytes."""
         return COPIES * self.rows + self.tasks_at_once * self.megabytes * MB + PROGRAM
 
     @property
     def budget(self) -> int:
-        """Bytes of a task, and what the client may keep beside the arrays of one problem."""
+        """Return the memory budget of a task, and of the client beside one problem, in bytes."""
         return self.megabytes * MB
 
     def solver(self, _n_variables: int) -> int:
-        """Bytes for the solvers of a task."""
+        """Return the memory of the solvers of a task, in bytes."""
         return self.budget
 
     def unplanned(self, _largest: int) -> int:
-        """None: a task plans the arrays of its own solvers."""
+        """Return 0: a task plans the arrays of its own solvers."""
         return 0
 
     def spare(self, _n_variables: int) -> int:
-        """As `MemoryPlan.spare`, of the client."""
+        """Return the memory that the client may use, as `MemoryPlan.spare`."""
         return self.budget
 
     def most_variables(self, _n_variables: int) -> int:
-        """As `MemoryPlan.most_variables`, of the client."""
+        """Return the variables that the client may add, as `MemoryPlan.most_variables`."""
         return self.budget // 2 // VARIABLE
 
     def describe(self) -> str:
+        """Format the plan for the first line of progress."""
         name = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
         return (
             f"{name}, at most {mb(self.most)} MB of memory each ({mb(self.rows)} for rows, "
@@ -170,20 +175,20 @@ class WorkerMemory:
 
 
 def plan_worker_memory(client: Client, nbytes: int, megabytes: int | None) -> WorkerMemory:
-    """The plan for rows of so many bytes. Raises OptionError, or ValueError, where a worker has too
-    little."""
+    """Plan the memory for `nbytes` bytes of rows. Raises OptionError or ValueError."""
     workers = workers_of(client)
-    at_once = max(worker["nthreads"] for worker in workers.values())
+    tasks_at_once = max(worker["nthreads"] for worker in workers.values())
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
     share = -(-nbytes // len(workers))
-    limit = min(limits, default=0)
-    wanted = DEFAULT_CACHE if megabytes is None else megabytes
-    plan = WorkerMemory(len(workers), at_once, share, wanted)
-    if not limit or (megabytes is None and COPIES * share + PROGRAM <= limit):
+    budget = DEFAULT_CACHE if megabytes is None else megabytes
+    plan = WorkerMemory(len(workers), tasks_at_once, share, budget)
+    if not limits:
         return plan
-    if plan.most > limit:
-        needed = f"workers need {mb(plan.most)} MB of memory, and the smallest has {mb(limit)} MB"
-        if COPIES * share + PROGRAM > limit:
-            raise ValueError(f"{needed}: take more of them")
-        raise OptionError("cache_mb", f"is too much at {wanted} MB: {needed}")
+    limit, fixed = min(limits), COPIES * share + PROGRAM
+    reason = f"the smallest worker has {mb(limit)} MB of memory"
+    if fixed > limit:
+        raise ValueError(f"workers require {mb(plan.most)} MB of memory, {reason}: add workers")
+    if megabytes is not None and plan.most > limit:
+        largest = (limit - fixed) // (tasks_at_once * MB)
+        raise OptionError("cache_mb", f"must be at most {largest}, got {megabytes}: {reason}")
     return plan

@@ -1,13 +1,12 @@
 """DaskSVC and DaskSVR: SVC and SVR of dcsvm.sklearn, fitted on the workers of a Dask cluster.
 
-X and y are dask collections; what is predicted of dask collections is lazy, and of arrays it is as
-the local estimators predict it.
+X and y are dask collections. Predictions of dask collections are lazy, predictions of arrays use
+the local estimators.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -26,27 +25,28 @@ from dcsvm.distributed.training import (
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
 from dcsvm.sklearn.checks import gamma_of
+from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.fitted import ModelRows
 from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
 
-CLIENT = Parameter(None, [Client, None], "Client or None: None is the client that is current.")
+CLIENT = Parameter(None, [Client, None], "Client or None: None is the current client.")
 
 
-class OnWorkers:
-    """What makes an estimator fit and predict on workers."""
+class OnWorkers(Estimator):
+    """Mixin of estimators that are fitted on workers and predict dask collections there."""
 
-    _local: type
+    _local: type[Estimator]
 
     @property
     def client_(self) -> Client:
-        """The client: that of the constructor, or the one that is current."""
+        """The client of the constructor, or the current one."""
         return self.client or default_client()
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
 
-    def __sklearn_clone__(self):
-        """Of equal parameters, and the same client."""
+    def __sklearn_clone__(self) -> "OnWorkers":
+        """Clone the parameters; the client is shared."""
         params = {name: clone(value, safe=False) for name, value in self._own_params().items()}
         return type(self)(**params, client=self.client)
 
@@ -55,14 +55,18 @@ class OnWorkers:
         params.pop("client")
         return params
 
-    def to_local(self):
-        """The estimator of dcsvm.sklearn with the same parameters and, where this one is fitted,
-        the same fit."""
+    def to_local(self) -> Estimator:
+        """Return the estimator of dcsvm.sklearn with the same parameters and the same fit, if any.
+
+        Returns
+        -------
+        SVC or SVR
+        """
         local = self._local(**self._own_params())
-        vars(local).update({name: one for name, one in vars(self).items() if name != "client"})
+        local.__dict__.update({name: one for name, one in vars(self).items() if name != "client"})
         return local
 
-    def _fit(self, X, y, sample_weight) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if not is_collection(X):
             raise TypeError(f"X must be a dask collection, not {type(X).__name__}")
         seed, client = self._seed(), self.client_
@@ -74,28 +78,42 @@ class OnWorkers:
         labels, weights = self._targets(data.labels, weights)
         n_features = data.rows.n_features
         self._gamma = gamma_of(self.kernel, self.gamma, n_features, lambda: data.variance)
-        options = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
-        options |= {"tolerance": float(self.tol), "cache_mb": self.memory}
-        options = TrainOptions.of(**options | self._options(seed))
+        keywords = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
+        keywords |= {"tolerance": float(self.tol), "cache_mb": self.memory}
+        options = TrainOptions.of(**keywords | self._options(seed))
         data = replace(data, labels=labels)
         model, report = train_data(data, options, control, sample_weight=weights)
         if checkpoint is not None and not report.stopped:
             checkpoint.remove()
-        shape = data.rows.n_samples, data.rows.n_features
-        self.n_features_in_ = shape[1]
-        self._keep(model, report, ModelRows(model.exact or model.early, shape))
+        part = model.exact or model.early
+        assert part is not None  # a model has one of them
+        self.n_features_in_ = n_features
+        self._keep(model, report, ModelRows(part, (data.rows.n_samples, n_features)))
         self._warn(report)
 
-    def predict(self, X, *, method=None):
+    def predict(self, X: Any, *, method: str | None = None) -> Any:
+        """Predict labels or values.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dask collection of shape (n, d)
+        method : {"exact", "early"}, optional
+            The part of the model to use; the default is "exact" if the model has it.
+
+        Returns
+        -------
+        array or lazy dask array of shape (n,)
+        """
         if not is_collection(X):
             return super().predict(X, method=method)
         dtype = self.classes_.dtype if hasattr(self, "classes_") else np.float64
         return self._lazily("predict", X, None, dtype, method=method)
 
-    def _lazily(self, name: str, X, width: int | None, dtype, **how):
-        """What a method of the local estimator gives of dask's X, lazily: an array (n,), or
-        (n, width)."""
-        call = partial(getattr(self.to_local(), name), **how)
+    def _lazily(
+        self, name: str, X: Any, width: int | None, dtype: np.typing.DTypeLike, **kwargs: Any
+    ) -> Any:
+        """Apply a method of the local estimator to a dask X: array (n,), or (n, width)."""
+        call = partial(getattr(self.to_local(), name), **kwargs)
         if hasattr(X, "map_partitions"):  # a dataframe
             X = X.to_dask_array(lengths=None)
         X = X.rechunk({1: -1})
@@ -104,13 +122,13 @@ class OnWorkers:
         return X.map_blocks(call, chunks=(X.chunks[0], (width,)), dtype=dtype)
 
 
-@with_parameters(*SVC._parameter_constraints, client=CLIENT)
+@with_parameters(*signature(SVC).parameters, client=CLIENT)
 class DaskSVC(OnWorkers, SVC):
-    """dcsvm.sklearn.SVC fitted on the workers of a Dask cluster, with its attributes.
+    """SVC of dcsvm.sklearn fitted on the workers of a Dask cluster, with the same attributes.
 
-    `memory` is that of a task. fit takes dask arrays, dataframes or lists of delayed chunks;
-    predict, decision_function and predict_proba of a dask array or dataframe are lazy. Pickles have
-    no client.
+    `memory` is the budget of a task. fit takes dask arrays, dataframes or lists of delayed chunks.
+    predict, decision_function and predict_proba of a dask array or dataframe are lazy. Pickles do
+    not contain the client.
 
     Parameters
     ----------
@@ -119,24 +137,48 @@ class DaskSVC(OnWorkers, SVC):
 
     _local = SVC
 
-    def decision_function(self, X, *, method=None):
+    def decision_function(self, X: Any, *, method: str | None = None) -> Any:
+        """Compute decision values.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dask collection of shape (n, d)
+        method : {"exact", "early"}, optional
+            The part of the model to use; the default is "exact" if the model has it.
+
+        Returns
+        -------
+        array or lazy dask array of float64, shape (n,), (n, n_classes) or (n, n_pairs)
+        """
         if not is_collection(X):
             return super().decision_function(X, method=method)
         k = len(self.classes_)
-        width = k if self.decision_function_shape == "ovr" else k * (k - 1) // 2
-        width = None if k == 2 else width
+        n_columns = k if self.decision_function_shape == "ovr" else k * (k - 1) // 2
+        width = None if k == 2 else n_columns
         return self._lazily("decision_function", X, width, np.float64, method=method)
 
-    def predict_proba(self, X, *, method=None):
+    def predict_proba(self, X: Any, *, method: str | None = None) -> Any:
+        """Compute class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dask collection of shape (n, d)
+        method : {"exact", "early"}, optional
+            The part of the model to use; the default is "exact" if the model has it.
+
+        Returns
+        -------
+        array or lazy dask array of float64, shape (n, n_classes)
+        """
         if is_collection(X):
             width = len(self.classes_)
             return self._lazily("predict_proba", X, width, np.float64, method=method)
         return super().predict_proba(X, method=method)
 
 
-@with_parameters(*SVR._parameter_constraints, client=CLIENT)
+@with_parameters(*signature(SVR).parameters, client=CLIENT)
 class DaskSVR(OnWorkers, SVR):
-    """dcsvm.sklearn.SVR fitted on the workers of a Dask cluster; see DaskSVC.
+    """SVR of dcsvm.sklearn fitted on the workers of a Dask cluster; see DaskSVC.
 
     Parameters
     ----------

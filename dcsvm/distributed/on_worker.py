@@ -1,15 +1,14 @@
-"""What tasks do with the rows they were given: the same work as in one process, on fewer rows.
+"""Functions of tasks: the work of a LocalEngine on the rows of a task.
 
-A worker that a command starts loads this module before it has any task.
+Workers that a command starts preload this module.
 """
-
-from __future__ import annotations
 
 import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from distributed import get_worker
@@ -29,13 +28,19 @@ from dcsvm.solving.engine import LocalEngine
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.memory import plan_memory
 
-BOUNDED_BYTES = 100_000_000  # that an encoded copy of rows may take beside a sum
-POLL = 0.2  # seconds between two looks whether the result of a task is still wanted
+Result = TypeVar("Result")
+# one column, or indptr, columns, values and the number of columns of a CSR matrix
+Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
+
+BOUNDED_BYTES = 100_000_000  # of an encoded copy of the rows, for kernel sums
+POLL = 0.2  # seconds between checks whether a task is cancelled
 
 
-def dask_setup(_worker) -> None:
-    """Called by Dask when a worker of a command starts: a key that stops the command is none of
-    its. It ends with the command, since it loses its nanny."""
+def dask_setup(_worker: object) -> None:
+    """Ignore the signals of the terminal; called by Dask when a worker of a command starts.
+
+    The worker ends with the command, since it loses its nanny.
+    """
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             with contextlib.suppress(ValueError):  # not in the main thread
@@ -44,9 +49,11 @@ def dask_setup(_worker) -> None:
 
 @dataclass(frozen=True)
 class Means:
-    """The `kernel`, and what a task may use: `megabytes` for caches and copies, and of the threads
-    of its worker one. A task that is alone has those of all workers on its machine, which have
-    nothing to do: `threads_of_hosts`."""
+    """Kernel and resources of a task: `megabytes` for caches and copies, and threads.
+
+    A task uses one thread of its worker. A task that runs alone uses the threads of all workers of
+    its host, which are idle: `threads_of_hosts` has them by host.
+    """
 
     kernel: Kernel
     megabytes: int
@@ -54,7 +61,10 @@ class Means:
 
     @property
     def threads(self) -> int:
-        """Those of this task. A worker of one thread is one process with all that OpenMP has."""
+        """Return the number of threads of the current task.
+
+        A worker with one thread is a process with all threads of OpenMP.
+        """
         worker = get_worker()
         n_tasks = worker.state.nthreads
         if self.threads_of_hosts is None:
@@ -65,8 +75,10 @@ class Means:
 
 @contextlib.contextmanager
 def stop_of_task() -> Iterator[_core.Stop]:
-    """Yield a Stop that is requested once the task at work is cancelled: Dask does not tell a task,
-    and whoever stopped a run waits for it."""
+    """Yield a Stop that is requested when the current task is cancelled.
+
+    Dask does not notify a running task, and a stopped run waits for it.
+    """
     worker, stop, is_done = get_worker(), _core.Stop(), threading.Event()
     key = worker.get_current_task()
 
@@ -85,113 +97,131 @@ def stop_of_task() -> Iterator[_core.Stop]:
 
 
 def run_on_rows(
-    work: Callable,
+    work: Callable[..., Result],
     means: Means,
     pieces: Sequence[Rows],
-    own: np.ndarray | None,
+    selected: np.ndarray | None,
     order: np.ndarray | None,
     reach: Reach | None,
-    *values,
-):
-    """The one task on rows: what `work`, one of the functions below, makes of them and of some
-    values. The rows are those of all pieces, of the first only its rows `own` (None is all), in an
-    order (None is as they are); kernel values out of `reach`, if any, may be left out."""
-    first = taken(pieces[0], own)
+    *args: object,
+) -> Result:
+    """Call one of the functions below on the rows of a task: `work(rows, *args)`.
+
+    The rows are the `selected` ones of the first piece (None for all), followed by the other
+    pieces, in the given order. Kernel values beyond `reach` may be skipped.
+    """
+    first = taken(pieces[0], selected)
     rows = put_together([first, *pieces[1:]], order)
     with stop_of_task() as stop:
-        return work(RowsOfTask(rows, first.n_samples, means, reach or Reach(), stop), *values)
+        return work(RowsOfTask(rows, first.n_samples, means, reach or Reach(), stop), *args)
 
 
 class RowsOfTask:
-    """Rows of a task, of which the first piece has `n_first`. Neighbours are near each other where
-    enough kernel values are out of `reach` for that: else rows are as they were, and nothing is
-    left out."""
+    """The rows of a task, `n_first` of them from the first piece.
+
+    If enough kernel values are beyond `reach`, rows are in spatial order; otherwise they keep their
+    order, and no kernel value is skipped.
+    """
 
     def __init__(self, rows: Rows, n_first: int, means: Means, reach: Reach, stop: _core.Stop):
         self.rows, self.n_first, self.kernel = rows, n_first, means.kernel
         self.megabytes, self.threads, self.stop = means.megabytes, means.threads, stop
-        self.reach, self.place = Reach(), None
+        self.reach = Reach()
+        self.position: np.ndarray | None = None  # of each row in spatial order
         if reach == Reach() or not rows.is_dense or rows.n_samples < FEWEST_ROWS:
             return
         points = _core.Points(rows, self.threads)
         order = _core.neighbour_order(points, self.threads)
         whole = np.array([0, rows.n_samples])
         if is_worth_skipping(points, order, whole, reach, self.threads):
-            self.rows, self.reach, self.place = rows.take(order), reach, inverse(order)
+            self.rows, self.reach, self.position = rows.take(order), reach, inverse(order)
 
-    def place_of(self, rows: np.ndarray) -> np.ndarray:
-        """Where rows are, int32."""
-        return (rows if self.place is None else self.place[rows]).astype(np.int32)
+    def positions_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions of rows, int32."""
+        return (rows if self.position is None else self.position[rows]).astype(np.int32)
 
     def engine(self, memory_bytes: int = BOUNDED_BYTES) -> LocalEngine:
-        """The engine on these rows, whose encoded copy takes at most so much memory."""
-        how = {"coded": True, "memory_bytes": memory_bytes}
-        return LocalEngine(KernelRows(self.rows, self.kernel, self.threads, **how))
+        """Make an engine on the rows; its encoded copy takes at most `memory_bytes`."""
+        data = KernelRows(
+            self.rows, self.kernel, self.threads, coded=True, memory_bytes=memory_bytes
+        )
+        return LocalEngine(data)
 
 
 def solve(
-    own: RowsOfTask, parts: Parts, iterate: Iterate, effort: Effort
-) -> tuple[Iterate, list[dict]]:
-    """Solve parts, whose members are all variables in their order, from an iterate; where it is
-    then, and a report for each."""
+    local: RowsOfTask, parts: Parts, iterate: Iterate, effort: Effort
+) -> tuple[Iterate, np.ndarray]:
+    """Solve subproblems with implicit members; return the new iterate and a report for each."""
     problem = parts.problem
-    limits = {"threads": own.threads, "megabytes": own.megabytes}
-    memory = plan_memory(own.rows, np.array([0, problem.size]), **limits)
-    engine = own.engine(memory.spare(problem.size))
-    own.kernel.check_values(engine.data.encoding.largest_squared_norm)
+    memory = plan_memory(
+        local.rows,
+        np.array([0, problem.size]),
+        threads=local.threads,
+        megabytes=local.megabytes,
+    )
+    engine = local.engine(memory.spare(problem.size))
+    local.kernel.check_values(engine.data.encoding.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - engine.data.copy_bytes, 0)
-    effort = replace(effort, reach=own.reach, threads=own.threads, memory_bytes=nbytes)
-    every = np.arange(problem.size, dtype=np.int32)
-    parts = Parts(replace(problem, row=own.place_of(problem.rows)), parts.start, every)
-    iterate = iterate.take(every)  # a task that is done again begins with the same values
-    return iterate, engine.solve_together(parts, iterate, effort, None, own.stop)
+    effort = replace(effort, reach=local.reach, threads=local.threads, memory_bytes=nbytes)
+    members = np.arange(problem.size, dtype=np.int32)
+    problem = replace(problem, row=local.positions_of(problem.rows))
+    iterate = iterate.take(members)  # a copy: a repeated task starts from the same values
+    parts = Parts(problem, parts.start, members)
+    state = _core.SolveState(parts.sizes)
+    return iterate, engine.solve_together(parts, iterate, effort, None, local.stop, state)
 
 
 def spans(
-    own: RowsOfTask, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int
+    local: RowsOfTask, parts: Parts, alpha: np.ndarray, mask: np.ndarray, n_exact: int
 ) -> np.ndarray:
-    """Squared spans of support vectors, see `_core.squared_spans`."""
-    return own.engine().spans(parts, alpha, wanted, n_exact, own.threads)
+    """Compute squared spans of support vectors, see `_core.squared_spans`."""
+    return local.engine().spans(parts, alpha, mask, n_exact, local.threads)
 
 
 def sums(
-    own: RowsOfTask, kept: tuple[Terms, np.ndarray], how: Evaluation, terms: Terms
+    local: RowsOfTask, shared: tuple[Terms, np.ndarray], how: Evaluation, targets: Terms
 ) -> tuple[np.ndarray, int]:
-    """Sums of variables of the first piece over those of the others, as `sums_of_units`; `kept` are
-    the terms of these and their alpha. Rows are numbered among either."""
-    others, alpha = kept
-    targets = replace(terms, row=own.place_of(terms.row))
-    others = replace(others, row=own.place_of(others.row + own.n_first))
-    how = replace(how, reach=own.reach, stop=own.stop)
-    return own.engine().sums(targets, others, alpha, how)
+    """Compute kernel sums of the first piece over the other pieces, as `sums_of_units`.
+
+    `shared` are the terms of the sources and their alpha. Rows of targets and of sources are
+    counted from 0 each.
+    """
+    sources, alpha = shared
+    targets = replace(targets, row=local.positions_of(targets.row))
+    sources = replace(sources, row=local.positions_of(sources.row + local.n_first))
+    how = replace(how, reach=local.reach, stop=local.stop)
+    return local.engine().sums(targets, sources, alpha, how)
 
 
-def product(own: RowsOfTask, kept: tuple, how: Evaluation) -> np.ndarray:
-    """K(rows of the first piece, the others) W, see `KernelRows.product`; `kept` is W."""
-    first, others = np.split(np.arange(own.rows.n_samples, dtype=np.int32), [own.n_first])
-    how = replace(how, stop=own.stop)
-    return own.engine().data.product(*kept, others, target_rows=first, how=how)
+def product(local: RowsOfTask, shared: tuple[Weights], how: Evaluation) -> np.ndarray:
+    """Compute K(first piece, other pieces) W, see `KernelRows.product`; `shared` is (W,)."""
+    first, others = np.split(np.arange(local.rows.n_samples, dtype=np.int32), [local.n_first])
+    how = replace(how, stop=local.stop)
+    return local.engine().data.product(shared[0], others, target_rows=first, how=how)
+
+
+Split = tuple[Rows, np.ndarray, Fork]
 
 
 def divide(
-    own: RowsOfTask, of_node: np.ndarray, wanted: np.ndarray, seed: int, starts: Starts | None
-) -> tuple[Rows, np.ndarray, Fork]:
-    """Nodes divided by a sample of their rows, as `fork_of`: the rows that the fork keeps, their
-    places in the sample, and the fork."""
-    every = np.arange(own.rows.n_samples, dtype=np.int32)
-    data = own.engine(_core.NO_LIMIT).data
-    kept, fork = fork_of(data, every, of_node, wanted, seed, starts)
-    return own.rows.take(kept), kept, fork
+    local: RowsOfTask, of_node: np.ndarray, n_parts: np.ndarray, seed: int, starts: Starts | None
+) -> Split:
+    """Split nodes by sampled rows, as `fork_of`.
+
+    Returns the rows that the fork keeps, their positions in the sample, and the fork.
+    """
+    rows = np.arange(local.rows.n_samples, dtype=np.int32)
+    data = local.engine(_core.NO_LIMIT).data
+    kept, fork = fork_of(data, rows, of_node, n_parts, seed, starts)
+    return local.rows.take(kept), kept, fork
 
 
-def without_rows(divided: tuple[Rows, np.ndarray, Fork]) -> tuple[np.ndarray, Fork]:
-    return divided[1:]
+def without_rows(split: Split) -> tuple[np.ndarray, Fork]:
+    return split[1:]
 
 
-def route(
-    own: RowsOfTask, placed: Placed | None, divided: tuple[Rows, np.ndarray, Fork], second: bool
-) -> Placed:
-    """Where rows are one level further than they were, None for the root."""
-    sample, _, fork = divided
-    partition = Partition(own.kernel, sample, (fork,))
-    return partition.place(own.rows, own.threads, own.stop, second=second, begin=placed)
+def route(local: RowsOfTask, placed: Placed | None, split: Split, second: bool) -> Placed:
+    """Assign rows to the clusters of the next level; `placed` None is the root."""
+    sample, _, fork = split
+    partition = Partition(local.kernel, sample, (fork,))
+    return partition.place(local.rows, local.threads, local.stop, second=second, begin=placed)

@@ -1,34 +1,34 @@
-"""Rows that are on workers, by the numbers a run gives them, and a kernel on them as far as a
-client can tell of it.
-"""
-
-from __future__ import annotations
+"""Rows held by workers, addressed by run index, and kernel products on them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from distributed import Future
+from numpy.typing import ArrayLike
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, Storage
-from dcsvm.distributed.chunks import Form, kept, put_together, taken
-from dcsvm.distributed.on_worker import Means, product, run_on_rows
+from dcsvm.distributed.chunks import Form, put_together, share, taken
+from dcsvm.distributed.on_worker import Means, Weights, product, run_on_rows
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.kernel.cluster_tree import inverse
 from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
 from dcsvm.kernel.kernels import Kernel
 
-SAMPLE = 1000  # rows that tell the client what kernel values cost
+SAMPLE = 1000  # rows for the client's estimate of the cost of kernel values
 
 
 class RemoteRows:
-    """Rows in `chunks`, the results of tasks; a row takes about `row_bytes`. Each chunk is made of
-    sections of so many rows (`sizes`): what is computed may depend on these, how many of them are
-    in a chunk depends on the workers. Row number r is given row number `given[r]` int32, counted
-    through the chunks. They have the properties of Rows that a run asks for."""
+    """Rows in chunks, the results of tasks, with the properties of Rows that training uses.
+
+    A row takes about `row_bytes` bytes. A chunk consists of sections; `sizes` has their numbers of
+    rows. Results may depend on the sections, which are the same for any workers, not on the chunks.
+    Row i of a run is row `given[i]` int32 of all chunks.
+    """
 
     columns = None
 
@@ -43,7 +43,7 @@ class RemoteRows:
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
         self.n_features = form.n_features
         self.is_dense = form.storage is not Storage.SPARSE
-        self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # the ends of each, in a chunk
+        self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # ends of sections in a chunk
         ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])
         self.start = np.concatenate(([0], ends)).astype(np.int64)
         self.given = np.arange(self.start[-1], dtype=np.int32)
@@ -56,86 +56,94 @@ class RemoteRows:
     def n_sections(self) -> int:
         return sum(len(ends) for ends in self.sections)
 
-    def reordered(self, numbers: np.ndarray) -> RemoteRows:
-        """Some of the rows, in this order; nothing moves."""
+    def reordered(self, indices: np.ndarray) -> "RemoteRows":
+        """Select rows in an order, without moving any."""
         other = copy(self)
-        other.given = self.given[numbers]
+        other.given = self.given[indices]
         return other
 
-    def by_chunk(self, numbers: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """(chunk, places among the numbers, rows int32 of the chunk) of the chunks that have some
-        of the rows."""
-        given = self.given[numbers]
-        chunk = np.searchsorted(self.start, given, side="right") - 1
-        order = np.argsort(chunk, kind="stable")
-        ends = np.searchsorted(chunk[order], np.arange(len(self.chunks) + 1))
+    def by_chunk(self, indices: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """Locate rows: (chunk, positions in `indices`, rows int32 of the chunk) per chunk used."""
+        given = self.given[indices]
+        chunk_of = np.searchsorted(self.start, given, side="right") - 1
+        order = np.argsort(chunk_of, kind="stable")
+        ends = np.searchsorted(chunk_of[order], np.arange(len(self.chunks) + 1))
         parts = []
-        for number in np.flatnonzero(np.diff(ends)).tolist():
-            places = order[ends[number] : ends[number + 1]]
-            parts.append((number, places, (given[places] - self.start[number]).astype(np.int32)))
+        for chunk in np.flatnonzero(np.diff(ends)).tolist():
+            positions = order[ends[chunk] : ends[chunk + 1]]
+            rows = (given[positions] - self.start[chunk]).astype(np.int32)
+            parts.append((chunk, positions, rows))
         return parts
 
     @property
     def in_chunks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
-        """(chunk, which rows are in it, rows int32 of the chunk, None for all of it), in the order
-        of the chunks."""
-        place = np.full(self.start[-1], -1, np.int32)
-        place[self.given] = np.arange(self.n_samples, dtype=np.int32)
-        for chunk, (begin, end) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
-            own = np.flatnonzero(place[begin:end] >= 0).astype(np.int32)
-            if len(own):
-                is_whole = len(own) == end - begin
-                yield chunk, place[begin:end][own], None if is_whole else own
+        """Yield (chunk, run indices of its rows, these rows int32 of the chunk, None for all)."""
+        index = np.full(self.start[-1], -1, np.int32)
+        index[self.given] = np.arange(self.n_samples, dtype=np.int32)
+        for chunk, (begin, end) in enumerate(pairwise(self.start)):
+            selected = np.flatnonzero(index[begin:end] >= 0).astype(np.int32)
+            if len(selected):
+                is_all = len(selected) == end - begin
+                yield chunk, index[begin:end][selected], None if is_all else selected
 
-    def distinct_by_chunk(self, numbers: np.ndarray) -> Iterator[tuple]:
-        """(chunk, places among the numbers, the rows of the chunk that are among them, None for all
-        of it, and which of these each is)."""
-        for chunk, places, own in self.by_chunk(numbers):
-            distinct, local = np.unique(own, return_inverse=True)
-            is_whole = len(distinct) == self.start[chunk + 1] - self.start[chunk]
-            yield chunk, places, None if is_whole else distinct, local.reshape(-1)
+    def distinct_by_chunk(
+        self, indices: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray | None, np.ndarray]]:
+        """Locate rows, each distinct one once.
 
-    def pieces(self, numbers: np.ndarray, name: str) -> tuple[list[Future], np.ndarray | None]:
-        """Tasks whose results have these rows, a piece from each chunk, and the order in which they
-        have to be put together, None where they are."""
-        parts = self.by_chunk(numbers)
-        pieces, some = [self.chunks[chunk] for chunk, _, _ in parts], []
-        for place, (chunk, _, own) in enumerate(parts):
+        Yields (chunk, positions in `indices`, distinct rows of the chunk, None for all, and the
+        index among them for each position).
+        """
+        for chunk, positions, rows in self.by_chunk(indices):
+            distinct, index = np.unique(rows, return_inverse=True)
+            is_all = len(distinct) == self.start[chunk + 1] - self.start[chunk]
+            yield chunk, positions, None if is_all else distinct, index.reshape(-1)
+
+    def pieces(self, indices: np.ndarray, name: str) -> tuple[list[Future], np.ndarray | None]:
+        """Submit tasks that select rows, one per chunk used.
+
+        Returns the tasks and the order for `put_together`, None if it is the identity.
+        """
+        parts = self.by_chunk(indices)
+        pieces, partial = [self.chunks[chunk] for chunk, _, _ in parts], []
+        for k, (chunk, _, rows) in enumerate(parts):
             size = self.start[chunk + 1] - self.start[chunk]
-            if len(own) < size or not np.array_equal(own, np.arange(size)):
-                some.append(place)
-        owns = [parts[place][2] for place in some]
-        taken_rows = self.tasks.submit_each(
-            f"{name}-rows", taken, [pieces[place] for place in some], owns
+            if len(rows) < size or not np.array_equal(rows, np.arange(size)):
+                partial.append(k)
+        futures = self.tasks.submit_each(
+            f"{name}-rows", taken, [pieces[k] for k in partial], [parts[k][2] for k in partial]
         )
-        for place, future in zip(some, taken_rows, strict=True):
-            pieces[place] = future
-        self.tasks.traffic.moved += len(numbers) * self.row_bytes
-        places = [places for _, places, _ in parts]
-        order = np.concatenate(places) if places else np.zeros(0, np.int64)
+        for k, future in zip(partial, futures, strict=True):
+            pieces[k] = future
+        self.tasks.traffic.moved += len(indices) * self.row_bytes
+        positions = [positions for _, positions, _ in parts]
+        order = np.concatenate(positions) if positions else np.zeros(0, np.int64)
         if np.array_equal(order, np.arange(len(order))):
             return pieces, None
         return pieces, inverse(order)
 
-    def assembled(self, numbers: np.ndarray, name: str) -> Future:
-        """A task whose result is these rows, in this order."""
-        pieces, order = self.pieces(numbers, name)
+    def assembled(self, indices: np.ndarray, name: str) -> Future:
+        """Submit a task that assembles rows in the given order."""
+        pieces, order = self.pieces(indices, name)
         return self.tasks.submit(f"{name}-rows", put_together, pieces, order)
 
-    def take(self, numbers, stop: _core.Stop | None = None) -> Rows:
-        """These rows, at the client. Raises Stopped."""
-        numbers = np.asarray(numbers, dtype=np.int64)
-        if len(numbers) == 0:
+    def take(self, indices: ArrayLike, stop: _core.Stop | None = None) -> Rows:
+        """Fetch rows to the client. Raises Stopped."""
+        indices = np.asarray(indices, dtype=np.int64)
+        if len(indices) == 0:
             return self.form.no_rows
-        pieces, order = self.pieces(numbers, "sample")
+        pieces, order = self.pieces(indices, "sample")
         return put_together(self.tasks.results(pieces, stop), order)
 
     take_for_model = take
 
 
 class RemoteKernelRows:
-    """Remote rows with a kernel on them; `setup` and `points` are those of a `sample` of them,
-    which tells what kernel values cost. Tasks have `megabytes` for caches and copies."""
+    """Remote rows and a kernel; the part of KernelRows that training on workers uses.
+
+    `setup` and `points` belong to a `sample` of the rows, for estimates of cost. Tasks have
+    `megabytes` for caches and copies.
+    """
 
     copy_bytes, is_in_file = 0, False
 
@@ -154,49 +162,55 @@ class RemoteKernelRows:
             step = -(-rows.n_samples // SAMPLE)
             sample = rows.take(np.arange(0, rows.n_samples, step), stop)
         self.sample = sample
-        own = KernelRows(sample, kernel, 1, coded=True)
-        self.setup, self.points = own.setup, own.points
+        local = KernelRows(sample, kernel, 1, coded=True)
+        self.setup, self.points = local.setup, local.points
 
-    def with_kernel(self, kernel: Kernel) -> RemoteKernelRows:
+    def with_kernel(self, kernel: Kernel) -> "RemoteKernelRows":
         return RemoteKernelRows(self.rows, kernel, self.threads, self.means.megabytes, self.sample)
 
     def product(
-        self, weights, rows: np.ndarray, *, target_rows: np.ndarray, how: Evaluation
+        self, weights: Weights, rows: np.ndarray, *, target_rows: np.ndarray, how: Evaluation
     ) -> np.ndarray:
-        """As `KernelRows.product`."""
+        """Compute K(target rows, rows) W, as `KernelRows.product`."""
         n_columns = weights[3] if isinstance(weights, tuple) else 1
         result = np.zeros((len(target_rows), n_columns))
         if len(rows) and len(target_rows):
-            found = self.on_chunks("product", product, target_rows, rows, (weights,), how)
-            for places, local, values in found:
-                result[places] = values[local]
+            for positions, index, values in self.on_chunks(
+                "product", product, target_rows, rows, (weights,), how
+            ):
+                result[positions] = values[index]
         return result
 
     def on_chunks(
         self,
         name: str,
-        work: Callable,
+        work: Callable[..., Any],
         targets: np.ndarray,
         sources: np.ndarray,
-        values: tuple,
+        shared: tuple[object, ...],
         how: Evaluation,
         *,
         reach: Reach | None = None,
-        more: Callable[[np.ndarray, np.ndarray], tuple] = lambda places, local: (),
+        arguments_of: Callable[[np.ndarray, np.ndarray], tuple[object, ...]] | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """What `work` makes of the target rows of each chunk and of all source rows, with `values`
-        that all tasks have, and `more` of each: (places among the targets, which row of the task
-        each is, result) as they come. Raises Stopped."""
-        tasks, places, futures = self.rows.tasks, {}, {}
+        """Run `work` on the target rows of each chunk and all source rows.
+
+        All tasks have the `shared` values; `arguments_of(positions, index)` makes more arguments of
+        each. Yields (positions in the targets, index among the rows of the task for each, result)
+        as tasks finish. Raises Stopped.
+        """
+        tasks = self.rows.tasks
         assembled = self.rows.assembled(sources, f"{name}-sources")
-        values = tasks.submit(f"{name}-values", kept, *values)
+        values = tasks.submit(f"{name}-values", share, *shared)
         stop, how = how.stop, replace(how, stop=None)
-        for chunk, own_places, own, local in self.rows.distinct_by_chunk(targets):
-            places[chunk] = own_places, local
+        located: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        futures: dict[int, Future] = {}
+        for chunk, positions, selected, index in self.rows.distinct_by_chunk(targets):
+            located[chunk] = positions, index
+            args = () if arguments_of is None else arguments_of(positions, index)
             futures[chunk] = tasks.submit(
                 f"{name}-chunk{chunk}", run_on_rows, work, self.means,
-                [self.rows.chunks[chunk], assembled], own, None, reach, values, how,
-                *more(own_places, local),
+                [self.rows.chunks[chunk], assembled], selected, None, reach, values, how, *args,
             )  # fmt: skip
-        for chunk, found in tasks.finished(futures, stop):
-            yield *places[chunk], found
+        for chunk, result in tasks.finished(futures, stop):
+            yield *located[chunk], result

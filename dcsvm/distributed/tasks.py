@@ -1,12 +1,9 @@
-"""Tasks on the workers of a Dask cluster: handed in under names that say what they do, and waited
-for.
+"""Submit tasks to the workers of a Dask cluster and wait for their results.
 
-A task is a pure function of the results of others and of plain values, so that Dask makes again
-what a worker held that is lost, and does again what it was at. Dask alone counts the workers that
-die at a task, and gives it up after `distributed.scheduler.allowed-failures` of them.
+A task is a pure function of plain values and results of other tasks, so that Dask can repeat the
+tasks of a lost worker. Dask counts the workers that die at a task, and fails it after
+`distributed.scheduler.allowed-failures` of them.
 """
-
-from __future__ import annotations
 
 import time
 import uuid
@@ -24,12 +21,13 @@ from dcsvm.distributed.chunks import nbytes_of
 from dcsvm.solving.report import Traffic, WorkerTraffic
 
 Name = TypeVar("Name", bound=Hashable)
-POLL = 0.1  # seconds between two looks at the wish to stop
-LOOK, PATIENCE = 10, 300  # seconds between two looks for workers, and without any
+POLL = 0.1  # seconds between checks for a stop request
+LOOK, PATIENCE = 10, 300  # seconds between checks for workers, and of waiting without any
+NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
 
 
-class WorkersLost(ValueError):
-    """Workers died, or the scheduler is gone; the sentence says what can be done."""
+class WorkersLostError(ValueError):
+    """Workers died or the scheduler is lost."""
 
 
 class Tasks:
@@ -38,26 +36,33 @@ class Tasks:
     def __init__(self, client: Client):
         self.client, self.traffic = client, Traffic()
         self.run, self.numbers = uuid.uuid4().hex[:8], count()
-        client.get_task_stream(count=0)  # from now on it is kept
+        client.get_task_stream(count=0)  # starts the recording of tasks
 
     def submit(
-        self, name: str, function: Callable, *values, priority: float = 0, **named
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *args: object,
+        priority: float = 0,
+        **kwargs: object,
     ) -> Future:
-        """Hand in a task under a name that is seen in the dashboard."""
+        """Submit a task under a name, which Dask's dashboard shows."""
         self.traffic.tasks += 1
-        self.traffic.sent += sum(nbytes_of(value) for value in (*values, *named.values()))
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+        self.traffic.sent += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
+        with dask.config.set(NO_WARNING):
             return self.client.submit(
-                function, *values, key=self._key(name), priority=priority, pure=False, **named
+                function, *args, key=self._key(name), priority=priority, pure=False, **kwargs
             )
 
-    def submit_each(self, name: str, function: Callable, *columns: Sequence) -> list[Future]:
-        """Hand in a task for each line of values, which costs a tenth of one by one."""
+    def submit_each(
+        self, name: str, function: Callable[..., Any], *columns: Sequence[object]
+    ) -> list[Future]:
+        """Submit a task for each tuple of `zip(*columns)`, at a tenth of the cost of `submit`."""
         if not columns[0]:
             return []
         self.traffic.tasks += len(columns[0])
         self.traffic.sent += sum(nbytes_of(value) for column in columns for value in column)
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+        with dask.config.set(NO_WARNING):
             return self.client.map(
                 function, *columns, key=[self._key(name) for _ in columns[0]], pure=False
             )
@@ -68,61 +73,63 @@ class Tasks:
     def finished(
         self, futures: Mapping[Name, Future], stop: Stop | None = None
     ) -> Iterator[tuple[Name, Any]]:
-        """(name, result) of tasks as they come. Raises Stopped where it is stopped, what a task
-        raised, and WorkersLost."""
+        """Yield (name, result) of tasks as they finish.
+
+        Raises Stopped, WorkersLostError, and the errors of tasks.
+        """
         names, stop = {future: name for name, future in futures.items()}, stop or Stop()
-        waiting, looked = set(names), time.monotonic()
-        seen = looked  # when there was a worker
+        waiting, last_check = set(names), time.monotonic()
+        last_seen = last_check  # time of the last check that found a worker
         try:
             while waiting:
                 done, now = self._done_of(waiting), time.monotonic()
-                if now >= looked + LOOK:
-                    looked, seen = now, now if self.client.nthreads() else seen
-                    if now > seen + PATIENCE:
-                        raise WorkersLost(f"there has been no worker for {PATIENCE} seconds")
+                if now >= last_check + LOOK:
+                    last_check, last_seen = now, now if self.client.nthreads() else last_seen
+                    if now > last_seen + PATIENCE:
+                        raise WorkersLostError(f"no workers for {PATIENCE} seconds")
                 stop.check()
                 for future in sorted(done, key=lambda one: one.key):
-                    stop.check()  # results of wide rows take long to arrive
+                    stop.check()  # receiving a result may take long
                     waiting.remove(future)
                     result = future.result()
                     self.traffic.received += nbytes_of(result)
                     yield names[future], result
         except KilledWorker as error:
-            raise WorkersLost(
-                f"workers died again and again at {error.task}: they may have too little memory"
+            raise WorkersLostError(
+                f"workers died repeatedly at task {error.task}: they may lack memory"
             ) from None
         except CancelledError:
             waiting.clear()
-            raise WorkersLost(
-                "the connection to the Dask scheduler is lost: a checkpoint is where to go on from"
+            raise WorkersLostError(
+                "lost the connection to the Dask scheduler: resume from a checkpoint"
             ) from None
         finally:
             if waiting:
                 self.client.cancel(list(waiting), force=True)
 
-    def results(self, futures: list[Future], stop: Stop | None = None) -> list:
-        """The results of tasks, in order; raises as `finished`."""
-        found = dict(self.finished(dict(enumerate(futures)), stop))
-        return [found[number] for number in range(len(futures))]
+    def results(self, futures: list[Future], stop: Stop | None = None) -> list[Any]:
+        """Return the results of tasks in order. Raises as `finished`."""
+        results = dict(self.finished(dict(enumerate(futures)), stop))
+        return [results[k] for k in range(len(futures))]
 
     def note_workers(self) -> None:
-        """Report what each worker has done."""
+        """Record the work of each worker in the traffic."""
         workers: dict[str, WorkerTraffic] = {}
         for task in self.client.get_task_stream():
             if f"-{self.run}" not in str(task["key"]):
                 continue
-            one = workers.setdefault(task["worker"], WorkerTraffic())
-            one.tasks += 1
+            worker = workers.setdefault(task["worker"], WorkerTraffic())
+            worker.tasks += 1
             for span in task["startstops"]:
                 seconds = span["stop"] - span["start"]
                 if span["action"] == "compute":
-                    one.seconds_computing += seconds
+                    worker.seconds_computing += seconds
                 elif span["action"] == "transfer":
-                    one.seconds_moving += seconds
+                    worker.seconds_moving += seconds
         self.traffic.workers = dict(sorted(workers.items()))
 
     def _done_of(self, waiting: set[Future]) -> set[Future]:
-        """Those of some futures that are done, after a short while."""
+        """Wait a short time for futures and return the finished ones."""
         with self.client.as_current(), suppress(TimeoutError):
             wait(waiting, timeout=POLL, return_when="FIRST_COMPLETED")
         return {future for future in waiting if future.status != "pending"}

@@ -1,13 +1,12 @@
-"""Training on the workers of a Dask cluster: Algorithm 1 with its rows somewhere else. They stay
-there; what the client knows of them is here."""
-
-from __future__ import annotations
+"""Train on the workers of a Dask cluster: Algorithm 1 with rows that stay on the workers."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future
+from numpy.typing import ArrayLike
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -26,40 +25,39 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.solving.checkpoint import Control, fingerprint
 from dcsvm.solving.memory import Plan
-from dcsvm.solving.preparation import kernel_of
+from dcsvm.solving.preparation import RowSource, kernel_of
 from dcsvm.solving.report import TrainReport
+from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import begun, finished
 from dcsvm.training.warm_start import check_rows
+
+Collection = Any  # a dask array or dataframe, or a list of delayed chunks
 
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """The RowSource of rows on workers; their `labels` (n,) and the `facts` of their sections are
-    at the client."""
+    """The RowSource of remote rows; the client has labels (n,) and statistics of the sections."""
 
     rows: RemoteRows
     labels: np.ndarray
     facts: list[Facts]
     owns_rows: bool = False
 
-    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-        """The sections are part of it."""
-        values = " ".join(one.digest for one in self.facts)
-        return fingerprint(self.rows, values, labels, sample_weight)
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict[str, Any]:
+        """Identify the data and their division into sections, for checkpoints."""
+        digests = " ".join(str(one.digest) for one in self.facts)
+        return fingerprint(self.rows, digests, labels, sample_weight)
 
     @property
     def variance(self) -> float:
-        """That of all values, as NumPy's."""
+        """Return the variance of all values, as `numpy.var`."""
         size = self.rows.n_samples * self.rows.n_features
-        mean, square = (
-            sum(getattr(one, name) for one in self.facts) / size for name in ("total", "squares")
-        )
-        return square - mean**2
+        mean = sum(one.total for one in self.facts) / size
+        return sum(one.squares for one in self.facts) / size - mean**2
 
-    def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
+    def with_kernel(self, options: TrainOptions) -> "tuple[DaskRows, Kernel]":
         if options.kernel == "precomputed":
-            one = "precomputed is for one process: its matrix is in one memory"
-            raise OptionError("kernel", one)
+            raise OptionError("kernel", "precomputed cannot be used on workers")
         return self, kernel_of(options, self.rows.n_features)
 
     def duplicates(
@@ -69,64 +67,66 @@ class DaskRows:
         if not self.rows.is_dense:
             return all_different(sample_weight)
         futures = [
-            tasks.submit(f"keys-chunk{number}", row_keys, chunk)
-            for number, chunk in enumerate(self.rows.chunks)
+            tasks.submit(f"keys-chunk{k}", row_keys, chunk)
+            for k, chunk in enumerate(self.rows.chunks)
         ]
         keys = np.concatenate(tasks.results(futures, stop))
         return duplicates_by_keys(keys, targets, sample_weight)
 
     def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, plan: Plan
+        self, options: TrainOptions, _formulation: Formulation, _plan: Plan
     ) -> WorkerMemory:
         nbytes = self.rows.n_samples * self.rows.row_bytes
         return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
 
-    def reordered(self, numbers: np.ndarray) -> DaskRows:
-        return replace(self, rows=self.rows.reordered(numbers))
+    def reordered(self, indices: np.ndarray) -> "DaskRows":
+        return replace(self, rows=self.rows.reordered(indices))
 
     def find_locality(
-        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
+        self, kernel: Kernel, weight: float, tolerance: float, _plan: Plan, _options: TrainOptions,
         stop: _core.Stop,
     ) -> tuple[Locality, None]:  # fmt: skip
         return find_remote_locality(self.rows, kernel, weight, tolerance, stop), None
 
     def engine(
-        self, kernel: Kernel, memory: WorkerMemory, n_variables: int, stop: _core.Stop
+        self, kernel: Kernel, memory: WorkerMemory, _n_variables: int, stop: _core.Stop
     ) -> DaskEngine:
         threads, megabytes = memory.threads, memory.megabytes
         return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
 
 
 def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> DaskRows:
-    """The rows of tasks whose results are chunks, some Sections each. Raises what they raise, and
-    Stopped."""
+    """Make remote rows of chunks, tasks with a list of Sections each.
+
+    Raises Stopped, ValueError if there are no rows, and the errors of tasks.
+    """
     with_digest = control.checkpoint is not None
     futures = [
-        tasks.submit(f"facts-chunk{number}", facts_of, chunk, with_digest=with_digest)
-        for number, chunk in enumerate(chunks)
+        tasks.submit(f"facts-chunk{k}", facts_of, chunk, with_digest=with_digest)
+        for k, chunk in enumerate(chunks)
     ]
-    found = tasks.results(futures, control.stop)
-    found = [[one for one in of_chunk if one.n_rows] for of_chunk in found]
-    kept = [number for number, of_chunk in enumerate(found) if of_chunk]
-    facts = [one for of_chunk in found for one in of_chunk]
+    by_chunk: list[list[Facts]] = [
+        [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, control.stop)
+    ]
+    used = [k for k, of_chunk in enumerate(by_chunk) if of_chunk]
+    facts = [one for of_chunk in by_chunk for one in of_chunk]
     if not facts:
-        raise ValueError("there are no rows")
+        raise ValueError("no rows to train on")
     form = Form.of_all(facts)
-    rows = [tasks.submit(f"form-chunk{number}", formed, chunks[number], form) for number in kept]
-    sizes = [[one.n_rows for one in found[number]] for number in kept]
+    rows = [tasks.submit(f"form-chunk{k}", formed, chunks[k], form) for k in used]
+    sizes = [[one.n_rows for one in by_chunk[k]] for k in used]
     row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
     labels = np.concatenate([one.labels for one in facts])
     return DaskRows(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
 
 
 def train_chunks(
-    tasks: Tasks, chunks: list[Future], options: TrainOptions, control: Control, **how
+    tasks: Tasks, chunks: list[Future], options: TrainOptions, control: Control, **kwargs: Any
 ) -> tuple[Model, TrainReport]:
-    """Train a model on rows that are the results of tasks, a chunk each, which are let go. For the
-    rest see `train_rows`."""
+    """Train a model on chunks, which are released; for `kwargs` see `train_data`."""
     data = remote_data(tasks, chunks, control)
     chunks.clear()
-    return train_data(data, options, control, **how)
+    return train_data(data, options, control, **kwargs)
 
 
 def train_data(
@@ -134,21 +134,31 @@ def train_data(
     options: TrainOptions,
     control: Control,
     *,
+    sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,
-    **given,
+    test: TestRows | None = None,
 ) -> tuple[Model, TrainReport]:
-    """The same, of remote data."""
+    """Train a model on remote rows; for the arguments see `train_rows`."""
+    source: RowSource = data  # type: ignore[assignment]  # it has remote rows in place of Rows
     if init_model is not None:
-        check_rows(init_model, data.rows, options)
+        check_rows(init_model, source.rows, options)
     with control.held():
-        run = begun(data, data.labels, options, control, init_model=init_model, **given)
+        run = begun(
+            source,
+            data.labels,
+            options,
+            control,
+            sample_weight=sample_weight,
+            init_model=init_model,
+            test=test,
+        )
         model = finished(run)
+        assert isinstance(model.report, TrainReport)
         return model, model.report
 
 
-def chunks_of(tasks: Tasks, X, y) -> list[Future]:
-    """Tasks whose results are the chunks of rows X with labels y. Raises ValueError for what does
-    not belong together."""
+def chunks_of(tasks: Tasks, X: Collection, y: Collection) -> list[Future]:
+    """Submit tasks that make the chunks of rows X with labels y. Raises ValueError or TypeError."""
     parts = _parts(X)
     has_known_sizes = hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any()
     if has_known_sizes and hasattr(y, "rechunk"):
@@ -157,15 +167,12 @@ def chunks_of(tasks: Tasks, X, y) -> list[Future]:
     if len(parts) != len(labels):
         raise ValueError(f"X has {len(parts)} chunks, y has {len(labels)}")
     futures = tasks.client.compute([*parts, *labels])
-    rows, labels = futures[: len(parts)], futures[len(parts) :]
-    return [
-        tasks.submit(f"chunk{number}", chunk_of, *one)
-        for number, one in enumerate(zip(rows, labels, strict=True))
-    ]
+    pairs = zip(futures[: len(parts)], futures[len(parts) :], strict=True)
+    return [tasks.submit(f"chunk{k}", chunk_of, *pair) for k, pair in enumerate(pairs)]
 
 
-def chunk_of(X, y) -> list[Section]:
-    """A chunk, one section, of an array, matrix or dataframe and its labels. Raises ValueError."""
+def chunk_of(X: ArrayLike, y: ArrayLike) -> list[Section]:
+    """Make a chunk, one section, of an array, matrix or dataframe and labels. Raises ValueError."""
     rows = Rows.from_array(_plain(X))
     labels = as_labels(_plain(y))
     if len(labels) != rows.n_samples:
@@ -173,22 +180,22 @@ def chunk_of(X, y) -> list[Section]:
     return [Section(rows, labels)]
 
 
-def is_collection(values) -> bool:
-    """Whether values are dask's, or a list of delayed chunks."""
+def is_collection(values: object) -> bool:
+    """Return whether values are a dask collection or a list of delayed chunks."""
     if isinstance(values, (list, tuple)):
         return len(values) > 0 and all(isinstance(one, Delayed) for one in values)
     return hasattr(values, "__dask_graph__")
 
 
-def whole_array(client: Client, values) -> np.ndarray | None:
-    """The values of an array of dask, at the client; any other as it is."""
+def whole_array(client: Client, values: Any) -> np.ndarray | None:
+    """Compute a dask array at the client; other values are returned unchanged."""
     if values is None or not hasattr(values, "dask"):
         return values
     return np.asarray(client.compute(values).result())
 
 
-def _parts(collection) -> list[Delayed]:
-    """The chunks of a collection along its rows, delayed."""
+def _parts(collection: Collection) -> list[Delayed]:
+    """Return the delayed chunks of a collection along its rows. Raises TypeError."""
     if isinstance(collection, (list, tuple)):
         return list(collection)
     if isinstance(collection, Delayed):
@@ -203,6 +210,6 @@ def _parts(collection) -> list[Delayed]:
     return np.ravel(collection.to_delayed()).tolist()
 
 
-def _plain(values):
-    """An array or matrix of a part of a dataframe."""
+def _plain(values: Any) -> Any:
+    """Convert a part of a dataframe to an array."""
     return values.to_numpy() if hasattr(values, "to_numpy") else values

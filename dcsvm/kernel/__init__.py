@@ -1,1 +1,1 @@
-"""Kernel values and sums over them, and what is known about distances."""
+"""Kernels, kernel products, clusters and components of rows."""

@@ -1,4 +1,4 @@
-"""The kernels of LIBSVM as values: parameters, names, and what is known of them.
+"""LIBSVM's kernels: names, parameters and properties.
 
 The formulas are in csrc/simd. gamma has no default here: it depends on the data.
 """
@@ -14,14 +14,17 @@ LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
 
 class BeyondFloat32(ValueError):
-    """Rows have kernel values that float32 does not hold."""
+    """Kernel values of the rows are beyond the range of float32."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """K(x, z): linear x'z, polynomial (gamma x'z + coef0)^degree, rbf exp(-gamma |x - z|^2),
-    sigmoid tanh(gamma x'z + coef0); precomputed: the rows are those of the kernel matrix, which
-    has been seen to be `indefinite` or is taken not to be."""
+    """Kernel function K(x, z) with its parameters.
+
+    linear x'z, polynomial (gamma x'z + coef0)^degree, rbf exp(-gamma |x - z|^2), sigmoid
+    tanh(gamma x'z + coef0). precomputed: the rows are rows of the kernel matrix; `indefinite` if
+    the matrix was found to be indefinite.
+    """
 
     name: str = "rbf"
     gamma: float = 1.0
@@ -35,7 +38,7 @@ class Kernel:
 
     @property
     def is_positive_semidefinite(self) -> bool:
-        """Whether every kernel matrix is: then the dual is convex and a gap can be stated."""
+        """Whether every kernel matrix is positive semidefinite: the dual problem is convex."""
         if self.is_precomputed:
             return not self.indefinite
         if self.name == "polynomial":
@@ -44,7 +47,7 @@ class Kernel:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters the formula uses, by their names in a model file, in its order."""
+        """Parameters of the formula, by their names in a model file, in its order."""
         used = {
             "linear": (),
             "polynomial": ("degree", "gamma", "coef0"),
@@ -55,8 +58,10 @@ class Kernel:
         return {name: getattr(self, name) for name in used}
 
     def check_values(self, squared_norm: float) -> None:
-        """Raise BeyondFloat32 where float32 may not hold kernel values of rows up to |x|^2, or what
-        they are computed from."""
+        """Raise BeyondFloat32 if kernel values may overflow float32.
+
+        `squared_norm` is the largest |x|^2 of the rows. Intermediate results count, too.
+        """
         try:
             largest = self._largest(squared_norm)
         except OverflowError:
@@ -69,7 +74,7 @@ class Kernel:
             )
 
     def largest_value(self, squared_norm: float) -> float:
-        """The largest size of a kernel value of rows up to |x|^2, infinite beyond float64."""
+        """Bound |K(x, z)| for rows up to this |x|^2; infinite beyond float64."""
         if self.name == "linear":
             return squared_norm
         if self.name != "polynomial":
@@ -80,7 +85,7 @@ class Kernel:
             return math.inf
 
     def _largest(self, squared_norm: float) -> float:
-        """The largest number on the way to kernel values of rows up to |x|^2."""
+        """Bound kernel values and their intermediate results for rows up to this |x|^2."""
         product = self.gamma * squared_norm + abs(self.coef0)
         if self.name == "polynomial":
             return max(product**self.degree, product, squared_norm, self.gamma)

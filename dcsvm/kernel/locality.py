@@ -1,11 +1,12 @@
-"""Rows that provably do not matter to each other (the paper's Theorem 1 with D(pi) taken as zero).
+"""Components: sets of rows with negligible kernel values between them.
 
-Where all kernel values between two groups of rows are so small that, summed with any weights the
-bounds allow, they change no gradient by more than a small part of the tolerance, the groups are
-problems of their own, and no kernel value between them is ever computed. Inside a group, kernel
-values of rows out of reach are left out of sums where boxes around neighbouring rows prove it.
+The kernel values between two components are so small that, with any alpha within the box
+constraints, they change no gradient by more than a small fraction of the tolerance (Theorem 1 of
+the paper with D(pi) = 0). Components are solved as independent problems, and kernel values between
+them are never computed. Inside a component, kernel values beyond a cutoff are omitted from sums if
+the bounding boxes of blocks of rows prove their distance.
 
-"Flat" below: half and double change the seconds of training by at most 0.1, see Constants in
+"Flat" below: half and twice the value change training times by at most 10 %, see Constants in
 docs/benchmark.md.
 """
 
@@ -21,27 +22,31 @@ from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.kernel.kernels import Kernel
 
-NEGLIGIBLE = 1e-6  # of the tolerance: what all kernel values between groups together may add
-LEFT_OUT = 0.05  # of the tolerance: the same for those the solver leaves out; flat
-SMALLEST_GROUP = 250  # rows; smaller groups are solved together; 125 costs covtype 1.15 times
-FEWEST_ROWS = 2000  # no groups are looked for in less
-SAMPLE = 2048  # rows; where these are one group, all are taken to be
-MEASURED_FROM = 256  # of the sample: distances from about so many to all of it
-ORDERING_VALUES = 2**22  # of rows in float64, whose distances are computed together
-WORTH_ORDERING = 0.5  # part of the sampled pairs that must be out of reach; flat
-WORTH_SKIPPING = 0.2  # part of the pairs of rows and blocks that must be out of reach; flat
-# memory for the boxes: no more than later takes arrays of variables, and nothing that a checkpoint
-# could not rely on, since the order of the rows follows from it
+# Truncation errors as fractions of the tolerance: all kernel values between components, and the
+# solver's cutoff (flat).
+NEGLIGIBLE, LEFT_OUT = 1e-6, 0.05
+SMALLEST_GROUP = 250  # rows; smaller components are merged; 125 slows covtype down 1.15 times
+FEWEST_ROWS = 2000  # no search for components in fewer rows
+SAMPLE = 2048  # rows; if the sample is one component, so are all rows
+MEASURED_FROM = 256  # sampled rows that are compared with all sampled rows
+ORDERING_VALUES = 2**22  # float64 values of a batch of rows for distances
+WORTH_ORDERING = 0.5  # fraction of sampled pairs that must be beyond the cutoff; flat
+WORTH_SKIPPING = 0.2  # fraction of pairs of rows and blocks that must be beyond the cutoff; flat
+# Memory for the bounding boxes: less than the arrays of the variables. It must not depend on the
+# machine: the order of the rows depends on it, and a checkpoint on that order.
 TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
-TRIED_ROWS, MEASURED_GROUPS = 64, 8  # rows of each, the largest groups
+TRIED_ROWS, MEASURED_GROUPS = 64, 8  # sampled rows of each of the largest components
 
 
 @dataclass(frozen=True, eq=False)
 class Locality:
-    """Independent groups: `order` lists the rows group by group, `start` int64 where each begins in
-    it, and the end. Rows of different groups are out of the reach `between`; kernel values out of
-    the reach `within` may be left out by the solver. `is_ordered`: the order is not that in which
-    the rows were given."""
+    """Components of the rows.
+
+    `order` int32 (n,) lists the rows component by component, component c from start[c] to before
+    start[c + 1]; `start` is int64. Rows of different components are beyond the cutoff `between`.
+    The solver may omit kernel values beyond the cutoff `within`. `is_ordered` if `order` is not the
+    input order.
+    """
 
     order: np.ndarray
     start: np.ndarray
@@ -54,13 +59,15 @@ class Locality:
         return len(self.start) - 1
 
     def reach(self, *, coupled: bool) -> Reach:
-        """What the solver may leave out: between groups it has nothing to leave out unless a sum
-        couples them."""
+        """Return the cutoff of the solver.
+
+        Kernel values between components matter only if an equality constraint couples them.
+        """
         return self.between if coupled and self.within == Reach() else self.within
 
     @property
     def group(self) -> np.ndarray:
-        """The group of every row, in order."""
+        """Component of each row, in `order`, int32 (n,)."""
         return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.start))
 
 
@@ -72,19 +79,22 @@ def find_locality(
     threads: int,
     stop: _core.Stop | None = None,
 ) -> Locality:
-    """The independent groups of rows, and the reach inside them, where no sum of |alpha| is above
-    `weight`; one group with all rows, in order, when nothing is negligible. Only RBF kernels on
-    dense rows have others. Raises Stopped."""
+    """Find the components of the rows, and the cutoff inside them.
+
+    `weight` bounds the sum of |alpha|. Returns a single component with all rows in input order if
+    no kernel values are negligible. Only RBF kernels on dense rows have several components. Raises
+    Stopped.
+    """
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
     if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
         return whole
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
-    some = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
-    points = _core.Points(some, threads)
+    sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+    points = _core.Points(sample, threads)
     start = _core.find_groups(points, between.squared_distance, 1, threads)[1]
-    if len(start) == 2 and not is_worth_ordering(some, within, stop):
+    if len(start) == 2 and not is_worth_ordering(sample, within, stop):
         return whole
     points = _core.Points(rows, threads)
     order, start = _core.find_groups(
@@ -102,15 +112,15 @@ def find_locality(
 
 
 def is_worth_ordering(rows: Rows, reach: Reach, stop: _core.Stop | None = None) -> bool:
-    """Whether enough pairs of the dense rows of a sample are out of reach. Raises Stopped."""
+    """Return whether enough pairs of sampled dense rows are beyond the cutoff. Raises Stopped."""
     few = _dense64(rows, np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM)))
     norms, n_apart = np.einsum("ij,ij->i", few, few), 0
-    for part in slices(rows.n_samples, ORDERING_VALUES // max(rows.n_features, 1)):
+    for batch in slices(rows.n_samples, ORDERING_VALUES // max(rows.n_features, 1)):
         if stop is not None:
             stop.check()
-        some = _dense64(rows, np.arange(part.start, part.stop))
-        distances = norms[:, None] + np.einsum("ij,ij->i", some, some) - 2.0 * few @ some.T
-        n_apart += np.count_nonzero(distances >= reach.squared_distance)
+        others = _dense64(rows, np.arange(batch.start, batch.stop))
+        distances = norms[:, None] + np.einsum("ij,ij->i", others, others) - 2.0 * few @ others.T
+        n_apart += int(np.count_nonzero(distances >= reach.squared_distance))
     return n_apart >= WORTH_ORDERING * len(few) * rows.n_samples
 
 
@@ -119,10 +129,18 @@ def _dense64(rows: Rows, numbers: np.ndarray) -> np.ndarray:
 
 
 def is_worth_skipping(
-    points, order, start, reach: Reach, threads: int, least: float = WORTH_SKIPPING
+    points: _core.Points,
+    order: np.ndarray,
+    start: np.ndarray,
+    reach: Reach,
+    threads: int,
+    least: float = WORTH_SKIPPING,
 ) -> bool:
-    """Whether enough pairs of rows and blocks of them, in an order and inside groups that begin at
-    `start`, are provably out of reach."""
+    """Return whether enough pairs of rows and blocks of rows are provably beyond the cutoff.
+
+    Blocks are consecutive rows in `order`, within the components that begin at `start`. Enough is
+    the fraction `least`.
+    """
     sizes = np.diff(start).astype(np.float64)
     groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]
     shares = [

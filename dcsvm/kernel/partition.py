@@ -1,11 +1,11 @@
-"""A tree of clusters, and where rows are in it; cluster_tree.py finds one.
+"""Partition of the rows: a tree of clusters, and the assignment of rows to it.
 
-A center is the mean of some sampled rows of its cluster in kernel space, and a row goes to the
-nearest one, level by level: training and test rows are routed by the same code, and a row meets
-only the samples of the clusters it is in.
+cluster_tree.py builds the tree. A center is the mean, in kernel space, of sampled rows of its
+cluster. A row is assigned to the nearest center level by level, and is compared only with samples
+of the clusters above. Training and test rows are assigned by the same code.
 
-A row is near a border where another center is hardly farther than its own: it may learn, and be
-predicted, in the cluster across its nearest border as well.
+A row is near a cluster boundary if a second center is almost as near as its own. Such a row may be
+trained on, and predicted, in both clusters.
 """
 
 from __future__ import annotations
@@ -23,19 +23,24 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
 
-ROUTED_AT_ONCE = 2**22  # values of rows
-ROUTED_BY_FEW = 2**20  # where a row meets few others: it stays in the cache from level to level
-MOST_PARTS = 256  # clusters that one is divided into: all pairs of their centers meet
-MOST_FORMS = 2  # of the sampled rows whose forks are kept: encoded, and as they are
+ROUTED_AT_ONCE = 2**22  # values of a batch of rows
+ROUTED_BY_FEW = 2**20  # same for cheap kernels: the batch stays in the CPU cache between levels
+MOST_PARTS = 256  # children of a node; the cost grows with the number of pairs of their centers
+MOST_FORMS = 2  # cached forms of the sampled rows of a tree: encoded and plain
 
-_kept: weakref.WeakKeyDictionary[Partition, dict] = weakref.WeakKeyDictionary()
+_cache: weakref.WeakKeyDictionary[Partition, dict[_core.Points, list[_core.FoundFork]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Where rows are in a level: the `nearest` cluster int32 (n,), and where that is wanted the
-    `second` one across the nearest border, -1 where there is none, and the `distance` float64 to
-    that border in kernel space."""
+    """Assignment of rows to the clusters of a level.
+
+    `nearest` int32 (n,) is the nearest cluster. With overlap, `second` int32 (n,) is the cluster
+    beyond the nearest cluster boundary, -1 without one, and `distance` float64 (n,) the distance to
+    that boundary in kernel space; otherwise both are None.
+    """
 
     nearest: np.ndarray
     second: np.ndarray | None = None
@@ -43,39 +48,49 @@ class Placed:
 
     @staticmethod
     def at_root(n: int, *, second: bool = False) -> Placed:
-        borders = (np.full(n, -1, np.int32), np.full(n, np.inf)) if second else ()
-        return Placed(np.zeros(n, np.int32), *borders)
+        boundaries = (np.full(n, -1, np.int32), np.full(n, np.inf)) if second else ()
+        return Placed(np.zeros(n, np.int32), *boundaries)
 
-    def take(self, some) -> Placed:
-        return Placed(*(None if one is None else one[some] for one in vars(self).values()))
+    @property
+    def boundaries(self) -> tuple[np.ndarray, np.ndarray]:
+        """`second` and `distance`, for an assignment with overlap."""
+        assert self.second is not None and self.distance is not None
+        return self.second, self.distance
+
+    def take(self, rows: np.ndarray | slice) -> Placed:
+        taken = {name: array[rows] for name, array in vars(self).items() if array is not None}
+        return Placed(**taken)
 
     def across(self, rows: np.ndarray) -> np.ndarray:
-        """The second clusters of rows, -1 where there is none."""
+        """Return the second clusters of rows, -1 without one."""
         return np.full(len(rows), -1, np.int32) if self.second is None else self.second[rows]
 
-    def put(self, some, placed: Placed) -> None:
-        """Make these the places of some rows, with second clusters in both or in none."""
-        self.nearest[some] = placed.nearest
+    def put(self, rows: np.ndarray | slice, placed: Placed) -> None:
+        """Set the assignment of some rows; both assignments have second clusters, or neither."""
+        self.nearest[rows] = placed.nearest
         if self.second is not None:
-            self.second[some], self.distance[some] = placed.second, placed.distance
+            second, distance = self.boundaries
+            second[rows], distance[rows] = placed.boundaries
 
     def shares(self, blend: float) -> np.ndarray:
-        """What the nearest cluster counts in predictions, float64 (n,): 1/2 at a border, 1 from the
-        distance `blend` on."""
+        """Return the weight of the nearest cluster in predictions, float64 (n,).
+
+        It is 1/2 at a boundary and grows linearly to 1 at the distance `blend`.
+        """
         if blend == 0:
             return np.ones(len(self.nearest))
-        return np.minimum(0.5 * (1.0 + self.distance / blend), 1.0)
+        return np.minimum(0.5 * (1.0 + self.boundaries[1] / blend), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Fork:
-    """How the clusters of one level, nodes, are divided into those of the next finer one.
+    """Split of the nodes of one level into the clusters of the next finer level.
 
-    `first_child` int64 (n_nodes + 1,): node p has the clusters first_child[p] to first_child[p + 1]
-    of the finer level. `start` int64 (n_nodes + 1,) is where its sampled rows begin, cluster by
-    cluster, none where there is one cluster; `part` int32 is that of each, from 0 in its node.
-    `products` float64 are inner products of the centers of each node, an n x n block for one of n
-    clusters.
+    The children of node p are the clusters first_child[p] to before first_child[p + 1], its sampled
+    rows are start[p] to before start[p + 1]; both arrays are int64 (n_nodes + 1,). The rows of a
+    node are sorted by cluster; a node with one child has none. `part` int32 is the child of each
+    sampled row, from 0 within its node. `products` float64 are the inner products of the centers,
+    an n x n block for a node with n children.
     """
 
     first_child: np.ndarray
@@ -89,26 +104,27 @@ class Fork:
 
     @property
     def n_parts(self) -> np.ndarray:
-        """Into how many clusters each node is divided."""
+        """Number of children of each node."""
         return np.diff(self.first_child)
 
     @property
     def cluster(self) -> np.ndarray:
-        """The cluster of each sampled row, ascending."""
+        """Cluster of each sampled row, ascending."""
         return np.repeat(self.first_child[:-1], np.diff(self.start)) + self.part
 
     def of(self, data: KernelRows, rows: np.ndarray) -> _core.FoundFork:
-        """With the sampled rows as those with these numbers int32 of some data."""
+        """Return the core's split, given the indices int32 of the sampled rows in `data`."""
         nodes = _core.Nodes(data.points, rows, self.start)
         return _core.FoundFork(nodes, self.first_child, self.part, self.products)
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A tree of clusters: `forks`, from the coarsest, of `sample` rows, level after level.
+    """Tree of clusters.
 
-    `blend` is the distance to a border in kernel space below which a row is predicted by the
-    clusters on both sides, 0 where all are predicted by the nearest.
+    `forks` are the node splits of each level, coarsest first, and `sample` their sampled rows,
+    level by level. `blend` is the distance to a cluster boundary, in kernel space, below which the
+    models of both clusters are blended; 0 uses the nearest cluster only.
     """
 
     kernel: Kernel
@@ -129,59 +145,61 @@ class Partition:
         second: bool = False,
         begin: Placed | None = None,
     ) -> Placed:
-        """Where rows are in the finest level, with what is across the border where `second` is
-        wanted. They `begin` at the root, or where they are in the level that the first fork
-        divides. Ties go to the lowest number. Raises Stopped."""
+        """Assign rows to the finest level, with second clusters if `second`.
+
+        `begin` is the assignment to the level that the first fork splits; the default is the root.
+        Ties go to the cluster with the lowest index. Raises Stopped.
+        """
         begin = begin or Placed.at_root(rows.n_samples)
         placed = Placed.at_root(rows.n_samples, second=second)
         sources = Sources.kept(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
-        at_once = ROUTED_BY_FEW if self.kernel.name == "linear" else ROUTED_AT_ONCE
-        for some in slices(rows.n_samples, at_once // row_size):
-            for meeting in sources.meetings(rows.part(some), threads):
-                part = begin.take(some).take(meeting.place)
+        batch_size = ROUTED_BY_FEW if self.kernel.name == "linear" else ROUTED_AT_ONCE
+        for batch in slices(rows.n_samples, batch_size // row_size):
+            for meeting in sources.meetings(rows.part(batch), threads):
+                part = begin.take(batch).take(meeting.place)
                 for fork in self.found(meeting.sources):
                     part = step(meeting.targets, part, fork, stop, meeting.numbers, second=second)
-                placed.put(np.arange(some.start, some.stop)[meeting.place], part)
+                placed.put(np.arange(batch.start, batch.stop)[meeting.place], part)
         return placed
 
     def found(self, sources: KernelRows) -> list[_core.FoundFork]:
-        """The forks with their sampled rows in the form of these, which are kept."""
-        kept = _kept.setdefault(self, {})
-        found = kept.get(sources.points)
-        if found is None:
+        """Return the core's splits for one form of the sampled rows; they are cached."""
+        cache = _cache.setdefault(self, {})
+        splits = cache.get(sources.points)
+        if splits is None:
             ends = np.cumsum([0, *(len(fork.part) for fork in self.forks)])
-            found = [
+            splits = [
                 fork.of(sources, np.arange(first, last, dtype=np.int32))
                 for fork, first, last in zip(self.forks, ends[:-1], ends[1:], strict=True)
             ]
-            if len(kept) >= MOST_FORMS:
-                kept.clear()
-            kept[sources.points] = found
-        return found
+            if len(cache) >= MOST_FORMS:
+                cache.clear()
+            cache[sources.points] = splits
+        return splits
 
     def assign(self, rows: Rows, threads: int, stop: _core.Stop | None = None) -> np.ndarray:
-        """The nearest cluster of the finest level, int32 (n,). Raises Stopped."""
+        """Return the nearest cluster of the finest level, int32 (n,). Raises Stopped."""
         return self.place(rows, threads, stop).nearest
 
 
 def blended(
     values_by: Callable[[np.ndarray | slice, np.ndarray], np.ndarray], placed: Placed, blend: float
 ) -> np.ndarray:
-    """Decision values (n, k) of placed rows: by their nearest clusters, and near a border a mean
-    with those of the cluster on the other side, less and less with the distance to it.
+    """Blend the decision values (n, k) of rows near a cluster boundary.
 
-    `values_by(some, cluster)` gives those of some of the rows by one cluster for each, nan where
-    that has none; then the other cluster alone counts.
+    `values_by(rows, cluster)` returns the decision values of some rows, each by the model of the
+    given cluster; nan without a model. A row near a boundary gets the mean of both clusters,
+    weighted by `Placed.shares`, or the value of the only cluster with a model.
     """
     values = values_by(slice(None), placed.nearest)
     if blend == 0:
         return values
-    share = placed.shares(blend)
-    near = np.flatnonzero((share < 1.0) & (placed.second >= 0))
+    share, (across, _) = placed.shares(blend), placed.boundaries
+    near = np.flatnonzero((share < 1.0) & (across >= 0))
     if len(near) == 0:
         return values
-    first, second = values[near], values_by(near, placed.second[near])
+    first, second = values[near], values_by(near, across[near])
     mean = share[near, None] * first + (1.0 - share[near, None]) * second
     values[near] = np.where(np.isnan(mean), np.where(np.isnan(first), second, first), mean)
     return values
@@ -195,37 +213,42 @@ def partition_of(
     blend: float,
     products: np.ndarray | None = None,
 ) -> Partition:
-    """A partition from what a file says: `n_parts` int64 of all nodes, level after level, for each
-    level the clusters of its sampled rows, ascending, and `products` of all levels where they do
-    not follow from the sample. Raises ValueError for what does not fit."""
-    data = KernelRows(sample, kernel, 1) if products is None else None
+    """Build a partition from the data of a model file.
+
+    `n_parts` int64 is the number of children of all nodes, level by level. `clusters` are the
+    clusters of the sampled rows of each level, ascending. `products` are the inner products of the
+    centers of all levels, None to compute them from the sample. Raises ValueError for inconsistent
+    arrays.
+    """
+    data = None
     forks, n_nodes, first = [], 1, 0
     for cluster in clusters:
-        own, n_parts = n_parts[:n_nodes], n_parts[n_nodes:]
-        first_child = np.concatenate(([0], np.cumsum(own)))
+        n_children, n_parts = n_parts[:n_nodes], n_parts[n_nodes:]
+        first_child = np.concatenate(([0], np.cumsum(n_children)))
         if (
-            len(own) < n_nodes
-            or np.any((own < 1) | (own > MOST_PARTS))
-            or own[own > 1].sum() > len(cluster)
+            len(n_children) < n_nodes
+            or np.any((n_children < 1) | (n_children > MOST_PARTS))
+            or n_children[n_children > 1].sum() > len(cluster)
             or np.any(cluster >= first_child[-1])
         ):
-            raise ValueError("the clusters of a level do not fit those above")
+            raise ValueError("the clusters of a level do not fit the level above")
         node = np.searchsorted(first_child, cluster, side="right") - 1
         start = np.searchsorted(node, np.arange(n_nodes + 1))
         part = (cluster - first_child[node]).astype(np.int32)
         rows = np.arange(first, first + len(cluster), dtype=np.int32)
-        size = int((own**2).sum())
-        if data is None:
-            some, products = products[:size], products[size:]
-            if len(some) < size:
-                raise ValueError("there are too few products of centers")
-        else:
+        if products is None:
+            data = data or KernelRows(sample, kernel, 1)
             nodes = _core.Nodes(data.points, rows, start)
-            some = _core.mean_products(data.setup, nodes, part, first_child, 1)
-        forks.append(Fork(first_child, start, part, some))
+            level_products = _core.mean_products(data.setup, nodes, part, first_child, 1)
+        else:
+            size = int((n_children**2).sum())
+            level_products, products = products[:size], products[size:]
+            if len(level_products) < size:
+                raise ValueError("too few inner products of centers")
+        forks.append(Fork(first_child, start, part, level_products))
         n_nodes, first = int(first_child[-1]), first + len(cluster)
     if len(n_parts) or not forks or (products is not None and len(products)):
-        raise ValueError("there is more than the levels have clusters")
+        raise ValueError("more nodes or inner products of centers than the levels have")
     return Partition(kernel, sample, tuple(forks), blend)
 
 
@@ -238,21 +261,28 @@ def step(
     *,
     second: bool,
 ) -> Placed:
-    """Where some `rows` int32 of data, None for all, are one level further. Raises Stopped."""
+    """Assign rows to the next finer level.
 
-    def routed(node, second):
+    `rows` int32 are the indices of the assigned rows in `data`, None for all. Raises Stopped.
+    """
+
+    def routed(
+        node: np.ndarray, second: bool
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
         return _core.route(
             data.setup, data.points, rows, node, fork, data.threads, stop, second=second
         )
 
-    nearest, across, distance = routed(placed.nearest, second)
-    if not second:
-        return Placed(nearest)
-    if placed.second is None:
-        return Placed(nearest, across, distance)
-    is_nearer = distance < placed.distance
-    # those whose nearest border is above go down on the other side of it
-    other = routed(np.where(is_nearer, -1, placed.second).astype(np.int32), False)[0]
+    found = Placed(*routed(placed.nearest, second))
+    if not second or placed.second is None:
+        return found
+    across, distance = found.boundaries
+    across_above, distance_above = placed.boundaries
+    is_nearer = distance < distance_above
+    # if the nearest boundary belongs to a level above, the second cluster is beyond that boundary
+    beyond = routed(np.where(is_nearer, -1, across_above).astype(np.int32), False)[0]
     return Placed(
-        nearest, np.where(is_nearer, across, other), np.where(is_nearer, distance, placed.distance)
+        found.nearest,
+        np.where(is_nearer, across, beyond),
+        np.where(is_nearer, distance, distance_above),
     )

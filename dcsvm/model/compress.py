@@ -1,14 +1,11 @@
-"""Fewer vectors for a model: how many, and what they are worth.
+"""Compression of a model: the number of landmarks, and what changes.
 
-Landmarks are fitted to the decision values of the model, not to labels, so rows need none. What
-they are worth is the part of the labels that change, counted on test rows, with the bound of
-Clopper and Pearson. Rows that the model was trained on cannot say it: hardly any of them is within
-the margin, where labels change, and of other rows many are.
+Landmarks are fitted to the decision values of the model, so rows need no labels. The loss is the
+fraction of predicted labels that change, counted on test rows, with the bound of Clopper and
+Pearson. Training rows would underestimate it: few of them are within the margin, where labels
+change, but many new rows are.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,26 +19,39 @@ from dcsvm.compression.landmarks import (
 )
 from dcsvm.data.advice import part_among
 from dcsvm.data.rows import Rows
-from dcsvm.model.compressed import Sample, compressed_early, compressed_exact
-from dcsvm.model.parts import EarlyModel, ModelParts
+from dcsvm.machine import usable_threads
+from dcsvm.model.compressed import Sample, Tell, compressed_early, compressed_exact
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import decision_values, predicted_from
 from dcsvm.problem.compress_options import CompressOptions
-from dcsvm.problem.option_rules import REGRESSIONS, OptionError
+from dcsvm.problem.option_rules import OptionError
 
-MOST_VALUES = 2**27  # of the rows that landmarks are fitted to, and their decision values
-# with a loss sizes from 2^-8 of the support vectors on are tried, each twice the one before
-SMALLEST_TRIED = 8
-# What evenly spaced landmarks may change of decision values, in the mean of some rows, in margins.
-# With a tenth of the vectors of MNIST's ten classes it is 0.003, and no label.
+MOST_VALUES = 2**27  # features and decision values of the rows that landmarks are fitted to
+SMALLEST_TRIED = 8  # sizes tried for a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
+# Largest root mean square change of decision values by rounding landmarks, in margins, and the rows
+# it is measured on. With a tenth of the vectors of MNIST it is 0.003, and no label changes.
 MOST_STEPPED, ROWS_OF_STEPS = 0.02, 2000
 
 
 @dataclass(frozen=True)
 class CompressionReport:
-    """What compression did: numbers of vectors, and kernel values of a row on average, before and
-    after. Of `n_test` rows the part `changed` has another label, and with CONFIDENCE of all such
-    rows at most `changed_at_most`; of a regression both are None, and `error` is the root mean
-    squared change of the values. All are None without test rows."""
+    """What compression did.
+
+    Attributes
+    ----------
+    vectors_before, vectors : int
+        Number of support vectors, before and after.
+    values_before, values : float
+        Mean number of kernel evaluations to predict a row, before and after.
+    n_test : int
+        Number of test rows; without any the other attributes are None.
+    changed : float or None
+        Fraction of the test rows with another predicted label; None for regression.
+    changed_at_most : float or None
+        Upper bound on `changed` for all such rows, with 95 % confidence.
+    error : float or None
+        Root mean square change of the values of a regression.
+    """
 
     vectors_before: int
     vectors: int
@@ -58,84 +68,69 @@ def compress(
     rows: Rows | None,
     test: Rows | None,
     options: CompressOptions,
-    tell: Callable[[int, int], None] | None = None,
+    tell: Tell = None,
 ) -> tuple[ModelParts, CompressionReport]:
-    """The model with landmarks in place of the support vectors of one part, without the other one,
-    fitted on rows, None for the support vectors, and what it is worth on test rows, if any.
+    """Replace the support vectors of one part of a model by landmarks, and drop the other part.
 
-    `tell(done, of)` is told how far it is. Raises ValueError for a model or rows that it cannot be
-    done for.
+    Landmarks are fitted on rows, None for the support vectors. `tell(done, total)` reports
+    progress. Raises ValueError for a model, rows or options that do not fit.
     """
-    method = options.method or ("exact" if model.exact else "early")
-    _check_model(model, method)
+    part = model.part(options.method)
+    if model.kernel.is_precomputed:
+        raise ValueError("a model of a precomputed kernel cannot be compressed: it has no vectors")
+    if part.rows.n_samples < 2:
+        raise ValueError(f"a model must have 2 support vectors or more, got {part.rows.n_samples}")
     for name, given in (("rows to fit to", rows), ("test rows", test)):
         if given is not None and given.n_samples == 0:
             raise ValueError(f"there are no {name}")
-    one = replace(model, **{"early" if method == "exact" else "exact": None})
-    if test is not None:
-        _check_unseen(one, test)
-    _check_loss(one, test, options)
-    compression = _Compression(one, rows, test, options, tell)
-    return compression.by_loss() if options.loss is not None else compression.by_size()
-
-
-def _check_model(model: ModelParts, method: str) -> None:
-    part = getattr(model, method)
-    if part is None:
-        lack = "exact solution" if method == "exact" else "early level"
-        raise ValueError(f"the model has no {lack} to compress")
-    if model.kernel.is_precomputed:
-        raise ValueError("a model of a precomputed kernel cannot be compressed: it has no vectors")
-    n_sv = part.rows.n_samples
-    if n_sv < 2:
-        raise ValueError(f"the model cannot be compressed: its support vectors are {n_sv}")
-
-
-def _check_unseen(model: ModelParts, test: Rows) -> None:
-    part = model.exact or model.early
-    if part_among(part.rows, test) > 0.5:
+    if test is not None and part_among(part.rows, test) > 0.5:
         raise ValueError(
-            "the test rows have most of the support vectors among them: rows that the model was "
-            "trained on do not say how it does on others"
+            "the test rows include most of the support vectors: give rows that the model was not "
+            "trained on"
         )
+    if options.loss is not None:
+        _check_loss(model, test, options.loss)
+    compression = _Compression(model, part, rows, test, options, tell)
+    return compression.by_size() if options.loss is None else compression.by_loss(options.loss)
 
 
-def _check_loss(model: ModelParts, test: Rows | None, options: CompressOptions) -> None:
-    """Raise ValueError for a loss that cannot be stated."""
-    if options.loss is None:
-        return
-    if model.svm_type in REGRESSIONS:
-        raise OptionError("loss", "is of labels, which a regression has none of")
+def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
+    """Raise ValueError for a loss that cannot be measured."""
+    if model.is_regression:
+        raise OptionError("loss", "requires a classifier")
     if test is None:
-        raise OptionError("loss", "is stated on test rows: give some the model has not seen")
-    needed = fewest_rows(options.loss / 100, SMALLEST_TRIED)
+        raise OptionError("loss", "requires test rows, which the model has not seen")
+    needed = fewest_rows(loss / 100, SMALLEST_TRIED)
     if test.n_samples < needed:
-        raise OptionError(
-            "loss",
-            f"of {options.loss:g} % cannot be stated on {test.n_samples} test rows: "
-            f"that takes at least {needed}",
-        )
+        reason = f"of {loss:g} % requires at least {needed} test rows, got {test.n_samples}"
+        raise OptionError("loss", reason)
 
 
 class _Compression:
-    """A compression of a model of one part."""
+    """The compression of a part of a model."""
 
-    def __init__(self, model: ModelParts, rows: Rows | None, test: Rows | None, options, tell):
-        self.options, self.tell, self.test = options, tell, test
-        self.method = "exact" if model.exact else "early"
-        part = model.exact or model.early
-        width = max(one.n_features for one in (part.rows, rows or part.rows))
+    def __init__(
+        self,
+        model: ModelParts,
+        part: ExactModel | EarlyModel,
+        rows: Rows | None,
+        test: Rows | None,
+        options: CompressOptions,
+        tell: Tell,
+    ):
+        self.options, self.tell, self.threads = options, tell, usable_threads(options.threads)
+        width = max(part.rows.n_features, 0 if rows is None else rows.n_features)
         self.part = part.with_features(width)
-        self.model = model = replace(model, **{self.method: self.part})
-        rows = self.part.rows if rows is None else self.some_of(rows)
-        rows = rows.with_features(width).in_form_of(self.part.rows, options.threads)
-        self.sample = Sample.of(model, rows, self.values(model, rows))
-        self.before = values_of_row(model, rows, options.threads)
-        if test is not None:
-            self.expected = predicted_from(model, self.values(model, test))
+        self.model = model.with_only(self.part)
+        rows = self.part.rows if rows is None else self.sampled(rows)
+        rows = rows.with_features(width).in_form_of(self.part.rows, self.threads)
+        self.sample = Sample.of(self.model, rows, self.values(self.model, rows))
+        self.before = values_of_row(self.model, rows, self.threads)
+        self.test = test
+        self.expected = None if test is None else self.predictions(self.model, test)
 
-    def some_of(self, rows: Rows) -> Rows:
-        """Random rows, as many as may be kept in float32."""
+    def sampled(self, rows: Rows) -> Rows:
+        """Return random rows within the memory limit."""
         most = max(MOST_VALUES // (rows.row_size + self.model.n_pairs), 1)
         if rows.n_samples <= most:
             return rows
@@ -143,80 +138,95 @@ class _Compression:
         return rows.take(np.sort(rng.choice(rows.n_samples, most, replace=False)))
 
     def values(self, model: ModelParts, rows: Rows) -> np.ndarray:
-        return decision_values(model, rows, self.method, self.options.threads)
+        return decision_values(model, rows, None, self.threads)
+
+    def predictions(self, model: ModelParts, rows: Rows) -> np.ndarray:
+        return predicted_from(model, self.values(model, rows))
 
     def by_size(self) -> tuple[ModelParts, CompressionReport]:
-        n_sv = self.part.rows.n_samples
-        n_vectors = self.options.vectors or self.vectors_of_times(self.options.times)
+        n_sv, n_vectors = self.part.rows.n_samples, self.options.vectors
+        if n_vectors is None:
+            assert self.options.times is not None  # one of the three is given
+            n_vectors = self.vectors_of_times(self.options.times)
         if n_vectors >= n_sv:
-            raise OptionError("vectors", f"must be below the {n_sv} of the model, not {n_vectors}")
+            reason = f"must be below the number of support vectors, {n_sv}, got {n_vectors}"
+            raise OptionError("vectors", reason)
         return self.tried(n_vectors, 1)
 
     def vectors_of_times(self, times: float) -> int:
-        wanted, n_sv = self.before / times, self.part.rows.n_samples
-        if self.method == "exact":
-            n_vectors = int(wanted)
+        """Return the number of vectors for `times` fewer kernel evaluations per row."""
+        target, n_sv = self.before / times, self.part.rows.n_samples
+        if isinstance(self.part, ExactModel):
+            n_vectors = int(target)
         else:
             routing, others = early_values_of_row(
-                self.part, self.sample.wanted.rows, self.options.threads, single_centers=True
+                self.part, self.sample.wanted.rows, self.threads, single_centers=True
             )
-            if wanted <= routing:
+            if target <= routing:
                 raise OptionError(
                     "times",
-                    f"must be below {self.before / routing:.3g}, not {times:g}: "
-                    f"a row takes {routing:.0f} kernel values to find its cluster alone",
+                    f"must be below {self.before / routing:.3g}, got {times:g}: "
+                    f"it takes {routing:.0f} kernel values to assign a row to its cluster",
                 )
-            n_vectors = min(int((wanted - routing) / others * n_sv), n_sv - 1)
+            n_vectors = min(int((target - routing) / others * n_sv), n_sv - 1)
         if n_vectors < 1:
-            raise OptionError("times", f"{times:g} leaves none of {n_sv} vectors")
+            raise OptionError("times", f"of {times:g} leaves no vectors")
         return n_vectors
 
-    def by_loss(self) -> tuple[ModelParts, CompressionReport]:
-        """The smallest of some sizes that keeps the loss. Each has its share of the doubt."""
+    def by_loss(self, loss: float) -> tuple[ModelParts, CompressionReport]:
+        """Return the smallest model of several sizes with at most this loss, in percent."""
         n_sv, best = self.part.rows.n_samples, 1.0
         for power in range(min(SMALLEST_TRIED, n_sv.bit_length() - 1), 0, -1):
             model, report = self.tried(n_sv >> power, SMALLEST_TRIED)
-            if 100 * report.changed_at_most <= self.options.loss:
+            assert report.changed_at_most is not None  # of a classifier with test rows
+            if 100 * report.changed_at_most <= loss:
                 return model, report
             best = min(best, report.changed_at_most)
         raise OptionError(
             "loss",
-            f"of {self.options.loss:g} % is not kept by half of the {n_sv} support vectors or "
-            f"fewer: at best {100 * best:.3g} % of the labels may change",
+            f"of {loss:g} % requires more than half of the {n_sv} support vectors: with fewer "
+            f"up to {100 * best:.3g} % of the labels may change",
         )
 
     def tried(self, n_vectors: int, n_trials: int) -> tuple[ModelParts, CompressionReport]:
-        """Landmarks, and what they are worth as one of so many trials."""
-        make = compressed_exact if self.method == "exact" else compressed_early
-        part = make(self.model, self.sample, n_vectors, self.options, self.tell)
-        model = self.in_steps(replace(self.model, **{self.method: part}))
-        part = getattr(model, self.method)
+        """Fit landmarks; the bound on the loss holds for all of n_trials together."""
+        fixed = self.sample, n_vectors, self.options, self.threads, self.tell
+        part: ExactModel | EarlyModel
+        if isinstance(self.part, ExactModel):
+            part = compressed_exact(self.model, self.part, *fixed)
+        else:
+            part = compressed_early(self.model, self.part, *fixed)
+        part = self.in_steps(part)
+        model = self.model.with_only(part)
         report = CompressionReport(
             vectors_before=self.part.rows.n_samples,
             vectors=part.rows.n_samples,
             values_before=self.before,
-            values=values_of_row(model, self.sample.wanted.rows, self.options.threads),
+            values=values_of_row(model, self.sample.wanted.rows, self.threads),
         )
-        return model, report if self.test is None else self.stated(model, report, n_trials)
+        return model, self.with_loss(report, model, n_trials)
 
-    def in_steps(self, model: ModelParts) -> ModelParts:
-        """Landmarks of rows of bytes as evenly spaced integers, where values hardly change."""
-        part, rows = getattr(model, self.method), self.sample.wanted.rows
-        is_of_bytes = model.kernel.name == "rbf" and self.part.rows.is_bytes
+    def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
+        """Round landmarks of byte rows to evenly spaced integers, if values hardly change."""
+        is_of_bytes = self.model.kernel.name == "rbf" and self.part.rows.is_bytes
         vectors = in_steps(part.rows) if is_of_bytes else None
         if vectors is None:
-            return model
-        stepped = replace(model, **{self.method: replace(part, rows=vectors)})
-        some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // ROWS_OF_STEPS)))
-        change = (self.values(stepped, some) - self.values(model, some)) / self.sample.scale
-        return stepped if np.sqrt(np.nanmean(change**2)) <= MOST_STEPPED else model
+            return part
+        stepped, rows = replace(part, rows=vectors), self.sample.wanted.rows
+        rows = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // ROWS_OF_STEPS)))
+        before, after = (self.values(self.model.with_only(one), rows) for one in (part, stepped))
+        change = (after - before) / self.sample.scale
+        return stepped if np.sqrt(np.nanmean(change**2)) <= MOST_STEPPED else part
 
-    def stated(
-        self, model: ModelParts, report: CompressionReport, n_trials: int
+    def with_loss(
+        self, report: CompressionReport, model: ModelParts, n_trials: int
     ) -> CompressionReport:
-        found, n = predicted_from(model, self.values(model, self.test)), len(self.expected)
+        """Add the changes on test rows, if any."""
+        if self.test is None or self.expected is None:
+            return report
+        found, n = self.predictions(model, self.test), len(self.expected)
         report = replace(report, n_test=n)
-        if model.svm_type in REGRESSIONS:
+        if model.is_regression:
             return replace(report, error=float(np.sqrt(np.mean((found - self.expected) ** 2))))
         n_changed = int(np.count_nonzero(found != self.expected))
         bound = most_changed(n_changed, n, n_trials)
@@ -224,18 +234,20 @@ class _Compression:
 
 
 def values_of_row(model: ModelParts, rows: Rows, threads: int) -> float:
-    """Kernel values that predicting one of these rows takes on average: with the support vectors it
-    meets, and with the centers on the way to its cluster."""
-    if model.exact is not None:
-        return float(model.exact.rows.n_samples)
-    return sum(early_values_of_row(model.early, rows, threads))
+    """Return the mean number of kernel evaluations to predict one of the rows."""
+    part = model.part()
+    if isinstance(part, ExactModel):
+        return float(part.rows.n_samples)
+    return float(sum(early_values_of_row(part, rows, threads)))
 
 
 def early_values_of_row(
     part: EarlyModel, rows: Rows, threads: int, *, single_centers: bool = False
 ) -> tuple[float, float]:
-    """Kernel values to find the cluster of a row, and those with its support vectors, on average.
-    Near a border a row goes down on both sides."""
+    """Return the mean number of kernel evaluations with centers and with support vectors.
+
+    With overlap, a row near a cluster boundary is assigned to the clusters on both sides.
+    """
     part = part.with_features(max(rows.n_features, part.rows.n_features))
     rows = rows.with_features(part.rows.n_features).in_form_of(part.rows, threads)
     if single_centers:
@@ -244,8 +256,8 @@ def early_values_of_row(
     placed = part.partition.place(rows, threads, second=blend > 0)
     routing = values_on_the_way(part.partition)[placed.nearest].mean()
     sizes = np.bincount(part.cluster, minlength=part.partition.n_clusters)
-    own = sizes[placed.nearest].astype(np.float64)
+    n_vectors = sizes[placed.nearest].astype(np.float64)
     second = placed.across(np.arange(rows.n_samples))
     is_blended = (placed.shares(blend) < 1) & (second >= 0)
-    own[is_blended] += sizes[second[is_blended]]
-    return float(routing * (2 if blend > 0 else 1)), float(own.mean())
+    n_vectors[is_blended] += sizes[second[is_blended]]
+    return float(routing * (2 if blend > 0 else 1)), float(n_vectors.mean())

@@ -1,11 +1,9 @@
-"""Decision values of a few dense rows at once, for those who ask again and again.
+"""Decision values of a few dense rows, for callers that predict often.
 
-Most of the time of a row alone is not arithmetic: arrays that are checked, values that are made for
-each call. Here everything about the model is prepared once, for the first such rows, and a call of
-the core does the rest. The values are the same bits.
+Validation and allocation take most of the time of a single row. Here the model is prepared once, at
+the first such call, and later calls only call the core. The values are the same bits as in
+predict.py.
 """
-
-from __future__ import annotations
 
 import threading
 import weakref
@@ -20,23 +18,23 @@ from dcsvm.kernel.sources import COPY_BYTES, Sources
 from dcsvm.model.pair_weights import PairWeights, needs_float64
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
-# Rows that are taken one by one. All rows of an exact model meet the same vectors: with the 2487 of
-# ijcnn1 8 rows take as long either way, 16 twice as long here. Rows of an early model have clusters
-# of their own: with 1024 of covtype 64 rows take a fifth, with 16 clusters as long.
+# Maximum number of rows. With the 2487 support vectors of ijcnn1 8 rows take as long as in blocks,
+# 16 rows twice as long. Rows of an early model are in different clusters: with the 1024 clusters of
+# covtype 64 rows take a fifth of the time, with 16 clusters the same.
 FEW = {ExactModel: 8, EarlyModel: 64}
 
-_kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_kept: "weakref.WeakKeyDictionary[ExactModel | EarlyModel, _Prepared]" = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def few_values(model: ModelParts, X, method: str | None) -> np.ndarray | None:
-    """Decision values float64 (n, n_pairs) of X (n, d), a NumPy array of real numbers, by the part
-    of the model that a method takes, None is the best there is. None for what module predict has to
-    look at: other rows, other models, wrong ones."""
-    if method not in (None, "exact", "early"):
-        return None
-    part = model.exact or model.early if method is None else getattr(model, method)
-    if part is None or type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
+def few_values(model: ModelParts, X: object, method: str | None) -> np.ndarray | None:
+    """Compute decision values float64 (n, n_pairs) of a real NumPy array X (n, d).
+
+    `method` is as for ModelParts.part. Returns None if the values have to be computed by
+    predict.py, which also reports invalid rows.
+    """
+    part = model.part(method)
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
         return None
     if not 0 < len(X) <= FEW[type(part)] or X.shape[1] != part.rows.n_features:
         return None
@@ -50,27 +48,27 @@ def few_values(model: ModelParts, X, method: str | None) -> np.ndarray | None:
 
 
 class _Prepared:
-    """A part of a model with a kernel in the core's form, None for one that is not for it."""
+    """A part of a model and its kernel, in the form of the core; `core` None: not supported."""
 
     def __init__(self, model: ModelParts, part: ExactModel | EarlyModel):
         kernel = model.kernel
-        self.kernel, self.core = kernel, None
+        self.kernel = kernel
+        self.core: _core.FewRows | None = None
         tree = part.partition if isinstance(part, EarlyModel) else None
         if kernel.name == "linear" or not _suits(Sources.kept(part.rows, kernel)):
             return
         if tree is not None and not _suits_tree(tree):
             return
         sources = _served(Sources.kept(part.rows, kernel))
-        n, rho = part.rows.n_samples, np.atleast_2d(part.rho)
-        start = [0, n]
-        if tree is not None:
-            start = np.searchsorted(part.cluster, np.arange(tree.n_clusters + 1))
+        start = np.array([0, part.rows.n_samples])
+        if isinstance(part, EarlyModel):
+            start = np.searchsorted(part.cluster, np.arange(part.partition.n_clusters + 1))
         core = _core.FewRows(
             sources.setup,
             sources.points,
             PairWeights.kept(part, model.n_pairs).all(),
             np.asarray(start, np.int64),
-            np.ascontiguousarray(0.0 - rho, np.float64),
+            np.ascontiguousarray(0.0 - np.atleast_2d(part.rho), np.float64),
             needs_float64(model, part),
         )
         if tree is not None:
@@ -80,12 +78,14 @@ class _Prepared:
 
 
 def _served(sources: Sources) -> KernelRows:
-    """The form in which a row meets these."""
-    return sources.form(how="stepped") or sources.form()
+    """Return the form of sources that serves single rows."""
+    form = sources.form(how="stepped") or sources.form()
+    assert form is not None  # only the "stepped" form can be missing
+    return form
 
 
 def _suits(sources: Sources) -> bool:
-    """Whether rows may meet these one by one, and their lanes are not too many."""
+    """Return whether single rows are supported and their copy of the sources is small enough."""
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
     form = _served(sources)
@@ -94,8 +94,11 @@ def _suits(sources: Sources) -> bool:
 
 
 def _suits_tree(tree: Partition) -> bool:
-    """The same of sampled rows. With a linear kernel a product with several rows of a center is not
-    taken value by value."""
+    """Return whether the sampled rows of a partition suit.
+
+    With a linear kernel, predict.py takes the product with the mean of a center's rows, not with
+    each of them, which rounds differently.
+    """
     if tree.kernel.name == "linear" and tree.sample.n_samples > sum(
         np.count_nonzero(np.repeat(fork.n_parts > 1, fork.n_parts)) for fork in tree.forks
     ):

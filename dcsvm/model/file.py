@@ -1,12 +1,9 @@
-"""The text file of a model.
+"""The model file, a text file.
 
-An exact model begins as a LIBSVM model, which svm-predict reads as it stands: it stops after the
-last support vector. What LIBSVM does not know follows in a section of its own. A model that has
-only the early level begins with a key that LIBSVM refuses. float32 features and float64
-coefficients come back bit for bit.
+An exact model begins as a LIBSVM model, which svm-predict can read: it stops after the last support
+vector. A section with the other contents follows. A model with an early level only begins with a
+key that LIBSVM refuses. float32 features and float64 coefficients are restored bit for bit.
 """
-
-from __future__ import annotations
 
 import os
 
@@ -19,14 +16,29 @@ from dcsvm.model.reader import ModelReader
 
 
 class RangeFileError(ModelError):
-    """The range file of a model is missing, or another one is in its place."""
+    """The range file of a model is missing or has other ranges."""
 
 
 def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """Read a model file written by `Model.save` or by LIBSVM's svm-train.
 
-    A model of `--scale auto` scales the rows it predicts by the range file beside it. Raises
-    ModelError for what cannot be opened or used, a range file that is missing too.
+    Parameters
+    ----------
+    path : str or path-like
+        The model file. A model of `--scale auto` needs its range file, PATH.range, and scales the
+        rows it predicts.
+    threads : int, default 1
+        Threads that parse the file.
+
+    Returns
+    -------
+    Model
+        The model; its `report` is None.
+
+    Raises
+    ------
+    ModelError
+        If a file is missing, cannot be read, or is invalid.
     """
     model = read_model(path, threads=threads)
     scaling = scaling_beside(path, model)
@@ -43,9 +55,9 @@ def read_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
 
 
 def scaling_beside(path: str | os.PathLike[str], model: Model) -> Scaling | None:
-    """Read the range file beside a model; None for a model that does not need it.
+    """Read the range file of a model; None for a model without scaling.
 
-    Raises ModelError where the file is missing, is none, or has other ranges.
+    Raises ModelError if the file is missing, is invalid, or has other ranges.
     """
     if model.range_file_crc32 is None:
         return None

@@ -1,13 +1,12 @@
-"""The lines of a model file: headers, numbers, and rows after some numbers.
+"""The lines of a model file: headers, numbers, and rows after a prefix of numbers.
 
-Nothing in the file is trusted: every count is checked against what follows before anything of its
-size is allocated, and every complaint is one sentence with its line.
+The file is not trusted: every count is checked against the rest of the file before memory is
+allocated, and every error names its line.
 """
-
-from __future__ import annotations
 
 import math
 import mmap
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,7 +18,11 @@ from dcsvm.data.sorting import slices
 
 LONGEST_QUOTE = 40
 SCANNED_AT_ONCE = 2**22  # bytes, whole pages
-LARGEST_EXPANSION = 256  # bytes of dense rows for a byte of text
+LARGEST_EXPANSION = 256  # bytes of dense rows per byte of text
+
+Header = dict[str, list[str]]  # keys and the words that follow them
+Features = tuple[int | None, str | None]  # n_features and storage format of rows; None: any
+Number = TypeVar("Number", int, float)
 
 
 class ModelError(ValueError):
@@ -27,20 +30,20 @@ class ModelError(ValueError):
 
 
 def shown(words: list[str]) -> str:
-    """Words of a file for an error: not too long, and printable."""
+    """Return words of a file for an error message, printable and not too long."""
     text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
     return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
 
 
 class Lines:
-    """Walks through the lines of a model file; `name` stands for it in errors."""
+    """A cursor on the lines of a model file; `name` is the file's name in errors."""
 
     def __init__(self, text: bytearray | mmap.mmap, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
         self.ends = _ends_of_lines(text)
-        self.line = 0  # number of lines read
+        self.line = 0  # lines read
         self.first_index = 1  # of the features
-        self.says_first_index = True  # a file of LIBSVM does not
+        self.says_first_index = True  # false for a LIBSVM file
         self.has_serials = False  # rows are serial numbers: a precomputed kernel
 
     def error(self, reason: str) -> ModelError:
@@ -54,9 +57,9 @@ class Lines:
         self.line += 1
         return line.decode("utf-8", "replace").strip()
 
-    def header(self, last_key: str, known: set[str], *, may_end=False) -> dict[str, list[str]]:
-        """Keys and values of the lines up to the one that is `last_key`, or the file's end."""
-        values: dict[str, list[str]] = {}
+    def header(self, last_key: str, known: set[str], *, may_end: bool = False) -> Header:
+        """Read keys and values up to the line `last_key`, or to the end of the file."""
+        values: Header = {}
         while (line := self.next_line()) is not None:
             words = line.split()
             if not words:
@@ -70,54 +73,67 @@ class Lines:
             return values
         raise self.error(f"the file ends before the line {last_key}")
 
-    def number(self, values: dict[str, list[str]], key: str, kind):
-        """The one value of a key: finite, and from 0 to 2^31 - 2 where kind is int."""
+    def number(self, values: Header, key: str, kind: type[Number]) -> Number:
+        """Return the value of a key, finite; an int is from 0 to 2^31 - 2."""
         try:
             (word,) = values[key]
             number = _number(kind, word)
         except KeyError:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
-            raise self.error(f"{key} {shown(values[key])!r} is not one {kind.__name__}") from None
+            raise self.error(
+                f"{key} must be one {kind.__name__}, got {shown(values[key])!r}"
+            ) from None
         if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
-            raise self.error(f"{key} {shown([word])} is not between 0 and {LARGEST_N_FEATURES}")
+            raise self.error(f"{key} must be from 0 to {LARGEST_N_FEATURES}, got {shown([word])}")
         if not math.isfinite(number):
-            raise self.error(f"{key} {number} is not finite")
+            raise self.error(f"{key} must be finite, got {number}")
         return number
 
-    def numbers(self, values: dict[str, list[str]], key: str, count: int, **allowed) -> np.ndarray:
-        """The values of a key, float64 (count,), finite unless `allowed` says otherwise."""
+    def numbers(
+        self, values: Header, key: str, count: int, *, inf_allowed: bool = False
+    ) -> np.ndarray:
+        """Return the values of a key, float64 (count,)."""
         if key not in values:
             raise self.error(f"the key {key} is missing")
-        return self.floats(values[key], key, count, **allowed)
+        return self.floats(values[key], key, count, inf_allowed=inf_allowed)
 
     def floats(
-        self, words: list[str], what: str, count: int, *, nan_allowed=False, inf_allowed=False
+        self,
+        words: list[str],
+        name: str,
+        count: int,
+        *,
+        nan_allowed: bool = False,
+        inf_allowed: bool = False,
     ) -> np.ndarray:
         try:
             numbers = np.array([_number(float, word) for word in words], dtype=np.float64)
         except ValueError:
-            raise self.error(f"{what} {shown(words)!r} is not a list of numbers") from None
+            raise self.error(f"{name} must be numbers, got {shown(words)!r}") from None
         if len(numbers) != count:
-            raise self.error(f"{what} has {len(numbers)} numbers, not {count}")
+            raise self.error(f"{name} must have {count} numbers, got {len(numbers)}")
         allowed = np.isnan(numbers) & nan_allowed | np.isinf(numbers) & inf_allowed
         if not np.all(np.isfinite(numbers) | allowed):
-            raise self.error(f"a number of {what} is not finite")
+            raise self.error(f"{name} must be finite")
         return numbers
 
-    def lines(self, n_lines: int, n_prefix: int, what: bytes, features=(None, None)):
-        """The next n_lines as (prefix, rows); `features` are how many there are and the rows' form,
-        or None for what is best."""
+    def lines(
+        self, n_lines: int, n_prefix: int, name: bytes, features: Features = (None, None)
+    ) -> tuple[np.ndarray, Rows]:
+        """Read n_lines as (prefix float64 (n_lines, n_prefix), rows); `name` is a prefix number."""
         n_features, form = features
         if n_lines == 0:
             return np.empty((0, n_prefix)), self.no_rows(n_features or 0, form)
         begin, end = self.extent(n_lines)
         if 2 * n_lines * n_prefix > end - begin + 1:
-            raise self.error(f"{n_lines} lines do not hold {n_prefix} numbers each")
+            raise self.error(f"{n_lines} lines are too short for {n_prefix} numbers each")
         part = memoryview(self.text)[begin:end]
-        how = {"serials": "any" if self.has_serials else None, "first_index": self.first_index}
         try:
-            text = _svmlight.Text(part, n_prefix, self.line + 1, self.threads, what, **how)
+            text = _svmlight.Text(
+                part, n_prefix, self.line + 1, self.threads, name,
+                serials="any" if self.has_serials else None, first_index=self.first_index,
+            )  # fmt: skip
             if self.has_serials:
                 prefix, rows = self.serial_rows(text, n_features)
             else:
@@ -127,18 +143,19 @@ class Lines:
             if self.says_first_index:
                 raise ModelError(f"{self.name}:{error}") from None
             self.first_index, self.says_first_index = 0, True
-            return self.lines(n_lines, n_prefix, what, features)
+            return self.lines(n_lines, n_prefix, name, features)
         except _svmlight.ParseError as error:
             raise ModelError(f"{self.name}:{error}") from None
         self.line += n_lines
-        if len(prefix) < n_lines:  # the last one is not a row for the parser
+        if len(prefix) < n_lines:  # the parser ignores a blank line at the end
             raise self.error("blank line")
         return prefix, rows
 
     def extent(self, n_lines: int) -> tuple[int, int]:
-        """Where the next n_lines begin and end in the text."""
-        if n_lines > len(self.ends) - self.line:
-            raise self.error(f"{n_lines} lines are announced, {len(self.ends) - self.line} follow")
+        """Return where the next n_lines begin and end in the text."""
+        remaining = len(self.ends) - self.line
+        if n_lines > remaining:
+            raise self.error(f"expected {n_lines} lines, got {remaining}")
         return int(self.ends[self.line - 1]) + 1, int(self.ends[self.line + n_lines - 1])
 
     def no_rows(self, n_features: int, form: str | None) -> Rows:
@@ -150,28 +167,28 @@ class Lines:
                         indices=none.astype(np.int32), values=none)  # fmt: skip
         return Rows(0, n_features, dense=np.empty((0, n_features), np.float32))
 
-    def serial_rows(self, text: _svmlight.Text, n_features: int | None):
-        """Lines that end in serial numbers."""
+    def serial_rows(self, text: _svmlight.Text, n_features: int | None) -> tuple[np.ndarray, Rows]:
+        """Return (prefix, rows) of lines that end in serial numbers."""
         prefix, _, _, _, n_columns = text.csr()
         if n_columns:
-            raise self.error("the rows of a precomputed kernel have more than a serial number")
+            raise self.error("rows of a precomputed kernel must only have a serial number")
         serial = prefix[:, -1]
         wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)
         if wrong.any():
             self.line += int(wrong.argmax()) + 1
-            raise self.error("a serial number is not a whole number from 1")
+            raise self.error("a serial number must be an integer from 1")
         columns = serial.astype(np.int32) - 1
         if n_features is None:
             n_features = int(serial.max())
         elif serial.max() > n_features:
             self.line += text.n_rows
-            raise self.error(
-                f"a feature index {int(serial.max())} is above n_features {n_features}"
-            )
+            raise self.error(f"serial number {int(serial.max())} is above n_features {n_features}")
         return prefix[:, :-1], Rows(len(columns), n_features, columns=columns)
 
-    def check_features(self, text: _svmlight.Text, n_features: int | None, form: str | None):
-        """Make it rows of n_features, if that is possible."""
+    def check_features(
+        self, text: _svmlight.Text, n_features: int | None, form: str | None
+    ) -> None:
+        """Widen the text to n_features."""
         if n_features is None:
             return
         if text.n_features > n_features:
@@ -183,36 +200,36 @@ class Lines:
             LARGEST_EXPANSION * len(self.text) + 2**20
         ):
             self.line += text.n_rows
-            raise self.error(f"dense rows of {n_features} features do not fit this file")
+            raise self.error(f"the file is too short for dense rows of {n_features} features")
         text.widen(n_features)
 
-    def whole(self, numbers: np.ndarray) -> np.ndarray:
+    def integers(self, numbers: np.ndarray) -> np.ndarray:
         if np.any((numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2**53)):
-            raise self.error("a number of a row, a cluster or a class is not a whole number")
+            raise self.error("numbers of rows, clusters and classes must be integers from 0")
         return numbers.astype(np.int64)
 
-    def below(self, numbers: np.ndarray, end: int, what: str) -> np.ndarray:
-        whole = self.whole(numbers)
-        if np.any(whole >= end):
-            raise self.error(f"a {what} number is not below {end}")
-        return whole.astype(np.int32)
+    def below(self, numbers: np.ndarray, end: int, name: str) -> np.ndarray:
+        integers = self.integers(numbers)
+        if np.any(integers >= end):
+            raise self.error(f"a {name} must be below {end}, got {integers.max()}")
+        return integers.astype(np.int32)
 
 
-def _ends_of_lines(text: bytes | mmap.mmap) -> np.ndarray:
-    """Where the lines end, int64; pages of a mapped file are let go again."""
+def _ends_of_lines(text: bytearray | mmap.mmap) -> np.ndarray:
+    """Find the ends of the lines, int64; pages of a mapped file are released again."""
     parts = []
-    for some in slices(len(text), SCANNED_AT_ONCE):
-        block = np.frombuffer(text, np.uint8, some.stop - some.start, some.start)
-        parts.append(np.flatnonzero(block == ord("\n")) + some.start)
+    for block in slices(len(text), SCANNED_AT_ONCE):
+        codes = np.frombuffer(text, np.uint8, block.stop - block.start, block.start)
+        parts.append(np.flatnonzero(codes == ord("\n")) + block.start)
         if isinstance(text, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            text.madvise(mmap.MADV_DONTNEED, some.start, some.stop - some.start)
+            text.madvise(mmap.MADV_DONTNEED, block.start, block.stop - block.start)
     if len(text) and text[-1:] != b"\n":
         parts.append(np.array([len(text)]))
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _number(kind, word: str):
-    """int or float of a word, but not with the underscores that Python allows."""
+def _number(kind: type[Number], word: str) -> Number:
+    """Convert a word, without the underscores that Python allows."""
     if "_" in word:
         raise ValueError(word)
     return kind(word)

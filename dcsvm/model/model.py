@@ -16,7 +16,7 @@ from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
 from dcsvm.model.few_rows import few_values
-from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import (
     class_probabilities,
     decision_values,
@@ -35,17 +35,23 @@ if TYPE_CHECKING:
 class Model(ModelParts):
     """A trained model: the exact solution, the early level, or both.
 
-    `report` is the TrainReport of the run that made it, the CompressionReport of `compress`, None
-    for a model that was loaded. `scaling` is what the methods scale rows by, and `save` writes
-    beside the model: the ranges of the training rows where these were scaled by `--scale auto`.
+    With many rows, rbf kernel values beyond a cutoff are skipped. This changes no label, and a
+    decision value by at most 2^-24 of the largest coefficient. Kernel values are float32, or
+    float64 if the coefficients are so large that rounding would matter.
 
-    The methods take rows (n, d); `method` is "exact" or "early", None is exact where the model has
-    it, else early; `threads` None is the default of the commands. They raise ValueError for what
-    the model does not have.
-
-    Of many rows, rbf kernel values of support vectors that are provably far may be left out. That
-    changes no decision value by more than 2^-24 of the largest coefficient, and no label. Where the
-    coefficients are so large that float32 kernel values would show, they are float64.
+    Attributes
+    ----------
+    labels : float64 or str (k,)
+        Labels of the classes; empty for one-class and regression.
+    exact : ExactModel or None
+        The exact solution.
+    early : EarlyModel or None
+        The early level.
+    report : TrainReport, CompressionReport or None
+        Report of the training or the compression; None for a loaded model.
+    scaling : Scaling or None
+        Scaling of the training rows by `--scale auto`. The methods apply it to X, and `save` writes
+        it beside the model.
     """
 
     report: object | None = None
@@ -69,118 +75,221 @@ class Model(ModelParts):
     def decision_function(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
-        """Decision values float64, (n,) where a row has one, else (n, n_pairs), one against one:
-        of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1), positive for the first class. For a
-        precomputed kernel the rows are kernel values (n, n_training_rows).
+        """Compute decision values.
 
-        nan where early prediction has neither class of the pair in the cluster of the row.
+        Parameters
+        ----------
+        X : array-like or sparse matrix (n, n_features)
+            Rows. For a precomputed kernel, kernel values (n, n_training_rows).
+        method : {"exact", "early"}, optional
+            The part of the model to use; by default the exact solution, or the early level of a
+            model without one.
+        threads : int, optional
+            Threads; the default is as for the commands.
+
+        Returns
+        -------
+        float64 (n,) or (n, n_pairs)
+            With two classes, positive for the first. With more classes a column for each pair
+            (0, 1), (0, 2), ..., (k - 2, k - 1), positive for its first class. nan if the cluster of
+            a row has neither class of the pair.
+
+        Raises
+        ------
+        ValueError
+            If X does not fit the model, or the model does not have the part.
         """
         values = self._few_values(X, method, threads)
         if values is None:
-            values = decision_values(self, *self._arguments(X, method, threads))
+            rows, threads = self._arguments(X, threads)
+            values = decision_values(self, rows, method, threads)
         return values[:, 0] if self.n_pairs == 1 else values
 
     def predict(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
-        """Predictions (n,): labels, float64 or strings as they were trained with, by the votes of
-        the pairs, of equal votes the first label; float64 +1 or -1 (outlier) for one-class; float64
-        values for regression."""
+        """Predict labels or values.
+
+        Parameters
+        ----------
+        X, method, threads
+            As for `decision_function`.
+
+        Returns
+        -------
+        float64 or str (n,)
+            The label with the most votes of the pairs, ties go to the first; +1 or -1 (outlier) for
+            one-class; values for regression.
+
+        Raises
+        ------
+        ValueError
+            As for `decision_function`.
+        """
         values = self._few_values(X, method, threads)
         if values is not None:
             return predicted_from(self, values)
-        return predictions(self, *self._arguments(X, method, threads))
+        rows, threads = self._arguments(X, threads)
+        return predictions(self, rows, method, threads)
 
     def predict_probability(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
     ) -> np.ndarray:
-        """Probabilities of the classes float64 (n, k), in the order of `labels`."""
+        """Estimate class probabilities.
+
+        Parameters
+        ----------
+        X, method, threads
+            As for `decision_function`.
+
+        Returns
+        -------
+        float64 (n, k)
+            Probabilities of the classes, in the order of `labels`.
+
+        Raises
+        ------
+        ValueError
+            If the model has no probabilities, and as for `decision_function`.
+        """
         if self.is_classifier and self.probability is not None:
             values = self._few_values(X, method, threads)
             if values is not None:
                 return probabilities_from(self, values)
-        return class_probabilities(self, *self._arguments(X, method, threads))
+        rows, threads = self._arguments(X, threads)
+        return class_probabilities(self, rows, method, threads)
 
-    @property
-    def _part(self) -> ExactModel | EarlyModel:
-        return self.exact or self.early
-
-    def _few_values(self, X, method, threads) -> np.ndarray | None:
-        """Decision values (n, n_pairs) of a few rows; None for what takes `_arguments`."""
+    def _few_values(
+        self, X: ArrayLike | Rows, method: str | None, threads: int | None
+    ) -> np.ndarray | None:
+        """Compute decision values (n, n_pairs) of few rows; None if they need `_arguments`."""
         TrainOptions.check("threads", threads)
         return few_values(self, X, method) if self.scaling is None else None
 
-    def _arguments(self, X, method, threads) -> tuple[Rows, str, int]:
-        method = method or ("exact" if self.exact else "early")
+    def _arguments(self, X: ArrayLike | Rows, threads: int | None) -> tuple[Rows, int]:
         rows = X if isinstance(X, Rows) else self.rows_of(X)
         if TrainOptions.check("threads", threads) is None:
-            n_others = self._part.rows.n_samples
-            return rows, method, threads_that_pay(default_threads(), rows, n_others)
-        return rows, method, usable_threads(threads)
+            n_vectors = self.part().rows.n_samples
+            return rows, threads_that_pay(default_threads(), rows, n_vectors)
+        return rows, usable_threads(threads)
 
     def rows_of(self, X: ArrayLike) -> Rows:
-        """Convert an array or matrix to rows, scaled where the training rows were.
+        """Convert an array or matrix to rows, scaled as the training rows were.
 
-        Dense rows must have the features that the model was trained on, sparse ones may have fewer.
-        The file of a LIBSVM model does not say how many there were; features that ranges do not
-        name are left out. Raises ValueError.
+        Dense rows must have the features of the training rows, sparse ones may have fewer. A LIBSVM
+        model does not know their number, so that more are allowed; features without a range are
+        ignored.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix (n, n_features)
+            Rows, or kernel values for a precomputed kernel.
+
+        Returns
+        -------
+        Rows
+            The rows as float32 or bytes.
+
+        Raises
+        ------
+        ValueError
+            If X does not fit the model.
         """
-        parts = None if self.scaling is None else Float64Parts(X)
-        rows = Rows.from_array(X) if parts is None else self.scaling.scaled_rows(parts, "X")
-        n_given = rows.n_features if parts is None else parts.n_features
-        n_trained = self._part.rows.n_features
-        is_longer_allowed = self._part.row_numbers is None or self.scaling is not None
+        part = self.part()
+        if self.scaling is None:
+            rows = Rows.from_array(X)
+            n_given = rows.n_features
+        else:
+            parts = Float64Parts(X)
+            rows, n_given = self.scaling.scaled_rows(parts, "X"), parts.n_features
+        n_trained = part.rows.n_features
+        is_longer_allowed = part.row_numbers is None or self.scaling is not None
         too_few = n_given < n_trained and not hasattr(X, "tocsr")
         too_many = n_given > n_trained and not is_longer_allowed
         if (too_few and not self.kernel.is_precomputed) or too_many:
-            what = "kernel values" if self.kernel.is_precomputed else "features"
-            raise ValueError(f"rows have {n_given} {what}, the model was trained on {n_trained}")
+            name = "kernel values" if self.kernel.is_precomputed else "features"
+            raise ValueError(f"rows have {n_given} {name}, the model was trained on {n_trained}")
         return rows
 
     def compress(
-        self, X: ArrayLike | Rows | None = None, *, test: ArrayLike | Rows | None = None, **options
+        self,
+        X: ArrayLike | Rows | None = None,
+        *,
+        test: ArrayLike | Rows | None = None,
+        **options: float | str | None,
     ) -> Model:
-        """A smaller model: landmarks in place of the support vectors of the exact solution, or of
-        the early level, fitted to the decision values on rows X (n, d), the training rows or others
-        like them; on the support vectors alone where there are none. `test` rows (m, d) are some
-        that the model has not seen. The options are (type, default); one of the first three is
-        needed.
+        """Replace the support vectors of one part by fewer landmarks, and drop the other part.
 
-        - vectors (int, None): at most so many.
-        - times (float, None): about so many times fewer kernel values for a row.
-        - loss (float, None): percent of the labels that may change, by the test rows and with 95 %
-          confidence.
-        - method (str, None): "exact" or "early", as above.
-        - steps (int, None): of the landmarks of a cluster, or of all; more are better.
-        - seed (int, 0): of what is random.
-        - threads (int, None): as above.
+        Landmarks are fitted to the decision values. One of the options vectors, times and loss is
+        required.
 
-        The `report` of the model is a CompressionReport. Raises ValueError for what cannot be
-        compressed, rows that cannot tell a loss, and a loss that no size keeps, and TypeError for
-        an unknown option.
+        Parameters
+        ----------
+        X : array-like or sparse matrix (n, n_features), optional
+            Rows to fit to: the training rows, or others like them. By default the support vectors.
+        test : array-like or sparse matrix (m, n_features), optional
+            Rows that the model has not seen, to measure the changes.
+        vectors : int, optional
+            Largest number of landmarks.
+        times : float, optional
+            Approximate reduction factor of the kernel evaluations per row.
+        loss : float, optional
+            Percentage of the labels that may change, by the test rows and with 95 % confidence.
+        method : {"exact", "early"}, optional
+            As for `decision_function`.
+        steps : int, optional
+            Optimization steps for the landmarks of a cluster, or for all of an exact model; more
+            steps fit better. By default up to 6000.
+        seed : int, default 0
+            Random seed.
+        threads : int, optional
+            As for `decision_function`. The result does not depend on it.
+
+        Returns
+        -------
+        Model
+            The compressed model; its `report` is a CompressionReport.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot be compressed, the test rows cannot measure the loss, or no size
+            keeps it.
+        TypeError
+            For an unknown option.
         """
         from dcsvm.model.compress import compress
         from dcsvm.problem.compress_options import CompressOptions
 
-        asked = CompressOptions.of(**options)
-        asked = replace(asked, threads=usable_threads(asked.threads))
-        given = [
-            rows if rows is None or isinstance(rows, Rows) else self.rows_of(rows)
-            for rows in (X, test)
-        ]
-        parts, report = compress(self, *given, asked)
+        checked = CompressOptions.of(**options)
+        rows, test_rows = (
+            given if given is None or isinstance(given, Rows) else self.rows_of(given)
+            for given in (X, test)
+        )
+        parts, report = compress(self, rows, test_rows, checked)
         return replace(self, exact=parts.exact, early=parts.early, report=report)
 
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
-        """Write the model file; an interrupted save leaves an existing file as it was.
+        """Write the model file; an interrupted save leaves an existing file unchanged.
 
-        The format "libsvm" is nothing but LIBSVM: no early level, no numbers of rows. Raises
-        ValueError for what the file cannot hold, labels that are strings above all.
+        Parameters
+        ----------
+        path : str or path-like
+            The model file.
+        format : {"dcsvm", "libsvm"}, default "dcsvm"
+            "libsvm" writes what svm-train writes: no early level and no row numbers.
+
+        Raises
+        ------
+        ValueError
+            If the format cannot hold the model, such as labels that are strings.
+        OSError
+            If the file cannot be written.
         """
         if self.scaling is not None:
             write_beside(range_file_of(path), [range_text(self.scaling)])
         write_beside(path, model_text(self, format))
 
     def scaled_by(self, scaling: Scaling) -> Model:
-        """Return the model as one of rows that were scaled so."""
+        """Return the model for rows that this scaling is applied to."""
         return replace(self, scaling=scaling, range_file_crc32=checksum(scaling))

@@ -1,6 +1,4 @@
-"""A model with its classes in another order: what it predicts stays, but for ties of votes."""
-
-from __future__ import annotations
+"""Models with their classes in another order; predictions stay the same, except for ties."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -14,21 +12,21 @@ Parts = TypeVar("Parts", bound=ModelParts)
 
 
 def with_label_order(model: Parts, labels: np.ndarray) -> Parts:
-    """The model with its classes in the order of `labels` (k,), which are the same ones.
+    """Return the model with its classes in the order of `labels` (k,).
 
-    Raises ValueError for other labels.
+    Raises ValueError if these are other labels.
     """
     if np.array_equal(model.labels, labels):
         return model
     if not np.array_equal(np.sort(model.labels), np.sort(labels)):
         raise ValueError("the model has other labels")
-    place = np.argsort(np.argsort(model.labels))  # among the sorted labels
-    order = _Order(np.argsort(labels)[place])
+    rank = np.argsort(np.argsort(model.labels))  # among the sorted labels
+    order = _Order(np.argsort(labels)[rank])
     probability = model.probability
-    if probability is not None:
+    if probability is not None and probability.B is not None:
         # with -f for f the other class of the pair has 1 / (1 + exp(A f - B))
-        A, B = order.of_pairs(probability.A), order.of_pairs(probability.B) * order.sign
-        probability = Probability(A, B)
+        offsets = order.of_pairs(probability.B) * order.sign
+        probability = Probability(order.of_pairs(probability.A), offsets)
     return replace(
         model,
         labels=labels,
@@ -39,8 +37,11 @@ def with_label_order(model: Parts, labels: np.ndarray) -> Parts:
 
 
 class _Order:
-    """`rank` (k,) is the new number of each class, `sign` (n_pairs,) -1 where a new pair has its
-    classes the other way round."""
+    """A permutation of the classes.
+
+    `rank` (k,) is the new index of each class, `sign` (n_pairs,) is -1 for a new pair with its
+    classes swapped.
+    """
 
     def __init__(self, rank: np.ndarray):
         self.rank, k = rank, len(rank)
@@ -52,29 +53,29 @@ class _Order:
         self.pair = low * k - low * (low + 1) // 2 + high - low - 1
 
     def of_pairs(self, values: np.ndarray) -> np.ndarray:
-        """Values (..., n_pairs) of the pairs as they are now."""
+        """Reorder values (..., n_pairs) of pairs."""
         return np.ascontiguousarray(values[..., self.pair])
 
     def coefficients(self, coef: np.ndarray, class_: np.ndarray) -> np.ndarray:
-        """LIBSVM's sv_coef (k - 1, n) of support vectors of these old classes."""
-        every = np.arange(len(coef))[:, None]
+        """Convert LIBSVM's sv_coef (k - 1, n) of support vectors with these old classes."""
+        line = np.arange(len(coef))[:, None]
         new = self.rank[class_]
-        other = self.old[every + (every >= new)]  # of each line, by the old number
-        line = other - (other > class_)
+        other = self.old[line + (line >= new)]  # old index of the other class of each line
         flipped = (class_ < other) != (new < self.rank[other])
-        return np.take_along_axis(coef, line, axis=0) * np.where(flipped, -1.0, 1.0)
+        signs = np.where(flipped, -1.0, 1.0)
+        return np.take_along_axis(coef, other - (other > class_), axis=0) * signs
 
 
 def _reordered(part: Part, order: _Order) -> Part:
+    assert part.class_ is not None  # labels have classes
     class_ = order.rank[part.class_]
     cluster = part.cluster if isinstance(part, EarlyModel) else np.zeros(len(class_), np.int32)
-    place = np.lexsort((class_, cluster))
-    changed = {
-        "rows": part.rows.take(place),
-        "dual_coef": order.coefficients(part.dual_coef, part.class_)[:, place],
-        "rho": order.of_pairs(part.rho) * order.sign,
-        "row_numbers": None if part.row_numbers is None else part.row_numbers[place],
-    }
+    index = np.lexsort((class_, cluster))
+    rows, rho = part.rows.take(index), order.of_pairs(part.rho) * order.sign
+    coef = order.coefficients(part.dual_coef, part.class_)[:, index]
+    numbers = None if part.row_numbers is None else part.row_numbers[index]
+    part = replace(part, rows=rows, dual_coef=coef, rho=rho, row_numbers=numbers)
     if isinstance(part, EarlyModel):
-        return replace(part, class_=class_[place].astype(np.int32), **changed)
-    return replace(part, n_sv=part.n_sv[order.old], **changed)
+        return replace(part, class_=class_[index].astype(np.int32))
+    assert part.n_sv is not None
+    return replace(part, n_sv=part.n_sv[order.old])

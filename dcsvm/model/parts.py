@@ -1,4 +1,4 @@
-"""What a trained model consists of: plain data, as a file holds it."""
+"""The parts of a trained model: plain data, as in a model file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from dcsvm.problem.option_rules import CLASSIFIERS
 
 @dataclass(frozen=True)
 class Worth:
-    """What an exact solution is worth: whether training converged, the largest violation that was
-    found, and the duality gap, None where it is not known."""
+    """Convergence status of an exact solution.
+
+    `violation` is the largest KKT violation that was found, `gap` the duality gap or None.
+    """
 
     converged: bool
     violation: float
@@ -26,14 +28,23 @@ class Worth:
 class ExactModel:
     """Support vectors of the whole problem.
 
-    `rows` are n_sv support vectors, of a classifier class by class in the order of the labels.
-    `dual_coef` float64 (k - 1, n_sv) is LIBSVM's sv_coef: of a support vector of class i, line j is
-    for its pair with class j, or class j + 1 where j >= i; there is one line where there are no
-    classes. `rho` float64 (n_pairs,): a decision value is sum dual_coef K - rho, of the pairs
-    (0, 1), (0, 2), ..., (k - 2, k - 1). `n_sv` int64 (k,) counts the support vectors of each class,
-    None where there are none. `row_numbers` int64 (n_sv,) are the rows of the training file, from
-    0 (landmarks of a compressed model are no rows: they are counted), and `worth` is what the
-    solution is worth; None where the file of the model does not say.
+    Attributes
+    ----------
+    rows : Rows (n_sv, n_features)
+        Support vectors, sorted by class in the order of the labels.
+    dual_coef : float64 (k - 1, n_sv), or (1, n_sv) without classes
+        LIBSVM's sv_coef. For a support vector of class i, line j is its coefficient in the pair
+        with class j, or class j + 1 if j >= i.
+    rho : float64 (n_pairs,)
+        The decision value of a pair is sum dual_coef K - rho. Pairs are (0, 1), (0, 2), ...,
+        (k - 2, k - 1).
+    n_sv : int64 (k,) or None
+        Number of support vectors of each class; None without classes.
+    row_numbers : int64 (n_sv,) or None
+        Indices of the support vectors in the training file, from 0. Landmarks of a compressed model
+        are numbered from 0. None if the model file lacks them.
+    worth : Worth or None
+        Convergence status; None if the model file lacks it.
     """
 
     rows: Rows
@@ -45,7 +56,7 @@ class ExactModel:
 
     @property
     def class_(self) -> np.ndarray | None:
-        """Number of the class of each support vector, int64 (n_sv,)."""
+        """The class index of each support vector, int64 (n_sv,)."""
         return None if self.n_sv is None else np.repeat(np.arange(len(self.n_sv)), self.n_sv)
 
     def with_features(self, n_features: int) -> ExactModel:
@@ -56,13 +67,31 @@ class ExactModel:
 
 @dataclass(frozen=True, eq=False)
 class EarlyModel:
-    """One model per cluster of a level, and the partition that routes rows to them.
+    """One model per cluster of a level, and the partition that assigns rows to clusters.
 
-    A row may be a support vector of two clusters. They are sorted by `cluster` int32 (n_sv,), then
-    `class_` int32 (n_sv,), None where there are no classes, then the file's order. `dual_coef` is
-    as in ExactModel, inside the cluster. `rho` float64 (n_clusters, n_pairs): of a pair of which
-    the cluster has only one class the coefficients are 0 and rho is -1 (the first class) or +1 (the
-    second); of a pair of which it has none rho is nan, and the pair does not vote.
+    Support vectors are sorted by cluster, class and order in the training file. A row can be a
+    support vector of two clusters.
+
+    Attributes
+    ----------
+    level : int
+        The level of the clusters.
+    partition : Partition
+        The tree of clusters.
+    cluster : int32 (n_sv,)
+        Cluster of each support vector.
+    class_ : int32 (n_sv,) or None
+        Class index of each support vector; None without classes.
+    rows : Rows (n_sv, n_features)
+        Support vectors.
+    dual_coef : float64 (k - 1, n_sv), or (1, n_sv) without classes
+        As in ExactModel, within the cluster.
+    rho : float64 (n_clusters, n_pairs)
+        If a cluster has one class of a pair, the coefficients of the pair are 0, and rho is -1 for
+        the first class, +1 for the second. If it has neither, rho is nan and the pair does not
+        vote.
+    row_numbers : int64 (n_sv,)
+        Indices of the support vectors in the training file, from 0.
     """
 
     level: int
@@ -87,11 +116,11 @@ class EarlyModel:
 
 @dataclass(frozen=True, eq=False)
 class Probability:
-    """What turns decision values f into probabilities: LIBSVM's probA and probB.
+    """Parameters of probability estimates from decision values f: LIBSVM's probA and probB.
 
-    Of a classifier `A` and `B` are float64 (n_pairs,), and 1 / (1 + exp(A f + B)) is the
-    probability of the first class of the pair. Of a regression `A` (1,) is the sigma of the
-    Laplace distribution of the errors, and `B` is None.
+    For a classifier `A` and `B` are float64 (n_pairs,), and the first class of a pair has the
+    probability 1 / (1 + exp(A f + B)). For regression `A` (1,) is the scale of the Laplace
+    distribution of the errors, and `B` is None.
     """
 
     A: np.ndarray
@@ -100,12 +129,11 @@ class Probability:
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """All that a model file holds: the exact solution, the early level, or both.
+    """Contents of a model file: the exact solution, the early level, or both.
 
-    `labels` (k,) are those of the classes, float64 or strings, none for one-class and regression.
-    `range_file_crc32` is the checksum (data/range_file.py) of the ranges by which the training rows
-    were scaled, None where the model's file does not say. `first_index` is that of column 0 in
-    files, 0 or 1.
+    `labels` (k,) are the labels of the classes, float64 or strings, empty for one-class and
+    regression. `range_file_crc32` is the checksum (data/range_file.py) of the ranges that scaled
+    the training rows, or None. `first_index` is the index of column 0 in files, 0 or 1.
     """
 
     kernel: Kernel
@@ -117,15 +145,37 @@ class ModelParts:
     range_file_crc32: str | None = None
     first_index: int = 1
 
+    def part(self, method: str | None = None) -> ExactModel | EarlyModel:
+        """Return the part that a method uses; None prefers the exact solution.
+
+        Raises ValueError if the model has no such part.
+        """
+        if method not in (None, "exact", "early"):
+            raise ValueError(f"method must be one of exact, early, got {method!r}")
+        part: ExactModel | EarlyModel | None = self.early if method == "early" else self.exact
+        if method is None:
+            part = self.exact or self.early
+        if part is None:
+            missing = "exact solution" if method == "exact" else "early level"
+            raise ValueError(f"the model has no {missing}")
+        return part
+
+    def with_only(self, part: ExactModel | EarlyModel) -> ModelParts:
+        """Return the model with this part and without the other."""
+        if isinstance(part, ExactModel):
+            return replace(self, exact=part, early=None)
+        return replace(self, exact=None, early=part)
+
     @property
     def says_first_index(self) -> bool:
         """Whether `first_index` is known; a LIBSVM file shows it only by a vector with index 0."""
         return self.first_index == 0 or self.exact is None or self.exact.row_numbers is not None
 
     def for_first_index(self, first_index: int) -> ModelParts:
-        """Return a model whose first index is unknown for rows with this one."""
+        """Return a model with an unknown first index for rows with this one."""
         if first_index == self.first_index:
             return self
+        assert self.exact is not None  # the file of an early model has the first index
         exact = replace(self.exact, rows=self.exact.rows.after_empty_column())
         return replace(self, exact=exact, first_index=first_index)
 
@@ -134,7 +184,11 @@ class ModelParts:
         return self.svm_type in CLASSIFIERS
 
     @property
+    def is_regression(self) -> bool:
+        return not self.is_classifier and self.svm_type != "one_class"
+
+    @property
     def n_pairs(self) -> int:
-        """Number of decision values of a row."""
+        """The number of decision values of a row."""
         k = len(self.labels)
         return k * (k - 1) // 2 if self.is_classifier else 1

@@ -1,12 +1,10 @@
-"""Decision values, exact or early (the support vectors of the nearest center), and what follows
-from them: labels, values, probabilities.
+"""Decision values and predictions.
 
-All of it is routing plus kernel_product, a block of rows at a time. A kernel value is computed
-once for all pairs of classes.
+Exact values use all support vectors, early ones the support vectors of the row's cluster. Rows are
+processed in blocks; each kernel value is computed once for all pairs of classes.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -26,17 +24,24 @@ from dcsvm.model.pair_weights import (
 )
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
-LEFT_OUT = 2.0**-24  # what rounding one kernel value near 1 to float32 may change
-LEFT_OUT_FLOAT64 = 2.0**-53  # the same of float64
-FEWEST_TARGETS = 1000  # rows; an order of the support vectors costs about as much
-FEWEST_VALUES = 2**22  # kernel values; to look whether some are negligible takes some milliseconds
-# of the bound: what is below is computed again. Sums in float64 differ by far less than a bound.
+LEFT_OUT = 2.0**-24  # truncation error, of the largest coefficient: float32 rounding of K near 1
+LEFT_OUT_FLOAT64 = 2.0**-53  # the same for float64
+FEWEST_TARGETS = 1000  # rows; sorting the support vectors takes about as long
+FEWEST_VALUES = 2**22  # kernel values; the search for negligible ones takes some milliseconds
+# Decision values within this multiple of the truncation error are computed again without
+# truncation. Rounding of float64 sums is far smaller than the error bound.
 UNSURE = 2.0
+PREDICTED_AT_ONCE = 2**17  # rows; in larger blocks rows are closer, and more can be skipped
+VALUES_AT_ONCE = 2**23  # features in a block
+PAIR_VALUES_AT_ONCE = 2**22  # decision values in a block
 
 
 class SupportSums:
-    """Decision values of blocks of some `n_targets` rows from all support vectors: their sums and
-    `offset`. `by_sign` says whether signs matter, `float64` how kernel values are computed."""
+    """Decision values of blocks of rows from all support vectors.
+
+    If `n_targets`, the total number of rows, is large, negligible rbf kernel values are skipped.
+    `by_sign` says that only signs matter, `float64` is the precision of kernel values.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,7 @@ class SupportSums:
         float64: bool = False,
     ):
         self.weights, self.offset, self.by_sign = weights, offset, by_sign
-        self.order = None
+        self.order: np.ndarray | None = None
         n_values = n_targets * sources.rows.n_samples
         is_small = n_targets < FEWEST_TARGETS or n_values < FEWEST_VALUES
         if is_small or sources.kernel.name != "rbf":
@@ -67,10 +72,13 @@ class SupportSums:
             self.ordered = weights.ordered(self.order)
 
     def values(self, meeting: Meeting) -> np.ndarray:
-        """Decision values of the targets, float64 (n, n_pairs)."""
+        """Compute the decision values of the targets, float64 (n, n_pairs)."""
         if self.order is None:
-            return meeting.product(self.weights.all()) + self.offset
-        values = meeting.near_product(self.ordered, self.order, self.reach) + self.offset
+            values = meeting.product(self.weights.all())
+            values += self.offset
+            return values
+        values = meeting.near_product(self.ordered, self.order, self.reach)
+        values += self.offset
         if self.by_sign:
             unsure = (np.abs(values) <= UNSURE * self.bound).any(axis=1)
             some = np.flatnonzero(unsure).astype(np.int32)
@@ -78,72 +86,69 @@ class SupportSums:
         return values
 
 
-METHODS = ("exact", "early")
-PREDICTED_AT_ONCE = 2**17  # rows; of more, neighbours are nearer and more can be left out
-VALUES_AT_ONCE = 2**23  # values of rows and of pairs of classes in a block
+def decision_values(model: ModelParts, rows: Rows, method: str | None, threads: int) -> np.ndarray:
+    """Compute decision values float64 (n, n_pairs), positive for the first class of a pair.
 
-
-def decision_values(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
-    """Decision values float64 (n, n_pairs), positive for the first class of the pair.
-
-    `exact` is the global model, `early` the local model of the row's cluster. Raises ValueError
-    when the model has no part for the method.
+    `method` is as for ModelParts.part. Raises ValueError if the model does not have the part, or if
+    kernel values of a precomputed kernel are missing.
     """
     values = np.empty((rows.n_samples, model.n_pairs))
-    for some, block in blocks(model, rows, method, threads):
-        values[some] = block
+    for batch, block in blocks(model, rows, method, threads):
+        values[batch] = block
     return values
 
 
-def predictions(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
-    """Labels, or float64 +1 or -1 or values, (n,), of the rows; raises as `decision_values`."""
+def predictions(model: ModelParts, rows: Rows, method: str | None, threads: int) -> np.ndarray:
+    """Predict labels, +1 and -1, or values float64 (n,); raises as `decision_values`."""
     result = np.empty(rows.n_samples, model.labels.dtype if model.is_classifier else np.float64)
-    for some, block in blocks(model, rows, method, threads):
-        result[some] = predicted_from(model, block)
+    for batch, block in blocks(model, rows, method, threads):
+        result[batch] = predicted_from(model, block)
     return result
 
 
 def predicted_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
-    """Predictions (n,) of rows with these decision values (n, n_pairs)."""
+    """Return the predictions (n,) that follow from decision values (n, n_pairs)."""
     if model.is_classifier:
         return model.labels[most_voted(values, len(model.labels))]
-    return np.where(values[:, 0] > 0, 1.0, -1.0) if model.svm_type == "one_class" else values[:, 0]
+    return values[:, 0] if model.is_regression else np.where(values[:, 0] > 0, 1.0, -1.0)
 
 
-def class_probabilities(model: ModelParts, rows: Rows, method: str, threads: int) -> np.ndarray:
-    """Probabilities of the classes float64 (n, k) of the rows.
+def class_probabilities(
+    model: ModelParts, rows: Rows, method: str | None, threads: int
+) -> np.ndarray:
+    """Estimate class probabilities, float64 (n, k).
 
-    Raises ValueError when the model has none, and as `decision_values`.
+    Raises ValueError if the model has no probabilities, and as `decision_values`.
     """
     if not model.is_classifier:
-        raise ValueError(f"a model of type {model.svm_type} has no probabilities of classes")
+        raise ValueError(f"a model of type {model.svm_type} has no class probabilities")
     if model.probability is None:
         raise ValueError("the model has no probabilities: train it with probability=True (-b 1)")
     result = np.empty((rows.n_samples, len(model.labels)))
-    for some, block in blocks(model, rows, method, threads):
-        result[some] = probabilities_from(model, block)
+    for batch, block in blocks(model, rows, method, threads):
+        result[batch] = probabilities_from(model, block)
     return result
 
 
 def probabilities_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
-    """Probabilities of the classes (n, k) of rows with these decision values (n, n_pairs)."""
-    pairs = pair_probabilities(values, model.probability.A, model.probability.B)
-    return coupled(pairs, len(model.labels))
+    """Return the class probabilities (n, k) that follow from decision values (n, n_pairs)."""
+    sigmoids = model.probability
+    assert sigmoids is not None and sigmoids.B is not None  # class_probabilities checks the model
+    return coupled(pair_probabilities(values, sigmoids.A, sigmoids.B), len(model.labels))
 
 
-def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
-    """Decision values (m, n_pairs) of a slice of the rows, as (slice, values), for all of them.
-    Raises as `decision_values`, at once."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    part: ExactModel | EarlyModel | None = getattr(model, method)
-    if part is None:
-        missing = "exact solution" if method == "exact" else "early level"
-        raise ValueError(f"the model has no {missing}, which {method} prediction needs")
+def blocks(
+    model: ModelParts, rows: Rows, method: str | None, threads: int
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (slice of the rows, decision values (m, n_pairs)) until all rows are done.
+
+    Raises as `decision_values`, before the first block.
+    """
+    part = model.part(method)
     if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
         raise ValueError(
-            f"rows have {rows.n_features} kernel values, the model needs those with all "
-            f"{part.rows.n_features} training rows"
+            f"rows must have kernel values with all {part.rows.n_features} training rows, "
+            f"got {rows.n_features}"
         )
     float64 = needs_float64(model, part)
     part = part.with_features(max(rows.n_features, part.rows.n_features))
@@ -152,45 +157,45 @@ def blocks(model: ModelParts, rows: Rows, method: str, threads: int):
 
 def _blocks(
     model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, threads: int, float64: bool
-):
+) -> Iterator[tuple[slice, np.ndarray]]:
     weights = PairWeights.kept(part, model.n_pairs)
     sources = Sources.kept(part.rows, model.kernel)
-    is_early = isinstance(part, EarlyModel)
-    if not is_early:
-        by_sign = model.is_classifier or model.svm_type == "one_class"
-        whole = SupportSums(
-            sources, weights, -part.rho, rows.n_samples, threads, by_sign=by_sign, float64=float64
-        )
-    row_size = max(rows.row_size, sources.row_size(threads)) + 4 * model.n_pairs
-    for some in slices(rows.n_samples, min(VALUES_AT_ONCE // row_size, PREDICTED_AT_ONCE)):
-        block = rows.part(some).with_features(part.rows.n_features).in_form_of(part.rows, threads)
+    if isinstance(part, ExactModel):
+        exact = SupportSums(
+            sources, weights, -part.rho, rows.n_samples, threads,
+            by_sign=not model.is_regression, float64=float64,
+        )  # fmt: skip
+    row_size = max(rows.row_size, sources.row_size(threads), 1)
+    batch_size = min(
+        VALUES_AT_ONCE // row_size, PAIR_VALUES_AT_ONCE // max(model.n_pairs, 1), PREDICTED_AT_ONCE
+    )
+    for batch in slices(rows.n_samples, batch_size):
+        block = rows.part(batch).with_features(part.rows.n_features).in_form_of(part.rows, threads)
         values = np.empty((block.n_samples, model.n_pairs))
-        if is_early:
-            placed = part.partition.place(block, threads, second=part.partition.blend > 0)
+        if isinstance(part, EarlyModel):
+            blend = part.partition.blend
+            placed = part.partition.place(block, threads, second=blend > 0)
         for meeting in sources.meetings(block, threads):
             meeting = replace(meeting, float64=float64)
-            if is_early:
-                values[meeting.place] = blended(
-                    partial(_local, part, weights, meeting),
-                    placed.take(meeting.place),
-                    part.partition.blend,
-                )
+            if isinstance(part, EarlyModel):
+                by_cluster = partial(_early_values, part, weights, meeting)
+                values[meeting.place] = blended(by_cluster, placed.take(meeting.place), blend)
             else:
-                values[meeting.place] = whole.values(meeting)
-        yield some, values
+                values[meeting.place] = exact.values(meeting)
+        yield batch, values
 
 
-def _local(
+def _early_values(
     part: EarlyModel,
     weights: PairWeights,
     meeting: Meeting,
     some: np.ndarray | slice,
     cluster: np.ndarray,
 ) -> np.ndarray:
-    """Equation (11) of the paper: of some targets only the support vectors of one cluster count."""
-    numbers = np.arange(meeting.n_targets, dtype=np.int32)[some]
+    """Compute decision values by the support vectors of one cluster per target (Equation 11)."""
+    targets = np.arange(meeting.n_targets, dtype=np.int32)[some]
     order = group_order(cluster)
     ranges = ClusterRanges.of(cluster[order], part.cluster)
     values = 0.0 - part.rho[cluster]
-    values[order] += meeting.cluster_product(weights.all(), ranges, numbers[order])
+    values[order] += meeting.cluster_product(weights.all(), ranges, targets[order])
     return values

@@ -1,9 +1,4 @@
-"""The text of a model file, ours or of LIBSVM's svm-train, as a model; see file.py.
-
-How lines are read and what is checked of them is in lines.py.
-"""
-
-from __future__ import annotations
+"""The text of a model file, of dcsvm or of LIBSVM's svm-train, as a model; see file.py."""
 
 import re
 from dataclasses import replace
@@ -14,7 +9,7 @@ from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import AT_ONCE, slices
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
-from dcsvm.model.lines import Lines, ModelError, shown
+from dcsvm.model.lines import Features, Header, Lines, ModelError, shown
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
@@ -39,10 +34,10 @@ EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_
 
 
 class ModelReader(Lines):
-    """Makes a model of the lines of its file."""
+    """A reader that makes a model from the lines of its file."""
 
     def read(self) -> Model:
-        """The model. Raises ModelError."""
+        """Read the model. Raises ModelError."""
         if not len(self.text):
             raise ModelError(f"{self.name}: the file is empty")
         first = (self.next_line() or "").split()
@@ -58,51 +53,53 @@ class ModelReader(Lines):
         values = self.header("SV", LIBSVM_KEYS)
         return self.with_exact(self.problem(values), values)
 
-    def problem(self, values: dict[str, list[str]]) -> Model:
-        """What both parts of a model share."""
+    def problem(self, values: Header) -> Model:
+        """Read the properties that both parts of a model share."""
         svm_type = " ".join(values.get("svm_type", ["missing"]))
         if svm_type not in SVM_TYPES:
             raise self.error(f"svm_type {shown([svm_type])} is not supported")
         model = Model(self.kernel(values), self.labels(values, svm_type), None, None, svm_type)
         return replace(model, probability=self.probability(values, model))
 
-    def kernel(self, values: dict[str, list[str]], prefix: str = "") -> Kernel:
+    def kernel(self, values: Header, prefix: str = "") -> Kernel:
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
         if name not in NAMES:
             raise self.error(f"kernel_type {shown([name])} is not supported")
-        used = {}
+        parameters = {}
         for key in Kernel(name).parameters:
-            value = self.number(values, prefix + key, int if key == "degree" else float)
+            kind: type[float] = int if key == "degree" else float
+            value = self.number(values, prefix + key, kind)
             try:
-                used[key] = TrainOptions.check(key, value)
+                parameters[key] = TrainOptions.check(key, value)
             except ValueError as error:
                 raise self.error(str(error)) from None
-        kernel = Kernel(name, **used)
+        kernel = Kernel(name, **parameters)
         if prefix and kernel.is_precomputed != self.has_serials:
             raise self.error(f"the centers cannot have the kernel {name}")
         self.has_serials = kernel.is_precomputed
         return kernel
 
-    def labels(self, values: dict[str, list[str]], svm_type: str) -> np.ndarray:
+    def labels(self, values: Header, svm_type: str) -> np.ndarray:
         n_classes = self.number(values, "nr_class", int)
         if svm_type not in CLASSIFIERS:
             return np.empty(0)
         labels = self.numbers(values, "label", n_classes)
         if n_classes == 0:
-            raise self.error("nr_class is 0")
+            raise self.error("nr_class must be at least 1, got 0")
         if len(np.unique(labels)) != n_classes:
             raise self.error("duplicate label")
         return labels
 
-    def probability(self, values: dict[str, list[str]], model: Model) -> Probability | None:
+    def probability(self, values: Header, model: Model) -> Probability | None:
         if model.svm_type == "one_class" or not values.keys() & {"probA", "probB"}:
             return None
-        A = self.numbers(values, "probA", model.n_pairs)
-        B = self.numbers(values, "probB", model.n_pairs) if model.is_classifier else None
-        return Probability(A, B)
+        a = self.numbers(values, "probA", model.n_pairs)
+        return Probability(
+            a, self.numbers(values, "probB", model.n_pairs) if model.is_classifier else None
+        )
 
-    def with_exact(self, model: Model, values: dict[str, list[str]]) -> Model:
-        # svm-train's with -n 1, where every alpha is at its bound: all rows are outliers
+    def with_exact(self, model: Model, values: Header) -> Model:
+        # With -s 2 -n 1 svm-train has all alphas at their bounds and writes an infinite rho.
         is_one_class = model.svm_type == "one_class"
         rho = self.numbers(values, "rho", model.n_pairs, inf_allowed=is_one_class)
         total = self.number(values, "total_sv", int)
@@ -111,8 +108,8 @@ class ModelReader(Lines):
         self.extent(total)
         self.line += total
         section = self.section(total)
-        features = None, None
-        if section:  # it says how to read the lines before it
+        features: Features = None, None
+        if section is not None:  # it says how to read the lines before it
             features = self.number(section, "n_features", int), self.form(section)
             model = self.with_file(model, section)
         self.says_first_index = section is not None or self.has_serials
@@ -125,41 +122,41 @@ class ModelReader(Lines):
         model = replace(model, exact=exact, first_index=self.first_index)
         return self.with_early(model, section) if section and "early_level" in section else model
 
-    def with_file(self, model: Model, values: dict[str, list[str]]) -> Model:
+    def with_file(self, model: Model, values: Header) -> Model:
         """Return the model with the properties of its training file."""
         if FIRST_INDEX in values:
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:
-                raise self.error(f"{FIRST_INDEX} is 0 or 1, not {self.first_index}")
+                raise self.error(f"{FIRST_INDEX} must be 0 or 1, got {self.first_index}")
         words = values.get(RANGE_FILE)
         if words is not None and not re.fullmatch("[0-9a-f]{8}", " ".join(words)):
-            raise self.error(f"{RANGE_FILE} {shown(words)!r} is not eight hexadecimal digits")
-        crc32 = words and words[0]
+            raise self.error(f"{RANGE_FILE} must be eight hexadecimal digits, got {shown(words)!r}")
+        crc32 = words[0] if words else None
         return replace(model, range_file_crc32=crc32, first_index=self.first_index)
 
-    def worth(self, values: dict[str, list[str]]) -> Worth:
+    def worth(self, values: Header) -> Worth:
         converged = self.number(values, "converged", int)
         violation = self.number(values, "violation", float)
         gap = self.number(values, "gap", float) if "gap" in values else None
         if converged > 1:
-            raise self.error(f"converged is 0 or 1, not {converged}")
+            raise self.error(f"converged must be 0 or 1, got {converged}")
         return Worth(bool(converged), violation, gap)
 
     def n_coefficients(self, model: Model, total: int) -> int:
-        """Number of coefficients of a support vector, of which there are `total`."""
+        """Return the number of coefficients of each of `total` support vectors."""
         n_coefficients = len(model.labels) - 1 if model.is_classifier else 1
         if n_coefficients == 0 and total > 0:
-            raise self.error("there are support vectors of one class without another")
+            raise self.error("a model of one class cannot have support vectors")
         return n_coefficients
 
-    def class_sizes(self, values: dict[str, list[str]], model: Model, total: int) -> np.ndarray:
-        n_sv = self.whole(self.numbers(values, "nr_sv", len(model.labels)))
+    def class_sizes(self, values: Header, model: Model, total: int) -> np.ndarray:
+        n_sv = self.integers(self.numbers(values, "nr_sv", len(model.labels)))
         if np.any(n_sv > total) or n_sv.sum() != total:
-            raise self.error(f"the sum of nr_sv is not total_sv, {total}")
+            raise self.error(f"the sum of nr_sv must be total_sv, {total}")
         return n_sv
 
-    def section(self, n_sv: int) -> dict[str, list[str]] | None:
-        """What follows the support vectors; None when nothing of ours does."""
+    def section(self, n_sv: int) -> Header | None:
+        """Read the section after the support vectors; None without one."""
         words = (self.next_line() or "").split()
         if words[:1] != [SECTION]:
             return None
@@ -167,7 +164,7 @@ class ModelReader(Lines):
         section = self.header("CENTERS", SECTION_KEYS, may_end=True)
         numbers = section.get("row_numbers", [])
         if len(numbers) != n_sv or not all(map(_is_row_number, numbers)):
-            raise self.error(f"row_numbers are not {n_sv} numbers from 1")
+            raise self.error(f"row_numbers must be {n_sv} integers from 1")
         return section
 
     def check_version(self, words: list[str]) -> None:
@@ -178,14 +175,14 @@ class ModelReader(Lines):
         if self.text[-1:] != b"\n":
             raise ModelError(f"{self.name}: the file is cut off: its last line does not end")
 
-    def form(self, values: dict[str, list[str]]) -> str:
+    def form(self, values: Header) -> str:
         form = " ".join(values.get("rows", ["missing"]))
         known = ("serials",) if self.has_serials else ("dense", "sparse")
         if form not in known:
-            raise self.error(f"rows {shown([form])} is not {' or '.join(known)}")
+            raise self.error(f"rows must be {' or '.join(known)}, got {shown([form])}")
         return form
 
-    def with_early(self, model: Model, values: dict[str, list[str]]) -> Model:
+    def with_early(self, model: Model, values: Header) -> Model:
         n_clusters = self.number(values, "n_clusters", int)
         features = self.number(values, "n_features", int), self.form(values)
         partition = self.partition(values, n_clusters, features)
@@ -193,11 +190,11 @@ class ModelReader(Lines):
         total = self.number(values, "total_early_sv", int)
         n_coefficients = self.n_coefficients(model, total)
         prefix, rows = self.lines(total, 4 + n_coefficients, b"coefficient", features)
-        cluster = self.below(prefix[:, 0], n_clusters, "cluster")
-        class_ = self.below(prefix[:, 1], max(len(model.labels), 1), "class")
+        cluster = self.below(prefix[:, 0], n_clusters, "cluster index")
+        class_ = self.below(prefix[:, 1], max(len(model.labels), 1), "class index")
         if np.any(np.diff(cluster) < 0):
-            raise self.error("the early support vectors are not sorted by cluster")
-        row_numbers = self.whole(prefix[:, 2]) - 1
+            raise self.error("early support vectors must be sorted by cluster")
+        row_numbers = self.integers(prefix[:, 2]) - 1
         if total and np.unique(row_numbers, return_counts=True)[1].max() > 2:
             raise self.error("an early support vector is in more than two clusters")
         members = np.lexsort((row_numbers, cluster))
@@ -216,42 +213,47 @@ class ModelReader(Lines):
         )
         return replace(model, early=early)
 
-    def partition(self, values: dict[str, list[str]], n_clusters: int, features) -> Partition:
-        """The tree of clusters: the keys of the header and the lines CENTERS."""
+    def partition(self, values: Header, n_clusters: int, features: Features) -> Partition:
+        """Read the tree of clusters: keys of the header and the lines CENTERS."""
         n_centers = self.number(values, "total_center_rows", int)
         prefix, sample = self.lines(n_centers, 2, b"cluster", features)
-        cluster = self.below(prefix[:, 1], n_clusters, "cluster")
+        cluster = self.below(prefix[:, 1], n_clusters, "cluster index")
         kernel = self.kernel(values, "center_")
         words = values.get("n_parts", [])
-        n_parts = self.whole(self.floats(words, "n_parts", len(words)))
-        level, products = self.whole(prefix[:, 0]), None
+        n_parts = self.integers(self.floats(words, "n_parts", len(words)))
+        level, products = self.integers(prefix[:, 0]), None
         if np.any(np.diff(level * n_clusters + cluster) < 0):
-            raise self.error("the centers are not sorted by level and cluster")
+            raise self.error("centers must be sorted by level and cluster")
         if kernel.is_precomputed:
             words = values.get("center_products", [])
             products = self.floats(words, "center_products", len(words))
         clusters = self.by_level(level, cluster, n_parts)
         blend = self.number(values, "blend", float)
+        if blend < 0:
+            raise self.error(f"blend must be at least 0, got {blend}")
         try:
-            found = partition_of(kernel, sample, n_parts, clusters, blend, products)
+            partition = partition_of(kernel, sample, n_parts, clusters, blend, products)
         except ValueError as error:
             raise self.error(str(error)) from None
-        if found.n_clusters != n_clusters or blend < 0:
-            raise self.error(f"the centers do not have {n_clusters} clusters, or blend is below 0")
-        return found
+        if partition.n_clusters != n_clusters:
+            raise self.error(f"n_clusters must be {partition.n_clusters}, got {n_clusters}")
+        return partition
 
-    def by_level(self, level: np.ndarray, cluster: np.ndarray, n_parts) -> list[np.ndarray]:
-        """The clusters of the sampled rows of each level."""
-        n_levels, n_nodes, left = 0, 1, n_parts
-        while len(left) >= n_nodes > 0 and len(left):
-            n_levels, n_nodes, left = n_levels + 1, int(left[:n_nodes].sum()), left[n_nodes:]
+    def by_level(
+        self, level: np.ndarray, cluster: np.ndarray, n_parts: np.ndarray
+    ) -> list[np.ndarray]:
+        """Return the clusters of the sampled rows of each level."""
+        n_levels, n_nodes, remaining = 0, 1, n_parts
+        while len(remaining) >= n_nodes > 0 and len(remaining):
+            n_levels += 1
+            n_nodes, remaining = int(remaining[:n_nodes].sum()), remaining[n_nodes:]
         if np.any((level < 1) | (level > n_levels)):
-            raise self.error("a center is of a level that does not exist")
+            raise self.error(f"levels of centers must be from 1 to {n_levels}")
         ends = np.searchsorted(level, np.arange(1, n_levels + 2))
         return [cluster[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
     def early_rho(self, n_clusters: int, n_pairs: int) -> np.ndarray:
-        """The lines EARLY_RHO to EARLY_SV: float64 (n_clusters, n_pairs)."""
+        """Read the lines from EARLY_RHO to EARLY_SV, float64 (n_clusters, n_pairs)."""
         if self.next_line() != "EARLY_RHO":
             raise self.error("the line EARLY_RHO is missing")
         rho = [
@@ -265,41 +267,41 @@ class ModelReader(Lines):
     def with_features_elsewhere(
         self, rows: Rows, elsewhere: np.ndarray, row_numbers: np.ndarray, exact: ExactModel | None
     ) -> Rows:
-        """The rows with features that are not repeated: of exact support vectors, or of the first
-        early ones."""
+        """Return the rows with the features that are written once, see writer.py."""
         places = self.below(elsewhere, 3, "place of features")
         if self.has_serials or not places.any():
             return rows
-        shared = np.flatnonzero(places == 1)
-        numbers = np.empty(0, np.int64) if exact is None else exact.row_numbers
-        source = np.arange(rows.n_samples)
-        if len(shared):
-            found = self.found(row_numbers[shared], numbers, "an exact one")
-            if rows.is_dense:
-                rows = rows if exact.rows.is_bytes else rows.as_floats()
-                for some in slices(len(shared), AT_ONCE // exact.rows.row_size):
-                    rows.dense[shared[some]] = exact.rows.dense[found[some]]
-            else:
-                source += exact.rows.n_samples
-                source[shared] = found
-        again = np.flatnonzero(places == 2)
+        shared, again = np.flatnonzero(places == 1), np.flatnonzero(places == 2)
         first = np.flatnonzero(places != 2)
-        if len(again):
-            place = first[self.found(row_numbers[again], row_numbers[first], "an earlier one")]
-            source[again] = source[place]
+        numbers = None if exact is None else exact.row_numbers
+        exact_index = self.find(row_numbers[shared], numbers, "exact")
+        earlier = first[self.find(row_numbers[again], row_numbers[first], "earlier")]
         if rows.is_dense:
-            for some in slices(len(again), AT_ONCE // rows.row_size):
-                rows.dense[again[some]] = rows.dense[source[again[some]]]
+            if exact is not None and len(shared):
+                rows = rows if exact.rows.is_bytes else rows.as_floats()
+                _copy_rows(rows.features, shared, exact.rows.features, exact_index)
+            _copy_rows(rows.features, again, rows.features, earlier)
             return rows
-        return (stacked(exact.rows, rows) if len(shared) else rows).take(source)
+        index = np.arange(rows.n_samples)
+        if exact is not None and len(shared):
+            rows, index = stacked(exact.rows, rows), index + exact.rows.n_samples
+            index[shared] = exact_index
+        index[again] = index[earlier]
+        return rows.take(index)
 
-    def found(self, wanted: np.ndarray, numbers: np.ndarray, what: str) -> np.ndarray:
-        """The places of wanted numbers among others."""
+    def find(self, targets: np.ndarray, numbers: np.ndarray | None, name: str) -> np.ndarray:
+        """Return the index of each target among the numbers."""
+        numbers = np.empty(0, np.int64) if numbers is None else numbers
         order = np.argsort(numbers, kind="stable")
-        at = np.searchsorted(numbers, wanted, sorter=order)
-        if len(numbers) == 0 or np.any(numbers[order[np.minimum(at, len(numbers) - 1)]] != wanted):
-            raise self.error(f"an early support vector refers to {what} that does not exist")
+        at = np.searchsorted(numbers, targets, sorter=order)
+        if len(at) and (at.max() == len(numbers) or np.any(numbers[order[at]] != targets)):
+            raise self.error(f"an early support vector refers to a missing {name} one")
         return order[at]
+
+
+def _copy_rows(target: np.ndarray, at: np.ndarray, source: np.ndarray, index: np.ndarray) -> None:
+    for batch in slices(len(index), AT_ONCE // max(source.shape[1], 1)):
+        target[at[batch]] = source[index[batch]]
 
 
 def _is_row_number(word: str) -> bool:

@@ -1,10 +1,9 @@
-"""A model as text; file.py says what the file looks like, reader.py reads it.
+"""A model as text: file.py describes the file, reader.py reads it.
 
-Keys and their order are LIBSVM's, and so is the order of coefficients and support vectors.
+Keys, coefficients and support vectors are in LIBSVM's order.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,53 +18,48 @@ from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Worth
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
 RANGE_FILE = "range_file_crc32"
-FIRST_INDEX = "first_index"  # of the features, where that is 0
+FIRST_INDEX = "first_index"  # of the features, if it is 0
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
 
 def plain(number: float) -> str:
-    """A label as LIBSVM writes it: an integer without a point, else all digits."""
+    """Format a label as LIBSVM does: an integer without a point, else all digits."""
     number = float(number)
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
-def model_text(model: ModelParts, format: str = "dcsvm"):
-    """The file, in parts of bytes. Raises ValueError for what the format cannot hold."""
+def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
+    """Yield the file in parts. Raises ValueError for a model that the format cannot hold."""
     if format not in FORMATS:
-        raise ValueError(f"the format must be one of {', '.join(FORMATS)}, not {format!r}")
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     if model.labels.dtype.kind == "U":
-        raise ValueError(
-            "a model file keeps numbers, and the labels of this model are strings: train with "
-            "numbers to save it"
-        )
+        raise ValueError("a model file cannot hold labels that are strings: train with numbers")
+    exact, early = model.exact, model.early
     if format == "libsvm":
         _check_libsvm(model)
-    if model.exact is None:
+    if exact is None:
         yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_file_lines(model)])
-        yield from _early_text(model.early, None, Digits(model.first_index))
-        return
-    exact = model.exact
-    lines = _problem_lines(model, exact)
-    yield _joined([*lines, "SV"])
-    digits = Digits(model.first_index, _needs_digits(model))
-    yield from _row_lines(exact.rows, exact.dual_coef, digits)
-    if exact.row_numbers is None or format == "libsvm":
-        return
-    yield _joined(
-        [
-            f"{SECTION} {VERSION}",
-            *_file_lines(model),
-            f"n_features {exact.rows.n_features}",
-            f"rows {_form(exact.rows)}",
-        ]
-    )
-    yield b"row_numbers"
-    for some in slices(len(exact.row_numbers), AT_ONCE // 8):
-        yield f" {_listed(exact.row_numbers[some] + 1)}".encode()
-    yield _joined(["", *_worth_lines(exact.worth)])
-    if model.early is not None:
-        yield from _early_text(model.early, exact, Digits(model.first_index))
+    else:
+        yield _joined([*_problem_lines(model, exact), "SV"])
+        digits = Digits(model.first_index, _needs_digits(model.kernel, exact))
+        yield from _row_lines(exact.rows, [*exact.dual_coef], digits)
+        if exact.row_numbers is None or format == "libsvm":
+            return
+        yield _joined(
+            [
+                f"{SECTION} {VERSION}",
+                *_file_lines(model),
+                f"n_features {exact.rows.n_features}",
+                f"rows {_form(exact.rows)}",
+            ]
+        )
+        yield b"row_numbers"
+        for batch in slices(len(exact.row_numbers), AT_ONCE // 8):
+            yield f" {_listed(exact.row_numbers[batch] + 1)}".encode()
+        yield _joined(["", *_worth_lines(exact.worth)])
+    if early is not None:
+        yield from _early_text(early, exact, Digits(model.first_index))
 
 
 def _check_libsvm(model: ModelParts) -> None:
@@ -73,14 +67,14 @@ def _check_libsvm(model: ModelParts) -> None:
         raise ValueError("LIBSVM has no early models, and this model has no exact solution")
     for label in model.labels:
         if not (label.is_integer() and abs(label) < 2**31):
-            raise ValueError(f"LIBSVM's labels are whole numbers, not {plain(label)}")
+            raise ValueError(f"LIBSVM's labels must be integers, got {plain(label)}")
 
 
 def _joined(lines: list[str]) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
-def _listed(numbers) -> str:
+def _listed(numbers: Iterable[float]) -> str:
     return " ".join(map(plain, numbers))
 
 
@@ -90,7 +84,7 @@ def _kernel_lines(kernel: Kernel) -> list[str]:
 
 
 def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[str]:
-    """The header, with what only an exact model has where LIBSVM has it."""
+    """Return LIBSVM's header; some of its lines need an exact model."""
     lines = [f"svm_type {model.svm_type}", *_kernel_lines(model.kernel)]
     lines += [f"nr_class {len(model.labels) if model.is_classifier else 2}"]
     if exact is not None:
@@ -107,7 +101,7 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
 
 
 def _file_lines(model: ModelParts) -> list[str]:
-    """Return the lines on the training file."""
+    """Return the lines that describe the training file."""
     crc32 = model.range_file_crc32
     lines = [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
     return lines if model.first_index == 1 else [*lines, f"{FIRST_INDEX} {model.first_index}"]
@@ -127,10 +121,12 @@ def _form(rows: Rows | ChosenRows) -> str:
     return "dense" if rows.is_dense else "sparse"
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits):
-    """The early section: centers (level, cluster, then the row), a line of rho for each cluster,
-    then support vectors (cluster, class, row number, where the features are that are not repeated,
-    coefficients, then the row)."""
+def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -> Iterator[bytes]:
+    """Yield the early section.
+
+    It has the centers (level, cluster, row), a line of rho for each cluster, and the support
+    vectors (cluster, class, row number, place of the features, coefficients, row).
+    """
     partition, n_sv = early.partition, early.rows.n_samples
     forks = partition.forks
     lines = [f"early_level {early.level}"]
@@ -139,8 +135,8 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits):
     lines += [f"n_clusters {partition.n_clusters}", f"blend {float(partition.blend)!r}"]
     lines += [f"n_parts {_listed(np.concatenate([fork.n_parts for fork in forks]))}"]
     lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
-    if partition.kernel.is_precomputed:  # they do not follow from the sample
-        lines += [f"center_products {_listed(np.concatenate([one.products for one in forks]))}"]
+    if partition.kernel.is_precomputed:  # the sample does not have these values
+        lines += [f"center_products {_listed(np.concatenate([fork.products for fork in forks]))}"]
     lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
     yield _joined([*lines, "CENTERS"])
     level = np.repeat(np.arange(len(forks)), [len(fork.part) for fork in forks]) + 1
@@ -154,56 +150,73 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits):
 
 
 def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
-    """Where the features of each early support vector are: 0 with it, 1 with the exact one of the
-    same row, 2 with the first early one."""
+    """Return the place of the features of each early support vector.
+
+    It is 0 for its own line, 1 for the exact support vector of the same row, and 2 for the first
+    early one.
+    """
     place = np.zeros(early.rows.n_samples, np.int8)
     if _form(early.rows) == "serials":
         return place
     again = np.ones(len(place), bool)
     again[np.unique(early.row_numbers, return_index=True)[1]] = False
     place[again] = 2
-    if exact is not None:
+    if exact is not None and exact.row_numbers is not None:
         place[np.isin(early.row_numbers, exact.row_numbers)] = 1
     return place
 
 
 @dataclass(frozen=True)
 class Digits:
-    """How features are written: the index of the first one, and whether values have the digits by
-    which float64 is the same number as float32."""
+    """How features are written.
+
+    `first_index` is the index of the first feature. With `float64` values have the digits that
+    restore float32 values when they are read as float64.
+    """
 
     first_index: int
     float64: bool = False
 
 
-def _needs_digits(model: ModelParts) -> bool:
-    """Whether terms of the decision values are so large that LIBSVM's tools, which read features as
-    float64, have to read the numbers that float32 holds."""
-    largest, rows = 1.0, model.exact.rows
-    if model.kernel.is_precomputed:
+def _needs_digits(kernel: Kernel, exact: ExactModel) -> bool:
+    """Return whether terms of the decision values are large.
+
+    LIBSVM's tools, which read features as float64, must then read the same numbers as float32
+    holds.
+    """
+    largest = 1.0
+    if kernel.is_precomputed:
         return False
-    if model.kernel.name in ("linear", "polynomial"):
-        norms = [_largest_norm(rows.part(some)) for some in _parts(rows, 1)]
-        largest = model.kernel.largest_value(max(norms, default=0.0))
-    return is_seen(2.0**-24 * largest * np.abs(model.exact.dual_coef).max(initial=0.0), 1.0)
+    if kernel.name in ("linear", "polynomial"):
+        norms = [_largest_norm(exact.rows.part(batch)) for batch in _slices(exact.rows, 1)]
+        largest = kernel.largest_value(max(norms, default=0.0))
+    return is_seen(2.0**-24 * largest * np.abs(exact.dual_coef).max(initial=0.0), 1.0)
 
 
 def _largest_norm(rows: Rows) -> float:
-    """|x|^2 of the longest row."""
+    """Return the largest |x|^2."""
     return _core.Points(rows.as_floats(), 1).largest_squared_norm
 
 
-def _parts(rows: Rows | ChosenRows, n_prefix: int):
+def _slices(rows: Rows | ChosenRows, n_prefix: int) -> list[slice]:
     return slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + n_prefix))
 
 
-def _row_lines(rows: Rows | ChosenRows, prefix, digits: Digits, *, blank: np.ndarray | None = None):
-    """A line for each row: the numbers before it, from the columns of `prefix`, then its features,
-    none where it is `blank`. In parts, for which rows are taken one after the other."""
-    for some in _parts(rows, len(prefix)):
-        numbers = np.column_stack([column[some] for column in prefix]).astype(np.float64)
-        part = rows.part(some).as_floats()
-        yield _lines(numbers, part if blank is None else _blanked(part, blank[some]), digits)
+def _row_lines(
+    rows: Rows | ChosenRows,
+    prefix: Sequence[np.ndarray],
+    digits: Digits,
+    *,
+    blank: np.ndarray | None = None,
+) -> Iterator[bytes]:
+    """Yield the lines of the rows, in batches.
+
+    A line has one number of each column of `prefix`, then the features, unless the row is `blank`.
+    """
+    for batch in _slices(rows, len(prefix)):
+        numbers = np.column_stack([column[batch] for column in prefix]).astype(np.float64)
+        part = rows.part(batch).as_floats()
+        yield _lines(numbers, part if blank is None else _blanked(part, blank[batch]), digits)
 
 
 def _lines(prefix: np.ndarray, rows: Rows, digits: Digits) -> bytes:
@@ -214,25 +227,23 @@ def _lines(prefix: np.ndarray, rows: Rows, digits: Digits) -> bytes:
         )
     if not rows.is_dense:
         return _svmlight.write_csr(
-            prefix, rows.indptr, rows.indices, rows.values,
-            first_index=digits.first_index, float64=digits.float64,
-        )  # fmt: skip
-    if rows.n_features == 0:
-        return b"".join(
-            b" ".join(repr(v).encode() for v in line) + b" \n" for line in prefix.tolist()
+            prefix, *rows.csr, first_index=digits.first_index, float64=digits.float64
         )
+    if rows.n_features == 0:
+        return b"".join(f"{' '.join(map(repr, line))} \n".encode() for line in prefix.tolist())
     return _svmlight.write_dense(
-        prefix, rows.dense, first_index=digits.first_index, float64=digits.float64
+        prefix, rows.features, first_index=digits.first_index, float64=digits.float64
     )
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:
-    """The rows with those marked as all zero."""
+    """Return the rows with the features of blank ones set to 0."""
     if not blank.any():
         return rows
-    if rows.is_dense:
+    if rows.dense is not None:
         return replace(rows, dense=np.where(blank[:, None], np.float32(0), rows.dense))
-    lengths = np.diff(rows.indptr)
+    csr = rows.csr
+    lengths = np.diff(csr.indptr)
     keep = np.repeat(~blank, lengths)
     indptr = np.concatenate(([0], np.cumsum(np.where(blank, 0, lengths))))
-    return replace(rows, indptr=indptr, indices=rows.indices[keep], values=rows.values[keep])
+    return replace(rows, indptr=indptr, indices=csr.indices[keep], values=csr.values[keep])

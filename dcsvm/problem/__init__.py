@@ -1,1 +1,1 @@
-"""What is to be solved, before anything is."""
+"""The problem to solve: options, tasks, dual problems, duplicates and folds."""

@@ -1,4 +1,4 @@
-"""How small a compressed model is to be."""
+"""The options of model compression."""
 
 from __future__ import annotations
 
@@ -10,45 +10,48 @@ from dcsvm.problem.option_rules import OptionError, choice, integer, number, opt
 from dcsvm.problem.option_table import OptionTable, option
 from dcsvm.problem.options import threads_option
 
-of_size = partial(option, None, group="Size, one of the three", is_basic=True)
+of_size = partial(option, None, group="Size (give one)", is_basic=True)
 of_method = partial(option, group="Method")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompressOptions(OptionTable):
-    """What is asked for, one of three: at most so many `vectors`; so many `times` fewer kernel
-    values for a row; or a `loss`, percent of the labels that may change. `method` None is "exact"
-    where the model has it, else "early". The landmarks of a cluster take so many `steps`, None
-    for a number that suits its rows."""
+    """The options of Model.compress: the target size, one of three, and the method.
+
+    `vectors` is the maximum number of vectors, `times` the reduction of kernel evaluations per row,
+    `loss` the percentage of labels that may change. `method` defaults to "exact", or to "early" if
+    the model has no exact part. `steps` is the number of optimization steps per cluster, by default
+    a function of its size.
+    """
 
     function = "dcsvm.Model.compress"
 
     # fmt: off
     vectors: int | None = of_size(optional(integer(1)), "--vectors N",
-        "at most so many vectors",
-        "In all clusters of an early model together.")
+        "maximum number of vectors",
+        "The clusters of an early model share them.")
     times: float | None = of_size(
         optional(number("above 1 and finite", lambda value: 1 < value < math.inf)), "--times T",
-        "about so many times fewer kernel values for a row",
-        "Of an early model with those that find the cluster of a row.")
+        "reduce kernel evaluations per row by this factor",
+        "The evaluations that assign a row to its cluster count, too.")
     loss: float | None = of_size(
         optional(number("above 0 and below 100", lambda value: 0 < value < 100)), "--loss PERCENT",
         "labels that may change, in percent; needs --test",
-        "The smallest size, of some, of which the test rows say that no more change, with 95 % "
-        "confidence.")
+        "Several sizes are tried. The result is the smallest one that changes at most PERCENT of "
+        "the labels with 95 % confidence, by the test rows.")
     method: str | None = option(None, optional(choice("exact", "early")))
     steps: int | None = of_method(None, optional(integer(1)), "--steps N",
-        "steps of the landmarks of a cluster, or of all",
-        "The default is 200 times all rows, 256 a step, and at most 6000. More of them are "
-        "better, and take longer.",
+        "optimization steps per cluster, 256 rows each",
+        "The default is 200 passes over the rows, and at most 6000 steps. More steps fit better "
+        "and take longer.",
         default_text="up to 6000")
-    seed: int = of_method(0, integer(0), "--seed N", "of what is random")
+    seed: int = of_method(0, integer(0), "--seed N", "random seed")
     threads: int | None = threads_option(group="Other")
 
     # fmt: on
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        asked = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
-        if len(asked) != 1:
-            reason = f"is needed, one of the three; {len(asked)} are given"
+        targets = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
+        if len(targets) != 1:
+            reason = f"is required, exactly one of them, got {len(targets)}"
             raise OptionError("vectors, times or loss", reason)

@@ -1,6 +1,4 @@
-"""The dual problems of LIBSVM's types, as formulations: linear terms, bounds and sums."""
-
-from __future__ import annotations
+"""The dual problems of LIBSVM's types: linear terms, box and equality constraints."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -12,21 +10,21 @@ from dcsvm.problem.formulation import BoxProblem, Formulation, counted, fill, sl
 
 
 def c_svc_pairs(
-    classes: np.ndarray, sample_weight: np.ndarray, class_C: np.ndarray, *, bias: bool
+    classes: np.ndarray, sample_weight: np.ndarray, C_of_class: np.ndarray, *, bias: bool
 ) -> Formulation:
-    """One against one: equation (1) of the paper in signed alpha (y_i alpha_i) for each pair of
-    classes, in LIBSVM's order, +1 for the first.
+    """Formulate C-SVC, one against one: equation (1) of the paper for each pair of classes.
 
-    `classes` int (n,) from 0, `class_C` float64 (k,) the bound of each class. With a bias the
-    signed alpha of a problem sum to zero.
+    Variables are signed, y_i alpha_i, with y_i = +1 for the first class; pairs are in LIBSVM's
+    order. `classes` int (n,) begin at 0, `C_of_class` float64 (k,) are the bounds. With a bias the
+    signed alpha of each pair sum to zero.
     """
-    rows, signs, start = _pairs(classes, len(class_C))
-    bound = class_C[classes[rows]] * sample_weight[rows]
-    for part in slices_between(start):
-        bound[part] = counted(bound[part], margin=1.0)
+    rows, signs, start = _pairs(classes, len(C_of_class))
+    bound = counted(C_of_class[classes[rows]] * sample_weight[rows], start, margin=1.0)
+    lower, upper = _signed(signs, bound)
     problem = BoxProblem(
         linear=signs,
-        **_signed(signs, bound),
+        lower=lower,
+        upper=upper,
         sum_of=np.zeros(len(rows), np.int8) if bias else None,
         n_sums=int(bias),
         row=rows,
@@ -37,24 +35,26 @@ def c_svc_pairs(
 def nu_svc_pairs(
     classes: np.ndarray, sample_weight: np.ndarray, n_classes: int, nu: float
 ) -> Formulation:
-    """nu-SVC (Schoelkopf et al. 2000) as LIBSVM solves it: each class of a pair keeps the sum
-    nu n / 2 with bounds 1, n being the sum of `sample_weight`; solutions are divided by the margin
-    afterwards."""
+    """Formulate nu-SVC (Schoelkopf et al. 2000) as LIBSVM does, one against one.
+
+    Bounds are 1, and |alpha| of each class of a pair sums to nu n / 2, where n is the sum of
+    `sample_weight`. Solutions are later divided by the margin.
+    """
     rows, signs, start = _pairs(classes, n_classes)
-    bound = sample_weight[rows].astype(np.float64)
+    bound = counted(sample_weight[rows].astype(np.float64), start)
     alpha = np.zeros(len(rows))
-    for part in slices_between(start):
-        bound[part] = counted(bound[part])
-        total = bound[part].sum()
+    for pair in slices_between(start):
+        total = nu * bound[pair].sum() / 2
         for sign in (1.0, -1.0):
-            own = part.start + np.flatnonzero(signs[part] == sign)
-            wanted = nu * total / 2
-            if wanted > bound[own].sum() * (1 + 1e-12):
+            members = pair.start + np.flatnonzero(signs[pair] == sign)
+            if total > bound[members].sum() * (1 + 1e-12):
                 raise ValueError(f"specified nu is infeasible: a class has too few rows for {nu:g}")
-            alpha[own] = sign * fill(bound[own], wanted)
+            alpha[members] = sign * fill(bound[members], total)
+    lower, upper = _signed(signs, bound)
     problem = BoxProblem(
         linear=np.zeros(len(rows)),
-        **_signed(signs, bound),
+        lower=lower,
+        upper=upper,
         sum_of=(signs < 0).astype(np.int8),
         n_sums=2,
         row=rows,
@@ -64,9 +64,12 @@ def nu_svc_pairs(
 
 
 def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
-    """One-class SVM (Schoelkopf et al. 2001) as LIBSVM solves it: bounds 1, sum nu n, n being the
-    sum of `sample_weight`."""
-    bound = counted(sample_weight.astype(np.float64))
+    """Formulate the one-class SVM (Schoelkopf et al. 2001) as LIBSVM does.
+
+    Bounds are 1, and alpha sums to nu n, where n is the sum of `sample_weight`.
+    """
+    start = np.array([0, len(sample_weight)], np.int64)
+    bound = counted(sample_weight.astype(np.float64), start)
     problem = BoxProblem(
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
@@ -74,40 +77,50 @@ def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
         sum_of=np.zeros(len(bound), np.int8),
         n_sums=1,
     )
-    return Formulation(problem, np.array([0, len(bound)], np.int64), fill(bound, nu * bound.sum()))
+    return Formulation(problem, start, fill(bound, nu * bound.sum()))
 
 
 def epsilon_svr(
     targets: np.ndarray, sample_weight: np.ndarray, C: float, epsilon: float
 ) -> Formulation:
-    """epsilon-SVR: alpha of all rows, then -alpha*, both with bound C and the sum of all zero."""
-    bound = counted(sample_weight * C, margin=float(np.std(targets)) or np.inf)
-    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), shared=True)
+    """Formulate epsilon-SVR: alpha of all rows, then -alpha*, with bound C and zero sum."""
+    bound = _regression_bound(sample_weight * C, targets)
+    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), n_sums=1)
 
 
 def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
-    """nu-SVR as LIBSVM solves it: alpha and alpha* each keep the sum C nu n / 2.
+    """Formulate nu-SVR as LIBSVM does: alpha and alpha* each sum to C nu n / 2.
 
-    No size of errors is given, so violations are told in standard deviations of the targets, where
-    these are below 1."""
-    bound = counted(sample_weight * float(C), margin=float(np.std(targets)) or np.inf)
+    No epsilon sets the scale of errors, so the violation scale is the standard deviation of the
+    targets, at most 1.
+    """
+    bound = _regression_bound(sample_weight * float(C), targets)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
-    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), shared=False)
+    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_sums=2)
     mean = np.average(targets, weights=sample_weight)
     deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
     unit = min(1.0, deviation) if deviation > 0 else 1.0
     return replace(formulation, problem=replace(formulation.problem, unit=unit))
 
 
-def _svr(targets, bound, epsilon, alpha, *, shared: bool) -> Formulation:
+def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Drop the bounds that are negligible beside the standard deviation of the targets."""
+    margin = float(np.std(targets)) or np.inf
+    return counted(bound, np.array([0, len(bound)]), margin=margin)
+
+
+def _svr(
+    targets: np.ndarray, bound: np.ndarray, epsilon: float, alpha: np.ndarray, n_sums: int
+) -> Formulation:
+    """Formulate a regression: one sum of all variables, or one each of alpha and -alpha*."""
     n, zero = len(targets), np.zeros(len(targets))
     targets = targets.astype(np.float64)
     problem = BoxProblem(
         linear=np.concatenate([targets - epsilon, targets + epsilon]),
         lower=np.concatenate([zero, -bound]),
         upper=np.concatenate([bound, zero]),
-        sum_of=np.repeat(np.array([0, 0 if shared else 1], np.int8), n),
-        n_sums=1 if shared else 2,
+        sum_of=np.repeat(np.array([0, n_sums - 1], np.int8), n),
+        n_sums=n_sums,
         row=np.tile(np.arange(n, dtype=np.int32), 2),
     )
     return Formulation(problem, np.array([0, 2 * n], np.int64), alpha)
@@ -117,26 +130,27 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 
 
-def _signed(signs: np.ndarray, bound: np.ndarray) -> dict[str, np.ndarray]:
-    """The bounds of signed alpha of sizes up to `bound`."""
-    return {"lower": np.where(signs > 0, 0.0, -bound), "upper": np.where(signs > 0, bound, 0.0)}
+def _signed(signs: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and upper bounds of signed alpha with |alpha| up to `bound`."""
+    return np.where(signs > 0, 0.0, -bound), np.where(signs > 0, bound, 0.0)
 
 
-def _pairs(classes: np.ndarray, n_classes: int):
-    """Rows int32 and signs of the variables of all pairs, and where each pair begins; a pair has
-    none where one of its classes has no rows."""
-    rows, sizes = [], []
-    present = np.bincount(classes, minlength=n_classes) > 0
-    for first in range(n_classes - 1):  # all pairs of a class with later ones at once
-        others = first + 1 + np.flatnonzero(present[first + 1 :])
-        kept = np.flatnonzero(classes >= first) if present[first] else np.zeros(0, np.int64)
-        is_own = classes[kept] == first
-        counts = np.where(is_own, len(others), 1)
-        second = np.repeat(classes[kept], counts)
-        second[np.repeat(is_own, counts)] = np.tile(others, np.count_nonzero(is_own))
-        rows.append(np.repeat(kept.astype(np.int32), counts)[group_order(second)])
-        sizes.append(np.bincount(second, minlength=n_classes)[first + 1 :])
-    sizes, rows = np.concatenate(sizes), np.concatenate(rows)
+def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows int32, signs float64 and starts int64 of the variables of all pairs.
+
+    The rows of a pair ascend. A pair with an empty class has no variables.
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    number = np.zeros((n_classes, n_classes), np.int32)
+    number[first, second] = number[second, first] = np.arange(len(first))
+    present, place = np.unique(classes, return_inverse=True)
+    among = number[np.ix_(present, present)]
+    pairs_of_class = among[~np.eye(len(present), dtype=bool)].reshape(
+        len(present), max(len(present) - 1, 0)
+    )
+    pair = pairs_of_class[place].reshape(-1)
+    order = group_order(pair)
+    rows = (order // max(pairs_of_class.shape[1], 1)).astype(np.int32)
+    sizes = np.bincount(pair, minlength=len(first))
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    firsts = np.repeat(np.triu_indices(n_classes, 1)[0].astype(np.int32), sizes)
-    return rows, np.where(classes[rows] == firsts, 1.0, -1.0), start
+    return rows, np.where(classes[rows] == np.repeat(first, sizes), 1.0, -1.0), start

@@ -1,10 +1,8 @@
-"""Equal rows of one class or target as one variable: their alphas count only through their sum.
+"""Merge duplicates: equal rows of one class or target share a variable, the sum of their alphas.
 
-The variable's bound is the sum of theirs. Equal rows of different labels stay two variables. Rows
-of weight 0 have no variable.
+The bound of the variable is the sum of their bounds. Equal rows with different labels are not
+merged. Rows of weight 0 have no variable.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,15 +14,18 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import AT_ONCE, slices
 from dcsvm.problem.formulation import ROUNDING, filled
 
-WORTH_MERGING = 0.02  # part of the rows that has to go
-ODD = np.uint64(0x9E3779B97F4A7C15)
+WORTH_MERGING = 0.02  # minimum fraction of duplicates; below it, merging saves no time
+ODD = np.uint64(0x9E3779B97F4A7C15)  # multiplier of the hash
 
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Which rows share a variable, int32: `first` is the first row of each, ascending; `rows` lists
-    all rows variable by variable, ascending within one, with their `weights` float64, and `start`
-    where each variable begins."""
+    """Variables and their rows.
+
+    `first` int32 (n_variables,) is the first row of each variable, ascending. `rows` int32 lists
+    all rows by variable, ascending within each, `weights` float64 are their weights, and `start`
+    int32 (n_variables + 1,) is the position of each variable in `rows`.
+    """
 
     first: np.ndarray
     rows: np.ndarray
@@ -43,47 +44,53 @@ class Duplicates:
     def split(
         self, variables: np.ndarray, coef: np.ndarray, bound: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(place in `variables`, place in `rows`, coefficients) of every row that has one which is
-        not zero: `coef` (k, n) are shared out among equal rows, each filled to its weight times
-        `bound` (n,) before the next gets any."""
-        place, own, before = self._members(variables)
-        total, most = np.abs(coef[:, place]), bound[place] * self.weights[own]
-        share = filled(most, total - before * bound[place], ROUNDING * total)
+        """Split the coefficients (k, n) of merged rows among their duplicates.
+
+        Duplicates are filled in order, each up to its weight times `bound` (n,). Returns (position
+        in `variables`, position in `rows`, coefficients (k, m)) of the m rows with nonzero ones.
+        """
+        index, position, before = self._members(variables)
+        total, limit = np.abs(coef[:, index]), bound[index] * self.weights[position]
+        share = filled(limit, total - before * bound[index], ROUNDING * total)
         kept = np.any(share != 0, axis=0)
-        return place[kept], own[kept], np.copysign(share, coef[:, place])[:, kept]
+        return index[kept], position[kept], np.copysign(share, coef[:, index])[:, kept]
 
     def count_filled(
         self, variables: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """How many rows of each variable get any, and how many all of theirs, of `weight` (n,) that
-        is shared out in the same way."""
-        place, own, before = self._members(variables)
-        share = filled(self.weights[own], weight[place] - before, ROUNDING * weight[place])
-        gets_any, gets_all = share != 0, share == self.weights[own]
-        n = len(variables)
-        return np.bincount(place[gets_any], minlength=n), np.bincount(place[gets_all], minlength=n)
+        """Count the rows of each variable with any, and with their full share of `weight` (n,).
+
+        It is split as in `split`.
+        """
+        index, position, before = self._members(variables)
+        weights, n = self.weights[position], len(variables)
+        share = filled(weights, weight[index] - before, ROUNDING * weight[index])
+        n_any = np.bincount(index[share != 0], minlength=n)
+        return n_any, np.bincount(index[share == weights], minlength=n)
 
     def _members(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(place in `variables`, place in `rows`, weight of the rows before it of the variable) of
-        all rows of the variables."""
+        """Expand variables to their rows.
+
+        Returns (position in `variables`, position in `rows`, weight of the earlier rows of the same
+        variable) of each row.
+        """
         first = self.start[variables]
         counts = self.start[np.asarray(variables) + 1] - first
         begin = np.repeat(np.cumsum(counts) - counts, counts)
-        place = np.repeat(np.arange(len(variables)), counts)
-        own = first[place] + np.arange(len(place)) - begin
-        weights = np.cumsum(self.weights[own], dtype=np.longdouble)
+        index = np.repeat(np.arange(len(variables)), counts)
+        position = first[index] + np.arange(len(index)) - begin
+        weights = np.cumsum(self.weights[position], dtype=np.longdouble)
         before = np.concatenate(([0], weights))
-        return place, own, (before[: len(own)] - before[begin]).astype(np.float64)
+        return index, position, (before[: len(position)] - before[begin]).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
-    """Rows as the caller gave them, and the rows that are solved: equal ones are merged, those of
-    weight 0 left out, and what is left is in the order of the locality. A "row" is one that is
-    solved; a "given row" has the caller's number.
+    """The map between input rows, in the caller's order, and the rows that are solved.
 
-    `order` int32 (n_rows,): which variable of `duplicates` each row is; `n_given` rows were
-    given."""
+    These are merged, without rows of weight 0, and in spatial order. `order` int32 (n_rows,) is the
+    variable of `duplicates` of each row; `n_given` is the number of input rows.
+    """
 
     duplicates: Duplicates
     order: np.ndarray
@@ -95,68 +102,68 @@ class RowMap:
 
     @property
     def given(self) -> np.ndarray:
-        """The given rows that have a weight, ascending."""
+        """The input rows with positive weight, ascending, int32."""
         return np.sort(self.duplicates.rows)
 
     @property
     def weight_of_given(self) -> np.ndarray:
-        """The weight of each given row, float64 (n_given,)."""
+        """The weight of each input row, float64 (n_given,)."""
         weight = np.zeros(self.n_given)
         weight[self.duplicates.rows] = self.duplicates.weights
         return weight
 
     @property
     def place(self) -> np.ndarray:
-        """Which row each variable of `duplicates` is, int64 (n_rows,)."""
+        """The row of each variable of `duplicates`, int64 (n_rows,)."""
         place = np.empty(len(self.order), np.int64)
         place[self.order] = np.arange(len(place))
         return place
 
     @property
     def row_of_given(self) -> np.ndarray:
-        """The row that each given row has become, int64 (n_given,); -1 of weight 0."""
+        """The row of each input row, int64 (n_given,); -1 for weight 0."""
         row = np.full(self.n_given, -1)
         row[self.duplicates.rows] = np.repeat(self.place, np.diff(self.duplicates.start))
         return row
 
     @property
     def n_given_of_row(self) -> np.ndarray:
-        """How many given rows each row stands for, int64 (n_rows,)."""
+        """The number of input rows of each row, int64 (n_rows,)."""
         return np.diff(self.duplicates.start)[self.order]
 
     def split(
         self, rows: np.ndarray, coef: np.ndarray, bound: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Share coefficients (k, n) of `rows` (n,) out among the given rows they stand for, where
-        `bound` (n,) is that of weight 1; see Duplicates.split.
+        """Split the coefficients (k, n) of `rows` (n,) among their input rows.
 
-        Returns (place among `rows`, given row, coefficients (k, m), bound) of the given rows that
-        get any.
+        `bound` (n,) is the bound of weight 1; see Duplicates.split. Returns (position in `rows`,
+        input row, coefficients (k, m), bound) of the m input rows with nonzero ones.
         """
-        place, own, shares = self.duplicates.split(self.order[rows], coef, bound)
-        number = self.duplicates.rows[own].astype(np.int64)
-        return place, number, shares, bound[place] * self.duplicates.weights[own]
+        index, position, shares = self.duplicates.split(self.order[rows], coef, bound)
+        input_row = self.duplicates.rows[position].astype(np.int64)
+        return index, input_row, shares, bound[index] * self.duplicates.weights[position]
 
     def count_filled(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many given rows of each row get any, and how many all of theirs, of `weight` (n,)
-        that is shared out in the same way."""
+        """Count the input rows of each row as Duplicates.count_filled does."""
         return self.duplicates.count_filled(self.order[rows], weight)
 
 
 def all_different(sample_weight: np.ndarray) -> Duplicates:
-    """A variable for each row that has a weight float64 (n,)."""
+    """Return one variable for each row of positive weight; weights are float64 (n,)."""
     kept = np.flatnonzero(sample_weight).astype(np.int32)
     start = np.arange(len(kept) + 1, dtype=np.int32)
     return Duplicates(kept, kept, start, sample_weight[kept])
 
 
 def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
-    """The variables of rows with `targets` (n,) and weights float64 (n,); one for each row where
-    few rows are equal. CSR rows and those of a precomputed kernel are taken to be different."""
+    """Merge rows with equal `targets` (n,); weights are float64 (n,).
+
+    Nothing is merged if few rows are equal, or if rows are CSR or of a precomputed kernel.
+    """
     kept = np.flatnonzero(sample_weight).astype(np.int32)
     if len(kept) < rows.n_samples:
-        found = find_duplicates(rows.take(kept), targets[kept], sample_weight[kept])
-        return replace(found, first=kept[found.first], rows=kept[found.rows])
+        merged = find_duplicates(rows.take(kept), targets[kept], sample_weight[kept])
+        return replace(merged, first=kept[merged.first], rows=kept[merged.rows])
     n, single = rows.n_samples, all_different(sample_weight)
     if n == 0 or not rows.is_dense or rows.columns is not None:
         return single
@@ -164,32 +171,36 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
 
 
 def row_keys(rows: Rows) -> np.ndarray:
-    """Two 64-bit numbers for each dense row, uint64 (n, 2): rows of which both are equal are taken
-    to be equal where nobody can compare them."""
-    nothing = np.zeros(rows.n_samples)
-    return np.stack([_hash(rows, nothing, seed) for seed in (0, 1)], axis=1)
+    """Return two hashes of each dense row, uint64 (n, 2), which identify rows on other machines."""
+    zeros = np.zeros(rows.n_samples)
+    return np.stack([_hash(rows, zeros, seed) for seed in (0, 1)], axis=1)
 
 
 def duplicates_by_keys(
     keys: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray
 ) -> Duplicates:
-    """As `find_duplicates`, by the keys of rows that are somewhere else."""
+    """Merge rows by their `row_keys`, as `find_duplicates` does by their values."""
     kept = np.flatnonzero(sample_weight).astype(np.int32)
-    own = targets[kept].astype(np.float64)
-    key, other = (keys[kept] + (own.view(np.uint64) * ODD)[:, None]).T
+    values = targets[kept].astype(np.float64)
+    key, check = (keys[kept] + (values.view(np.uint64) * ODD)[:, None]).T
 
     def are_equal(order: np.ndarray, is_first: np.ndarray) -> bool:
-        again = np.flatnonzero(~is_first)
-        one, before = order[again], order[again - 1]
-        return np.array_equal(other[one], other[before]) and np.array_equal(own[one], own[before])
+        repeated = np.flatnonzero(~is_first)
+        row, previous = order[repeated], order[repeated - 1]
+        return all(np.array_equal(array[row], array[previous]) for array in (check, values))
 
-    found = _of_keys(key, all_different(sample_weight[kept]), are_equal)
-    return replace(found, first=kept[found.first], rows=kept[found.rows])
+    merged = _of_keys(key, all_different(sample_weight[kept]), are_equal)
+    return replace(merged, first=kept[merged.first], rows=kept[merged.rows])
 
 
-def _of_keys(key: np.ndarray, single: Duplicates, are_equal: Callable) -> Duplicates:
-    """The variables of rows with a key uint64 (n,) each; `single` has one for each of them. Rows
-    in an order, marked where a kind begins, have to be `are_equal`."""
+def _of_keys(
+    key: np.ndarray, single: Duplicates, are_equal: Callable[[np.ndarray, np.ndarray], bool]
+) -> Duplicates:
+    """Merge rows by keys uint64 (n,); `single` is the unmerged result.
+
+    `are_equal` takes an order of rows and a mask of the first row of each key, and compares the
+    rows: equal hashes do not prove equality.
+    """
     n, sample_weight = len(key), single.weights
     in_order = np.sort(key)
     if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - WORTH_MERGING) * n:
@@ -199,75 +210,75 @@ def _of_keys(key: np.ndarray, single: Duplicates, are_equal: Callable) -> Duplic
     key = key[order]
     is_first = np.concatenate(([True], key[1:] != key[:-1]))
     del key
-    if not are_equal(order, is_first):  # a hash proves nothing
+    if not are_equal(order, is_first):
         return single
     starts = np.flatnonzero(is_first)
     rank = np.argsort(order[starts])  # variables are in the order of their first rows
     counts = np.diff(starts, append=n)[rank]
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    places = np.arange(n) + np.repeat(starts[rank] - start[:-1], counts)
-    listed = order[places]
+    listed = order[np.arange(n) + np.repeat(starts[rank] - start[:-1], counts)]
     return Duplicates(order[starts[rank]], listed, start, sample_weight[listed])
 
 
 def opposite_twins(
     rows: Rows, row: np.ndarray, part: np.ndarray, sign: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of variables of equal dense rows, one of sign +1 and one of -1, in the same part:
-    (the former, the latter). `row`, `part` and `sign` (m,) are those of each variable, which is in
-    one pair at most."""
-    is_here = isinstance(rows, Rows)  # rows somewhere else cannot be compared: there are no pairs
-    if not is_here or not rows.is_dense or rows.columns is not None or len(row) == 0:
-        nothing = np.empty(0, np.int64)
-        return nothing, nothing
-    kind = np.unique(_hash(rows, np.zeros(rows.n_samples)), return_inverse=True)[1]
-    key = part.astype(np.int64) * rows.n_samples + kind[row]
+    """Pair variables of equal dense rows with opposite signs in the same part.
+
+    `row`, `part` and `sign` (m,) describe the variables; each is in at most one pair. Returns the
+    variables with sign +1 and with sign -1. Rows on other machines have no pairs.
+    """
+    is_local = isinstance(rows, Rows)
+    if not is_local or not rows.is_dense or rows.columns is not None or len(row) == 0:
+        empty = np.empty(0, np.int64)
+        return empty, empty
+    row_id = np.unique(_hash(rows, np.zeros(rows.n_samples)), return_inverse=True)[1]
+    key = part.astype(np.int64) * rows.n_samples + row_id[row]
     sides = []
-    for one in (1, -1):
-        own = np.flatnonzero(sign == one)
-        own = own[np.argsort(key[own], kind="stable")]
-        first = np.flatnonzero(np.diff(key[own], prepend=-1))
-        rank = np.arange(len(own)) - np.repeat(first, np.diff(first, append=len(own)))
-        sides.append((own, key[own], rank))
+    for side in (1, -1):
+        members = np.flatnonzero(sign == side)
+        members = members[np.argsort(key[members], kind="stable")]
+        first = np.flatnonzero(np.diff(key[members], prepend=-1))
+        rank = np.arange(len(members)) - np.repeat(first, np.diff(first, append=len(members)))
+        sides.append((members, key[members], rank))
     (a, key_a, rank_a), (b, key_b, rank_b) = sides
     n_ranks = int(max(rank_a.max(initial=0), rank_b.max(initial=0))) + 1
     _, at_a, at_b = np.intersect1d(
         key_a * n_ranks + rank_a, key_b * n_ranks + rank_b, return_indices=True
     )
     a, b = a[at_a], b[at_b]
-    equal = np.ones(len(a), bool)  # a hash proves nothing
-    for some in slices(len(a), AT_ONCE // max(rows.n_features, 1)):
-        one, other = _values_of(rows, row[a[some]]), _values_of(rows, row[b[some]])
-        equal[some] = (one == other).all(axis=1)
+    equal = np.ones(len(a), bool)  # equal hashes do not prove equality
+    for batch in slices(len(a), AT_ONCE // max(rows.n_features, 1)):
+        one, other = _values_of(rows, row[a[batch]]), _values_of(rows, row[b[batch]])
+        equal[batch] = (one == other).all(axis=1)
     return a[equal], b[equal]
 
 
 def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
-    """Whether every row of an order that is not marked as the first of a kind is equal to the one
-    before it."""
-    again = np.flatnonzero(~is_first)
-    if not np.array_equal(targets[order[again]], targets[order[again - 1]]):
+    """Whether each row of an order, apart from the first ones, equals the previous one."""
+    repeated = np.flatnonzero(~is_first)
+    if not np.array_equal(targets[order[repeated]], targets[order[repeated - 1]]):
         return False
-    step = max(1, AT_ONCE // max(rows.n_features, 1))
+    batches = slices(len(repeated), AT_ONCE // max(rows.n_features, 1))
     return all(
-        np.array_equal(_values_of(rows, order[some]), _values_of(rows, order[some - 1]))
-        for some in (again[begin : begin + step] for begin in range(0, len(again), step))
+        np.array_equal(_values_of(rows, order[at]), _values_of(rows, order[at - 1]))
+        for at in (repeated[batch] for batch in batches)
     )
 
 
-def _values_of(rows: Rows, numbers: np.ndarray) -> np.ndarray:
-    """Some dense rows in a form in which equal rows are equal."""
-    return rows.take(numbers).features if rows.is_packed else rows.stored[numbers]
+def _values_of(rows: Rows, indices: np.ndarray) -> np.ndarray:
+    """Return the stored values of dense rows, unpacked."""
+    return rows.take(indices).features if rows.is_packed else rows.stored[indices]
 
 
 def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
-    """A 64-bit number for each dense row, equal for equal rows with equal targets."""
+    """Return 64-bit hashes uint64 (n,) of rows with their targets."""
     n_words = rows.n_features if rows.is_packed else rows.stored.view(np.uint32).shape[1]
     factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
     result = targets.astype(np.float64).view(np.uint64) * ODD
-    for some in slices(rows.n_samples, AT_ONCE // 4 // max(n_words, 1)):
-        own = rows.part(some)
+    for batch in slices(rows.n_samples, AT_ONCE // 4 // max(n_words, 1)):
+        own = rows.part(batch)
         part = (own.features if rows.is_packed else own.stored).view(np.uint32).astype(np.uint64)
         part ^= part >> np.uint64(15)
-        result[some] += np.einsum("ij,j->i", part, factors | np.uint64(1))
+        result[batch] += np.einsum("ij,j->i", part, factors | np.uint64(1))
     return result ^ (result >> np.uint64(32))

@@ -1,8 +1,7 @@
-"""What a solver sees: box QPs (csrc/solver/box_qp.h) with a linear term, bounds, and sums that are
-kept. dual_problems.py makes them; the solver knows none of LIBSVM's types.
+"""Quadratic programs with box and equality constraints (csrc/solver/box_qp.h).
 
-A Formulation is one problem or several (one against one) over the same rows; their variables follow
-each other, problem by problem.
+dual_problems.py makes them of LIBSVM's types, which the solver does not see. A Formulation holds
+one or several problems (one against one) over the same rows, with contiguous variables.
 """
 
 from __future__ import annotations
@@ -13,20 +12,22 @@ from itertools import pairwise
 
 import numpy as np
 
-ROUNDING = 1e-12  # of a sum: what is left of it by rounding
-# Of the largest bound of a problem, or of the margin: what no decision value shows in float64, even
-# where kernel values are 2^53.
+from dcsvm.data.sorting import reduce_parts
+
+ROUNDING = 1e-12  # relative rounding error of a sum
+# Bounds up to this fraction of the largest bound of a problem, or of the margin, change no decision
+# value in float64, even for kernel values of 2^53.
 NEGLIGIBLE = 2.0**-106
 
 
 @dataclass(frozen=True, eq=False)
 class BoxProblem:
-    """minimise 1/2 a'Ka - linear'a, lower <= a <= upper, the sums kept.
+    """The problem min 1/2 a'Ka - linear'a with lower <= a <= upper and fixed sums of a.
 
     All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `sum_of` int8, the
-    sum a variable belongs to (-1 for none), or None; `row` int32, the row of K a variable uses, or
-    None for its own number. A violation is told and asked for in the `unit`, or of what
-    `divides_by_margin` (two sums, as nu-SVC) in the margin where that is smaller.
+    equality constraint of a variable (-1: unconstrained), or None; `row` int32, its row of K, by
+    default its index. `unit` is the violation scale; with `divides_by_margin` (nu-SVC, two
+    constraints) it is the margin if that is smaller.
     """
 
     linear: np.ndarray
@@ -48,11 +49,11 @@ class BoxProblem:
         return np.arange(self.size, dtype=np.int32) if self.row is None else self.row
 
     def scaled(self, factor: float) -> BoxProblem:
-        """The problem of a C so many times as large."""
+        """Return the problem with C multiplied by a factor."""
         return replace(self, lower=factor * self.lower, upper=factor * self.upper)
 
     def part(self, variables: slice | np.ndarray) -> BoxProblem:
-        """The problem of some variables, the others as they are."""
+        """Return the problem restricted to some variables."""
         return replace(
             self,
             linear=self.linear[variables],
@@ -65,11 +66,12 @@ class BoxProblem:
 
 @dataclass(frozen=True, eq=False)
 class Formulation:
-    """Problems over the same rows: `problem` holds their variables, `start` int64 (n_problems + 1,)
-    where each begins, and `alpha` where a solver begins: feasible, with the sums that are kept.
+    """Problems over the same rows.
 
-    There may be several folds: the same problems for each, some of them empty, one fold after the
-    other."""
+    `problem` holds the variables of all problems, `start` int64 (n_problems + 1,) the first of
+    each, and `alpha` a feasible point, which defines the sums. With several folds each has the same
+    problems, some of them empty; folds are contiguous.
+    """
 
     problem: BoxProblem
     start: np.ndarray
@@ -86,13 +88,13 @@ class Formulation:
 
     @property
     def weight(self) -> float:
-        """The largest sum of |alpha| that the bounds of a problem allow."""
+        """The largest sum of |alpha| of a problem within its bounds."""
         bound = np.maximum(np.abs(self.problem.lower), np.abs(self.problem.upper))
-        return max(float(bound[part].sum()) for part in self.parts())
+        return float(reduce_parts(np.add, bound, self.start).max())
 
     @property
     def negligible_rows(self) -> np.ndarray:
-        """The rows, ascending, that have a bound of 0 in a problem (see `counted`)."""
+        """The rows, ascending, with a bound of 0 in a problem (see `counted`)."""
         problem = self.problem
         return np.unique(problem.rows[problem.lower == problem.upper])
 
@@ -102,30 +104,33 @@ class Formulation:
         return np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.start))
 
     def problem_of(self, variables: np.ndarray) -> np.ndarray:
-        """The problem of some variables."""
+        """Return the problem index of each of some variables."""
         return np.searchsorted(self.start, variables, side="right") - 1
 
     def parts(self) -> list[slice]:
         return slices_between(self.start)
 
     def with_sums(self, alpha: np.ndarray) -> np.ndarray:
-        """alpha inside its bounds, brought to the sums that are kept (see `with_sum`)."""
+        """Clip alpha to its bounds and restore the sums (see `with_sum`)."""
         problem = self.problem
         alpha = np.clip(alpha, problem.lower, problem.upper)
+        if problem.sum_of is None:
+            return alpha
         for part in self.parts():
-            for number in range(problem.n_sums):
-                own = part.start + np.flatnonzero(problem.sum_of[part] == number)
-                wanted = self.alpha[own].sum()
-                alpha[own] = with_sum(alpha[own], problem.lower[own], problem.upper[own], wanted)
+            for index in range(problem.n_sums):
+                members = part.start + np.flatnonzero(problem.sum_of[part] == index)
+                bounds = problem.lower[members], problem.upper[members]
+                alpha[members] = with_sum(alpha[members], *bounds, self.alpha[members].sum())
         return alpha
 
     def relaxed(self, multiplier: float) -> Formulation:
-        """Without the sum, its multiplier in the linear term: where the solution has the sum, it is
-        that of this formulation, and the multiplier its rho."""
-        problem = replace(
-            self.problem, linear=self.problem.linear + multiplier, sum_of=None, n_sums=0
-        )
-        return replace(self, problem=problem)
+        """Replace the equality constraint by its multiplier in the linear term.
+
+        A solution that satisfies the constraint solves this formulation too, with the multiplier as
+        its rho.
+        """
+        linear = self.problem.linear + multiplier
+        return replace(self, problem=replace(self.problem, linear=linear, sum_of=None, n_sums=0))
 
     @property
     def n_problems_of_fold(self) -> int:
@@ -137,19 +142,21 @@ class Formulation:
 
 
 def slices_between(start: np.ndarray) -> list[slice]:
-    """Return the slice of each part, given where each begins and the last one ends."""
+    """Return the slices between consecutive entries of `start`."""
     return [slice(a, b) for a, b in pairwise(start)]
 
 
-# From targets (n,) of rows in some order and their sample weights float64 (n,).
+# Takes targets (n,) and sample weights float64 (n,) of rows.
 Formulate = Callable[[np.ndarray, np.ndarray], Formulation]
 
 
 def in_folds(
     formulate: Formulate, targets: np.ndarray, weights_of_folds: Iterable[np.ndarray]
 ) -> Formulation:
-    """The problems of folds side by side, each with its own sample weights (n,); rows of weight 0
-    have no variables in a fold."""
+    """Formulate the problems of all folds, each with its own sample weights (n,).
+
+    Rows of weight 0 have no variables in a fold.
+    """
     folds = []
     for sample_weight in weights_of_folds:
         kept = np.flatnonzero(sample_weight).astype(np.int32)
@@ -161,10 +168,15 @@ def in_folds(
     def joined(name: str) -> np.ndarray:
         return np.concatenate([getattr(problem, name) for problem in problems])
 
-    arrays = {name: joined(name) for name in ("linear", "lower", "upper")}
-    sum_of = None if problems[0].sum_of is None else joined("sum_of")
-    unit = min(problem.unit for problem in problems)
-    problem = replace(problems[0], **arrays, sum_of=sum_of, row=joined("rows"), unit=unit)
+    problem = replace(
+        problems[0],
+        linear=joined("linear"),
+        lower=joined("lower"),
+        upper=joined("upper"),
+        sum_of=None if problems[0].sum_of is None else joined("sum_of"),
+        row=joined("rows"),
+        unit=min(problem.unit for problem in problems),
+    )
     sizes = np.concatenate([np.diff(one.start) for one in folds])
     return Formulation(
         problem,
@@ -174,32 +186,38 @@ def in_folds(
     )
 
 
-def counted(bound: np.ndarray, margin: float = np.inf) -> np.ndarray:
-    """The bounds of |alpha| of one problem, 0 for those too small to change a decision value, which
-    are of the size of the `margin` or smaller."""
-    largest = float(bound.max(initial=0.0))
-    return np.where(bound > NEGLIGIBLE * min(largest, margin), bound, 0.0)
+def counted(bound: np.ndarray, start: np.ndarray, margin: float = np.inf) -> np.ndarray:
+    """Set bounds of |alpha| to 0 if they are too small to change a decision.
+
+    The problems begin at `start` int64 (n_problems + 1,). Decision values are compared with the
+    `margin`, if it is below the largest bound of the problem.
+    """
+    largest = np.repeat(reduce_parts(np.maximum, bound, start), np.diff(start))
+    return np.where(bound > NEGLIGIBLE * np.minimum(largest, margin), bound, 0.0)
 
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:
-    """Values between 0 and `bound` with a sum, the first as large as they may be."""
+    """Fill entries up to their `bound`, the first ones first, to a given sum."""
     return filled(bound, total - (np.cumsum(bound) - bound), ROUNDING * total)
 
 
-def filled(bound: np.ndarray, left: np.ndarray, rounding: np.ndarray | float) -> np.ndarray:
-    """What there is for each `bound` of what is `left` for it; exactly 0 or the bound where it is
-    nearly that."""
-    return np.where(left >= bound - rounding, bound, np.where(left > rounding, left, 0.0))
+def filled(bound: np.ndarray, remaining: np.ndarray, rounding: np.ndarray | float) -> np.ndarray:
+    """Clip `remaining` to [0, bound], and snap values within `rounding` of either end to it."""
+    inside = np.where(remaining > rounding, remaining, 0.0)
+    return np.where(remaining >= bound - rounding, bound, inside)
 
 
-def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, wanted: float) -> np.ndarray:
-    """alpha changed to the sum `wanted` as far as its bounds allow, all in proportion to their
-    room: the free ones alone where they have enough, else the support vectors."""
-    missing = wanted - alpha.sum()
+def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+    """Change alpha to the sum `total` as far as its bounds allow.
+
+    Changes are proportional to the distance from the bound. They are limited to the free variables
+    if these suffice, else to the support vectors if these do.
+    """
+    missing = total - alpha.sum()
     room = (upper if missing > 0 else lower) - alpha
-    for some in ((alpha > lower) & (alpha < upper), alpha != 0):
-        if abs(room[some].sum()) >= abs(missing):
-            room = np.where(some, room, 0.0)
+    for mask in ((alpha > lower) & (alpha < upper), alpha != 0):
+        if abs(room[mask].sum()) >= abs(missing):
+            room = np.where(mask, room, 0.0)
             break
     if room.sum() == 0:
         return alpha

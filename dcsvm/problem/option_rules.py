@@ -1,9 +1,7 @@
-"""What the value of an option may be: its kind, its limits, and the sentence for any other value.
+"""Rules for the values of options: type, limits and error message.
 
-NumPy's scalars count as the plain values they are made into; NumPy itself is not imported.
+NumPy scalars are converted to plain Python values; NumPy itself is not imported.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,7 +14,7 @@ LARGEST_INT = 2**31 - 2
 
 
 class OptionError(ValueError):
-    """An option whose value cannot be used: `option` is its name, `reason` says why."""
+    """An invalid value of an option: `option` is its name, `reason` the rest of the message."""
 
     def __init__(self, option: str, reason: str):
         super().__init__(option, reason)
@@ -28,8 +26,12 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """Values of a `kind`; `plain` makes one plain, or raises ValueError where it is out of the
-    `limits`. `names` are all values of a kind that has names. `or_none` allows None, too."""
+    """The values that an option accepts.
+
+    `is_kind` checks the type, named `kind` in messages. `plain` converts a value, or raises
+    ValueError outside the `limits`. `names` are the valid names of an enumerated option. With
+    `or_none` None is valid too.
+    """
 
     kind: str
     is_kind: Callable[[Any], bool]
@@ -39,7 +41,7 @@ class Rule:
     or_none: bool = False
 
     def check(self, option: str, value: object) -> Any:
-        """The plain value of the option. Raises OptionError."""
+        """Return the plain value of the option. Raises OptionError."""
         if value is None and self.or_none:
             return None
         try:
@@ -55,7 +57,7 @@ def optional(rule: Rule) -> Rule:
 
 
 def or_word(word: str, rule: Rule) -> Rule:
-    """That word, or what a rule allows."""
+    """Accept one word besides the values of a rule."""
 
     def is_kind(value: object) -> bool:
         return (isinstance(value, str) and value == word) or rule.is_kind(value)
@@ -67,30 +69,30 @@ def or_word(word: str, rule: Rule) -> Rule:
 
 
 def number(limits: str, holds: Callable[[float], bool]) -> Rule:
-    """A number for which `holds` is true; `limits` says what that is."""
+    """Accept a number for which `holds` is true; `limits` describes the condition."""
 
-    def plain(value: Real) -> float:
-        value = _float(value)
-        if not holds(value):
-            raise wrong(limits, f"{value:g}")
-        return value
+    def plain(value: Any) -> float:
+        converted = _float(value)
+        if not holds(converted):
+            raise wrong(limits, f"{converted:g}")
+        return converted
 
     return Rule("a number", is_number, plain, limits)
 
 
 def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -> Rule:
-    """A whole number from `low` to `high`, or the one that stands for no limit."""
-    least = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
+    """Accept an integer from `low` to `high`, or the value that means no limit."""
+    lower_limit = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
 
-    def plain(value: Integral) -> int:
-        value = int(value)
-        if value < low and value != no_limit:
-            raise wrong(least, value)
-        if value > high:
-            raise wrong(f"at most {high}", value)
-        return value
+    def plain(value: Any) -> int:
+        converted = int(value)
+        if converted < low and converted != no_limit:
+            raise wrong(lower_limit, converted)
+        if converted > high:
+            raise wrong(f"at most {high}", converted)
+        return converted
 
-    limits = f"from {low} to {high}" if high < LARGEST_INT else least
+    limits = f"from {low} to {high}" if high < LARGEST_INT else lower_limit
     return Rule("a whole number", is_integer, plain, limits)
 
 
@@ -100,28 +102,28 @@ def choice(*names: str) -> Rule:
 
 
 def numbered(*names: str) -> Rule:
-    """Allow one of some names, also with - in place of _, or its number from 0."""
+    """Accept one of the names, with - or _, or its index."""
 
-    def place(value: object) -> int:
+    def index(value: Any) -> int:
         if isinstance(value, str) and value.replace("-", "_") in names:
             return names.index(value.replace("-", "_"))
         return int(value) if is_integer(value) else -1
 
     def plain(value: object) -> str:
-        return names[place(value)]
+        return names[index(value)]
 
     def is_kind(value: object) -> bool:
-        return 0 <= place(value) < len(names)
+        return 0 <= index(value) < len(names)
 
     return Rule(f"one of {', '.join(names)}", is_kind, plain, names=names)
 
 
-def wrong(wanted: str, given: str | int) -> ValueError:
-    return ValueError(f"must be {wanted}, not {given}")
+def wrong(constraint: str, value: str | int) -> ValueError:
+    return ValueError(f"must be {constraint}, got {value}")
 
 
 def shown(value: object) -> str:
-    """A value inside a sentence, not too long."""
+    """Format a value for a message, shortened."""
     return " ".join(short_repr(value).split())
 
 
@@ -144,10 +146,10 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _factors(given: Mapping) -> dict[float | str, float]:
+def _factors(factors: Mapping[Any, Any]) -> dict[float | str, float]:
     plain = {}
-    for label, factor in given.items():
-        label = _label(label)
+    for key, factor in factors.items():
+        label = _label(key)
         plain[label] = _factor(label, factor)
     return plain
 
@@ -156,7 +158,7 @@ def _label(label: object) -> float | str:
     if isinstance(label, str):
         return str(label)
     if not is_number(label) or not math.isfinite(_float(label)):
-        raise ValueError(f"is for labels, finite numbers or strings, not {shown(label)}")
+        raise ValueError(f"keys must be labels, finite numbers or strings, got {shown(label)}")
     return _float(label)
 
 

@@ -1,11 +1,10 @@
-"""One table for what is known of the options of a dataclass: each field carries an Option in its
-metadata, which validation, the commands, the manual, help() and checkpoints read.
+"""Tables of options: a dataclass whose fields carry an Option in their metadata.
+
+Validation, the commands, the manual, help() and checkpoints read it.
 """
 
-from __future__ import annotations
-
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from dcsvm.problem.option_rules import Rule
 
@@ -14,10 +13,12 @@ DOCSTRING_WIDTH = 96  # columns, beside the indentation
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """`spelling` is the option of a command with what stands for its value, as in `-l --levels L`;
-    without it no command has the option. `help` is its line of --help under the title `group`,
-    `details` are further sentences of the manual. `default_text` says what holds where no value is
-    given, where the default does not. `keyword` is the line for Python, where `help` does not suit.
+    """The description of an option.
+
+    `spelling` is its command-line syntax with a placeholder for the value, as in `-l --levels L`;
+    an empty one hides it from the commands. `help` is the line of --help, under the title `group`;
+    `details` are further sentences of the manual. `default_text` describes a default that depends
+    on the data. `keyword` replaces `help` in Python's docstrings.
     """
 
     rule: Rule
@@ -37,41 +38,44 @@ class Option:
 
     @property
     def value(self) -> str:
-        """What stands for the value, empty for a flag."""
+        """The placeholder of the value, empty for a flag."""
         return self.spelling.removeprefix(" ".join(self.names)).strip()
 
 
 def option(
-    default: Any, rule: Rule, spelling: str = "", help: str = "", details: str = "", **rest
+    default: Any, rule: Rule, spelling: str = "", help: str = "", details: str = "", **rest: Any
 ) -> Any:
     """Make a field of a table; for the `rest` see Option."""
-    own = Option(rule=rule, spelling=spelling, help=help, details=details, **rest)
-    return field(default=default, metadata={"option": own})
+    description = Option(rule=rule, spelling=spelling, help=help, details=details, **rest)
+    return field(default=default, metadata={"option": description})
 
 
 def option_of(one: Field) -> Option:
     return one.metadata["option"]
 
 
-class UnknownOption(TypeError):
-    """A name that no option has."""
+class UnknownOptionError(TypeError):
+    """An unknown keyword, with a hint."""
 
 
+Table = TypeVar("Table", bound="OptionTable")
+
+
+@dataclass(frozen=True, kw_only=True)
 class OptionTable:
-    """The base of a frozen dataclass of options: it makes their values plain. Raises OptionError.
+    """Base class of tables of options, which checks and converts their values.
 
-    `function` is what takes them as keywords.
+    `function` is the name of the function with these keywords.
     """
 
     function: ClassVar[str]
 
     @classmethod
-    def of(cls, **options):
-        """Make a table of keywords. Raises UnknownOption for a name that is no field, and
-        OptionError."""
+    def of(cls: type[Table], **options: Any) -> Table:
+        """Make a table of keywords. Raises UnknownOptionError and OptionError."""
         for name in options:
             if name not in cls.names():
-                raise UnknownOption(f"unknown option {name!r}; {cls._hint(name)}")
+                raise UnknownOptionError(f"unknown option {name!r}; {cls._hint(name)}")
         return cls(**options)
 
     @classmethod
@@ -79,8 +83,10 @@ class OptionTable:
         from difflib import get_close_matches
 
         known = {option.lower(): option for option in cls.names()}
-        near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-        return f"did you mean {known[near[0]]!r}?" if near else f"help({cls.function}) lists them"
+        matches = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+        if matches:
+            return f"did you mean {known[matches[0]]!r}?"
+        return f"help({cls.function}) lists them"
 
     @classmethod
     def check(cls, name: str, value: object) -> Any:
@@ -91,18 +97,19 @@ class OptionTable:
     def names(cls) -> tuple[str, ...]:
         return tuple(one.name for one in fields(cls))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in self.names():
             object.__setattr__(self, name, self.check(name, getattr(self, name)))
 
 
 def described(docstring: str | None, table: type[OptionTable]) -> str | None:
-    """Put a list of the options, by group, in the place of `{options}` in a docstring."""
+    """Replace `{options}` in a docstring by a list of the options, by group."""
     if docstring is None:  # python -OO
         return None
     import textwrap
 
-    lines, title = [], None
+    lines: list[str] = []
+    title = None
     for one in fields(table):
         if option_of(one).group != title:
             title = option_of(one).group
@@ -113,11 +120,11 @@ def described(docstring: str | None, table: type[OptionTable]) -> str | None:
 
 
 def keyword_line(one: Field) -> str:
-    """`- gamma (float | None, None): of rbf ...; at least 0 and finite; None: 1/features`"""
-    own, default = option_of(one), one.default
+    """Format an option as in `- degree (int, 3): of poly (gamma u'v + coef0)^degree; ...`."""
+    entry, default = option_of(one), one.default
     shown = f'"{default}"' if isinstance(default, str) else repr(default)
     line = f"- {one.name} ({one.type}, {shown}): "
-    if own.keyword:
-        return line + own.keyword
-    unset = f"{shown}: {own.default_text}" if own.default_text else ""
-    return line + "; ".join(part for part in (own.help, own.rule.limits, unset) if part)
+    if entry.keyword:
+        return line + entry.keyword
+    unset = f"{shown}: {entry.default_text}" if entry.default_text else ""
+    return line + "; ".join(part for part in (entry.help, entry.rule.limits, unset) if part)

@@ -1,4 +1,4 @@
-"""The training options: their defaults, what they may be, and which do not go together."""
+"""The training options: defaults, valid values and combinations."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ from dcsvm.problem.option_table import OptionTable, option
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 MOST_LEVELS = 30
-AUTO = "auto"  # an early level
-CENTERED = "centered"  # probabilities that are 1/2 where a decision value is 0
-# of rows near a border that early models learn in both of their clusters: 1.2 and 2 are no better
-# at the same cost (docs/early-models.md)
+AUTO = "auto"  # of early_level: search for the level
+CENTERED = "centered"  # of probability: a decision value of 0 has probability 1/2
+# clusters per row of early models; 1.2 and 2 are no better at the same cost (docs/early-models.md)
 DEFAULT_OVERLAP = 1.5
-LARGEST_C = 1e100  # whose square still has room for sums
+LARGEST_C = 1e100  # sums of its square are finite
 LARGEST_CACHE = 10**9  # MB
 MEGABYTES = number(f"positive and at most {LARGEST_CACHE}", lambda mb: 0 < mb <= LARGEST_CACHE)
 MOST_ITERATIONS = 2**62
@@ -49,133 +48,137 @@ threads_option = partial(
     None,
     optional(integer(1, MOST_THREADS)),
     "--threads N",
-    "threads to use",
-    "The default is OMP_NUM_THREADS, else the cores that this process may use.",
-    keyword="None is OMP_NUM_THREADS, else the cores this process may use, and one for small work",
-    default_text="the usable cores",
+    "number of threads",
+    "The default is OMP_NUM_THREADS if set, otherwise the cores available to this process.",
+    keyword="number of threads; None is OMP_NUM_THREADS if set, otherwise the cores available to "
+    "this process, and 1 for small problems",
+    default_text="available cores",
     is_free=True,
 )
 
 
 @dataclass(frozen=True)
 class TrainOptions(OptionTable):
-    """The options of training, with their defaults; help(dcsvm.train) lists them, and what they
-    may be. Raises OptionError."""
+    """The options of training; help(dcsvm.train) describes them. Raises OptionError."""
 
     function = "dcsvm.train"
 
-    # a row: default, rule, letter or name; line of --help; details; what else is known
+    # an entry: default, rule, spelling; line of --help; details; other fields of Option
     # fmt: off
     svm_type: str = of_problem("c_svc", numbered(*SVM_TYPES), "-s TYPE",
         "0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR, 4 nu-SVR",
-        "Or the name as in a model file, such as nu_svc.",
+        "The name in model files, such as nu_svc, is accepted, too.",
         keyword='or "nu_svc", "one_class", "epsilon_svr", "nu_svr", also with -, or LIBSVM\'s '
         "number, 0 to 4",
         is_basic=True)
     C: float = of_problem(1.0, POSITIVE, "-c C",
-        "cost of an error, of C-SVC and both regressions",
+        "penalty C of C-SVC, eps-SVR and nu-SVR",
         is_basic=True)
     class_weight: dict[float | str, float] | None = of_problem(None, optional(FACTORS),
         "-w LABEL FACTOR",
-        "C of the class LABEL times FACTOR, as -w-1 5, of C-SVC",
-        "Once for each class; the label follows the letter without a blank.",
-        keyword="label -> factor of C, for C-SVC; 1 for labels it lacks")
+        "C-SVC: multiply C of class LABEL by FACTOR (-w-1 5)",
+        "Give it once per class. The label follows the letter without a space.",
+        keyword="label -> factor of C, for C-SVC; labels not in it have factor 1")
     nu: float = of_problem(0.5, number("above 0 and at most 1", lambda value: 0 < value <= 1),
         "-n NU",
         "nu of nu-SVC, one-class and nu-SVR, up to 1")
     epsilon: float = of_problem(0.1, NOT_NEGATIVE, "-p EPSILON",
-        "of eps-SVR: errors up to it cost nothing",
-        keyword="of epsilon-SVR, in units of y: errors up to it cost nothing")
+        "epsilon of the eps-SVR loss, in units of y",
+        "Smaller errors have no loss.",
+        keyword="epsilon of the epsilon-SVR loss, in units of y: smaller errors have no loss")
     bias: bool = of_problem(False, FLAG, "--bias",
-        "C-SVC with a bias, as in LIBSVM",
-        "The other problems always have one.")
+        "train C-SVC with a bias term, as LIBSVM does",
+        "The other types always have a bias term.")
     probability: bool | str = of_problem(False, or_word(CENTERED, FLAG), "-b 0|1",
-        "1: a model that can predict probabilities",
-        "Not for one-class. It costs five folds, also with --early.",
-        keyword='fit what predict_probability needs, from five folds; "centered" gives 1/2 where a '
-        "decision value is 0")
+        "1: fit a model of probabilities, too",
+        "Not for one-class. It takes 5-fold cross-validation, also with --early.",
+        keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
+        "probability 1/2 to decision value 0")
     kernel: str = of_kernel("rbf", choice(*NAMES), "-t TYPE",
         "0 linear, 1 poly, 2 rbf, 3 sigmoid, 4 precomputed",
         "The linear kernel is u'v. The file of a precomputed kernel has kernel values in place of "
         "features.",
         keyword='or "linear" u\'v, "polynomial", "sigmoid", "precomputed": X has kernel values',
         is_basic=True)
-    degree: int = of_kernel(3, integer(0), "-d DEGREE", "of poly (gamma u'v + coef0)^degree")
+    degree: int = of_kernel(3, integer(0), "-d DEGREE",
+        "degree of poly (gamma u'v + coef0)^degree")
     gamma: float | None = of_kernel(None, optional(NOT_NEGATIVE), "-g GAMMA",
-        "of rbf exp(-gamma |u-v|^2), poly, sigmoid",
-        "0 is the default, as in LIBSVM.",
+        "gamma of exp(-gamma |u-v|^2), poly, sigmoid",
+        "0 selects the default, as in LIBSVM.",
         default_text="1/features", is_basic=True)
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0",
-        "of poly and of sigmoid tanh(gamma u'v + coef0)")
+        "coef0 of poly and sigmoid tanh(gamma u'v + coef0)")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
-        "largest violation of the optimality conditions",
-        "In units of the decision value; of nu-SVR in standard deviations of the targets, where "
-        "these are below 1.",
-        keyword="largest violation of the optimality conditions, in units of the decision value; "
-        "of nu-SVR in standard deviations of the targets, where these are below 1",
+        "tolerance: largest KKT violation of the solution",
+        "The unit is that of the decision value; for nu-SVR it is the standard deviation of the "
+        "targets if this is below 1.",
+        keyword="largest KKT violation of the solution, in units of the decision value; for nu-SVR "
+        "in units of the standard deviation of the targets if this is below 1",
         is_basic=True)
     gap: float | None = of_accuracy(None, optional(POSITIVE), "--gap GAP",
-        "stop at this relative duality gap, not at -e",
-        "It is relative to the objective, and cannot be stated for indefinite kernels.",
-        keyword="stop at this duality gap relative to the objective, not at the tolerance",
+        "stop at this relative duality gap instead of -e",
+        "The gap is relative to the objective. Indefinite kernels have none.",
+        keyword="stop at this duality gap, relative to the objective, instead of the tolerance",
         in_grid=False)
     certify: bool = of_accuracy(False, FLAG, "--certify",
-        "check every row with float64 kernel values",
-        "Without it a sample of rows is checked, and all that could violate.",
+        "verify every row with float64 kernel values",
+        "The default verifies a sample of rows and all possible violators.",
         is_free=True, in_grid=False)
     levels: int | None = of_levels(None, optional(integer(0, MOST_LEVELS)), "-l --levels L",
-        "levels of clusters, 0 for none",
+        "number of cluster levels, 0: none",
         "The finest level has branching^L clusters. The default is the early level, every second "
-        "finer one down to 1000 rows a cluster, and level 2 (not where kernel values are "
-        "expensive, with hundreds of features). Levels of fewer than 100 rows a cluster on average "
-        "are skipped. Only C-SVC and epsilon-SVR have levels.",
-        default_text="by the number of rows", in_grid=False)
+        "finer level down to 1000 rows per cluster, and level 2 (except with hundreds of features, "
+        "which make kernel values expensive). Levels with fewer than 100 rows per cluster on "
+        "average are skipped. Only C-SVC and epsilon-SVR use levels.",
+        default_text="by number of rows", in_grid=False)
     branching: int = of_levels(4, integer(2), "-k --branching N",
-        "clusters for each one of the next coarser level",
-        "One is divided into at most 256.")
+        "child clusters per cluster of the coarser level",
+        "A cluster has at most 256 children.")
     sample: int = of_levels(1000, integer(1), "--sample M",
-        "rows of a level that kernel k-means is run on",
-        "At least 8 for every one of its clusters; in a tree at most 64.")
-    clustering: str = of_levels("tree", choice(*CLUSTERINGS), "--clustering HOW",
-        "tree, adaptive, random, kmeans",
-        "adaptive: each level by two-step kernel k-means of a sample of the support vectors of "
-        "the level below (Algorithm 1 of the paper). random: the same of a sample of all rows. "
-        "tree: clusters are parts of those of the next coarser level, as always with --early and "
-        "where there are more than 256. kmeans: such a tree with Euclidean distances.",
-        keyword='each cluster is a part of a coarser one; or "adaptive", levels from support '
-        'vectors of the level below; "random", from random rows; "kmeans", a Euclidean tree')
+        "rows sampled per level for kernel k-means",
+        "At least 8 per cluster are sampled, and in a tree at most 64.")
+    clustering: str = of_levels("tree", choice(*CLUSTERINGS), "--clustering NAME",
+        "method: tree, adaptive, random, kmeans",
+        "tree: each cluster of the coarser level is split; --early always does this, and so do "
+        "levels of more than 256 clusters. adaptive: two-step kernel k-means on a sample of the "
+        "support vectors of the finer level (Algorithm 1 of the paper). random: the same on a "
+        "random sample of all rows. kmeans: a tree by Euclidean distances.",
+        keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
+        'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
     early: bool = of_levels(False, FLAG, "--early",
-        "only one level, a model of local models: much faster",
+        "train one level only, a model per cluster: much faster",
+        keyword="train one level only, a local model for each of its clusters: much faster",
         is_basic=True)
     early_level: int | str | None = of_levels(None,
         optional(or_word(AUTO, integer(1, MOST_LEVELS))), "--early-level L",
-        "level of early prediction",
-        "auto, for --early alone, takes the level with the fewest wrong rows, or the least "
-        "squared error, as the rows of some clusters tell that are left out one by one. It looks "
-        "from the finest level up, that of -l or of 100 rows a cluster. By default up to 50,000 "
-        "rows have level 1 or 2 without a search. Without --early the default is 3, or the finest.",
-        keyword='the level of early prediction; "auto" finds it, for early models alone, and is '
-        "their default; else it is 3, or the finest",
-        default_text="auto, else 3")
+        "level of the early model",
+        "auto, only with --early, searches for the level with the smallest leave-one-out error "
+        "(classes: error rate; regressions: squared error), estimated on the rows of some "
+        "clusters. The search starts from the finest level, given by -l or by 100 rows per "
+        "cluster. By default up to 50,000 rows use level 1 or 2 without a search. Without --early "
+        "the default is 3, or the finest level if that is coarser.",
+        keyword='level of the early model; "auto", only with early, searches for it, and is the '
+        "default then; otherwise 3, or the finest level",
+        default_text="auto; 3 without --early")
     overlap: float | None = of_levels(None,
         optional(number("from 1 to 2", lambda value: 1 <= value <= 2)), "--overlap F",
-        "clusters a row is in, 1 to 2",
-        "On average: rows near a border learn in the clusters on both sides of it, and are "
-        "predicted by both. 1 is the paper's early prediction, and the default without --early.",
-        keyword="clusters of the early level that a row is in on average, from 1 to 2; None is 1.5 "
-        "for early models, else 1",
-        default_text="1.5, else 1")
+        "mean clusters per row, 1 to 2",
+        "Rows near a cluster boundary are trained in the clusters on both sides, and both predict "
+        "them. 1 is early prediction as in the paper.",
+        keyword="mean number of clusters of the early level that a row is in, from 1 to 2; None is "
+        "1.5 with early, otherwise 1",
+        default_text="1.5; 1 without --early")
     seed: int = of_levels(0, integer(0), "--seed N",
-        "seed of the samples and of the folds of -v and -b",
-        keyword="of the samples and of all folds")
+        "random seed of the samples and the folds (-v, -b)",
+        keyword="random seed of the samples and the folds")
     cache_mb: int | None = of_long_runs(None, optional(MEGABYTES), "-m MB",
-        "memory for caches and copies",
-        "Matrices and working copies of all threads together; the rows, 64 bytes for each of "
-        "them and 200 MB come on top. The default is half of the memory this process may use, at "
-        "most 8000 MB, and no more than the rows leave.",
-        keyword="megabytes for caches, matrices and working copies; None is half of the memory "
-        "this process may use, at most 8000",
-        default_text="half of what there is", is_basic=True, is_free=True)
+        "MB for caches and copies",
+        "Kernel row caches, matrices and working copies of all threads together. The rows, 64 "
+        "bytes per row and 200 MB come on top. The default is half of the memory available to this "
+        "process, at most 8000 MB, and at most the memory that the rows leave.",
+        keyword="MB for caches, matrices and working copies; None is half of the memory available "
+        "to this process, at most 8000",
+        default_text="half of available memory", is_basic=True, is_free=True)
     threads: int | None = threads_option(group="Long runs")
     max_iterations: int = of_long_runs(-1, integer(1, MOST_ITERATIONS, no_limit=-1),
         "--max-iter N",
@@ -183,7 +186,7 @@ class TrainOptions(OptionTable):
         default_text="no limit", in_grid=False)
 
     # fmt: on
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.cache_mb is not None:
             object.__setattr__(self, "cache_mb", math.ceil(self.cache_mb))
@@ -197,58 +200,57 @@ class TrainOptions(OptionTable):
 
     @property
     def chooses_early_level(self) -> bool:
-        """Whether training finds the early level."""
+        """Whether training searches for the early level."""
         return self.early and self.early_level in (None, AUTO)
 
     def choosing_by_test(self) -> TrainOptions:
-        """The same where test rows choose the early level, however few rows there are."""
+        """Return options that search for the early level with test rows, also of small data."""
         return replace(self, early_level=AUTO)
 
     @property
     def early_overlap(self) -> float:
-        """That of the early level: what is asked for, else plain where it is only a step."""
+        """Clusters per row of the early level, where 1 is the default of exact models."""
         if self.overlap is not None:
             return self.overlap
         return DEFAULT_OVERLAP if self.early else 1.0
 
     def _check_weights(self) -> None:
         if self.C > LARGEST_C:
-            raise OptionError("C", f"must be at most {LARGEST_C:g}, not {self.C:g}")
+            raise OptionError("C", f"must be at most {LARGEST_C:g}, got {self.C:g}")
         for label, factor in (self.class_weight or {}).items():
             C = self.C * factor
             if not 0 < C <= LARGEST_C:
-                reason = (
-                    f"above 0 and at most {LARGEST_C:g}, not {C:g} for class {label_text(label)}"
-                )
-                raise OptionError("class_weight", f"times C must be {reason}")
+                reason = f"above 0 and at most {LARGEST_C:g}, got {C:g}"
+                reason = f"times C must be {reason} for class {label_text(label)}"
+                raise OptionError("class_weight", reason)
 
     def _check_problem(self) -> None:
-        """Types and kernels that lack something."""
+        """Check the options that depend on the type and the kernel."""
         if self.probability and self.svm_type == "one_class":
-            raise OptionError("probability", "is not for one-class, which has no probabilities")
+            raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel == "precomputed":
-            raise OptionError("clustering", "kmeans needs features, a precomputed kernel has none")
+            raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
         kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)
         if self.gap is not None and not kernel.is_positive_semidefinite:
-            raise OptionError("gap", f"cannot be stated for the kernel {self.kernel}")
+            raise OptionError("gap", f"requires a positive semidefinite kernel, got {self.kernel}")
 
     def _check_levels(self) -> None:
-        """Early models that cannot be, whatever the rows are."""
+        """Check the options of the early level."""
         option = "early" if self.early else "early_level"
         if not self.early and self.early_level is None:
             if self.overlap is None:
                 return
             option = "overlap"
         if not self.has_levels:
-            raise OptionError(option, f"is not for {self.svm_type}, which has no levels")
+            raise OptionError(option, f"is not available for {self.svm_type}, which has no levels")
         if self.levels == 0:
-            raise OptionError(option, "needs levels, and there are none")
+            raise OptionError(option, "requires at least one level")
         if self.early_level == AUTO and not self.early:
-            raise OptionError("early_level", "auto is for early models alone: it needs early")
+            raise OptionError("early_level", "auto is for early models only")
         if (
             self.levels is not None
             and isinstance(self.early_level, int)
             and self.early_level > self.levels
         ):
-            reason = f"must be at most {self.levels}, the finest level, not {self.early_level}"
+            reason = f"must be at most {self.levels}, the finest level, got {self.early_level}"
             raise OptionError("early_level", reason)

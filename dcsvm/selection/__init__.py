@@ -1,1 +1,1 @@
-"""Choosing the settings of training: C, gamma and epsilon of a grid, by rows that were held out."""
+"""Model selection: C, gamma and epsilon of a grid, scored on held-out rows."""

@@ -1,10 +1,8 @@
-"""Scores of all C of one gamma from clusters that are solved each for itself.
+"""Scores of settings with one gamma, from clusters solved separately.
 
-Clusters come some at a time, in random order: the rows that are predicted so far tell which
-settings cannot win any more. Where all rows are one cluster the solutions are exact.
+Clusters are solved in batches, in random order. The rows predicted so far show which settings can
+no longer win. With all rows in one cluster the solutions are exact.
 """
-
-from __future__ import annotations
 
 import time
 from collections.abc import Sequence
@@ -21,14 +19,21 @@ from dcsvm.selection.layout import Held, Layout
 from dcsvm.solving.preparation import Prepared
 
 SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
-KERNEL_SHARE = 2  # of the memory: for kernel values, the rest for values of rows
+KERNEL_SHARE = 2  # kernel values take 1/2 of the memory budget, decision values the rest
 
 
 class Problem:
-    """What all settings of one epsilon have in common: prepared rows in a layout, and the `truth`
-    of each entry of its folds."""
+    """Data shared by all settings of one epsilon.
 
-    def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool):
+    Attributes
+    ----------
+    prepared, layout, folds : prepared rows in clusters, with their folds.
+    is_exact : whether the solutions are exact models, else early ones.
+    truth : (n_entries,), class or target of each entry of the folds.
+    alone : int64 (n_entries,), the only training class of the entry's fold, else -1.
+    """
+
+    def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> None:
         self.prepared, self.layout, self.folds = prepared, layout, layout.folds
         self.is_classification, self.is_exact = prepared.task.is_classification, is_exact
         self.truth = prepared.targets[self.folds.row]
@@ -40,52 +45,59 @@ class Problem:
 
     @cached_property
     def means(self) -> np.ndarray:
-        """The mean target of what each fold learns from: what is predicted where there is nothing
-        in a cluster."""
-        left = self.layout.left
-        return left @ self.prepared.targets / left.sum(axis=1)
+        """Mean training target of each fold, predicted by clusters without training rows."""
+        weights = self.layout.left
+        return weights @ self.prepared.targets / weights.sum(axis=1)
 
     @property
     def memory_bytes(self) -> int:
-        """For kernel values, or values of rows."""
+        """Memory for kernel values; decision values get the same amount."""
         return self.prepared.solver_bytes(self.layout.formulation) // KERNEL_SHARE
 
     @property
     def most_at_once(self) -> int:
-        """For how many C there is room for the values of all rows."""
+        """Number of C whose decision values of all rows fit into memory."""
         n_values = len(self.truth) + len(self.layout.blended)
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
 
     def solved(
-        self, data: KernelRows, held: Held, Cs: Sequence[float], stop: _core.Stop
-    ) -> tuple[np.ndarray, list[dict]]:
-        """Decision values float64 (n_C, n_entries, n_pairs) of what is held out of some clusters,
-        and a report for each C. Raises Stopped."""
+        self, data: KernelRows, held: Held, penalties: Sequence[float], stop: _core.Stop
+    ) -> tuple[np.ndarray, list[dict[str, int]]]:
+        """Solve clusters for ascending C, and predict the rows held out. Raises Stopped.
+
+        Returns decision values, float64 (n_C, n_entries, n_pairs), and a report for each C.
+        """
         return _core.held_out_values(
-            data.setup, data.points, self.layout.formulation.problem, held, Cs, self.tolerance,
-            self.is_classification, not self.is_exact, self.memory_bytes, data.threads, stop,
+            data.setup, data.points, self.layout.formulation.problem, held, penalties,
+            self.tolerance, self.is_classification, not self.is_exact, self.memory_bytes,
+            data.threads, stop,
         )  # fmt: skip
 
     def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The loss of each entry, with the weight of its rows, by its decision values (m,
-        n_pairs)."""
+        """Compute the weighted loss of entries from decision values (m, n_pairs)."""
         weight = self.folds.weight[entries]
         if not self.is_classification:
-            unknown = self.means[self.folds.fold[entries]]
-            found = np.where(np.isnan(values[:, 0]), unknown, values[:, 0])
-            return weight * (found - self.truth[entries]) ** 2
-        found = most_voted(values, self.prepared.task.n_classes)
-        found = np.where(self.alone[entries] >= 0, self.alone[entries], found)
-        return weight * (found != self.truth[entries])
+            means = self.means[self.folds.fold[entries]]
+            predicted = np.where(np.isnan(values[:, 0]), means, values[:, 0])
+            return weight * (predicted - self.truth[entries]) ** 2
+        predicted = most_voted(values, self.prepared.task.n_classes)
+        predicted = np.where(self.alone[entries] >= 0, self.alone[entries], predicted)
+        return weight * (predicted != self.truth[entries])
 
 
 class ClusterScores:
-    """Scores of settings with ascending C and one gamma. `loss` float64 (n_C, n_folds) is the sum
-    over the rows that were predicted, `n_seen` int64 (n_C,) their number, `seen` float64 (n_C,
-    n_folds) their weight; `converged` and
-    `n_sv` are of the clusters solved. A C that is not `alive` is not solved any more."""
+    """Scores of settings with ascending C, one gamma and one epsilon.
 
-    def __init__(self, problem: Problem, settings: list[Setting]):
+    Attributes
+    ----------
+    loss : float64 (n_C, n_folds), sum over the rows predicted so far.
+    seen : float64 (n_C, n_folds), the weight of these rows.
+    n_seen : int64 (n_C,), their number.
+    converged, n_sv : (n_C,), whether all solved clusters converged, and their support vectors.
+    alive : bool (n_C,), settings that are still being solved.
+    """
+
+    def __init__(self, problem: Problem, settings: list[Setting]) -> None:
         self.problem, self.settings = problem, settings
         layout, n = problem.layout, len(settings)
         shape = n, problem.folds.n_folds
@@ -101,12 +113,12 @@ class ClusterScores:
         self.of_blended[layout.blended] = np.arange(len(layout.blended))
 
     def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
-        """Solve some clusters for the C that are alive. Raises Stopped."""
+        """Solve a batch of clusters for the C in the race. Raises Stopped."""
         start = time.perf_counter()
         problem, alive = self.problem, np.flatnonzero(self.alive)
-        Cs, work = [self.settings[k].C for k in alive], np.ones(len(alive))
+        penalties, work = [self.settings[k].C for k in alive], np.ones(len(alive))
         held = problem.layout.held(clusters)
-        values, reports = problem.solved(data, held, Cs, stop)
+        values, reports = problem.solved(data, held, penalties, stop)
         second = held.is_second
         for k, own, report in zip(alive, values, reports, strict=True):
             self.first[k, held.entries[~second]] = own[~second]
@@ -119,7 +131,7 @@ class ClusterScores:
         self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
 
     def _judge(self, alive: np.ndarray) -> None:
-        """Count the losses of rows whose clusters are all solved now."""
+        """Count the losses of rows with all of their clusters solved."""
         problem, layout = self.problem, self.problem.layout
         row = problem.folds.row
         ready = ~self.is_judged & self.is_done[layout.placed.nearest[row]]
@@ -138,16 +150,16 @@ class ClusterScores:
     def _losses(self, k: int, entries: np.ndarray) -> np.ndarray:
         layout = self.problem.layout
 
-        def values_by(some, _):
-            if isinstance(some, slice):
+        def values_by(index: np.ndarray | slice, _cluster: np.ndarray) -> np.ndarray:
+            if isinstance(index, slice):
                 return self.first[k, entries].astype(np.float64)
-            return self.second[k, self.of_blended[entries[some]]].astype(np.float64)
+            return self.second[k, self.of_blended[entries[index]]].astype(np.float64)
 
         placed = layout.placed.take(self.problem.folds.row[entries])
         return self.problem.losses(entries, blended(values_by, placed, layout.blend))
 
     def all_losses(self, k: int) -> np.ndarray:
-        """The loss of each entry that a fold holds out, by a setting that is scored on all."""
+        """Compute the loss of each held-out entry by a completely scored setting."""
         return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
 
     def score(self, k: int) -> Score:

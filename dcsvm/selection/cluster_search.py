@@ -1,12 +1,9 @@
-"""The settings of a grid by early models, or by exact ones where the rows are few: all from one
-partition of the rows.
+"""Grid search by early models, or by exact ones of few rows, with one partition of the rows.
 
-First all settings are tried on some of the clusters. Then the best of them is scored on all, and
-the others, the promising ones first, until they are done or have lost more than it has in all. They
-begin where that one has lost most, so that this is seen soon.
+All settings are tried on part of the clusters. The best of them is then scored on all, followed by
+the others in order of promise. A setting is pruned once its loss exceeds the total loss of the best
+one. To see this soon, settings start with the clusters where the best one has the largest loss.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,26 +16,35 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.selection.cluster_scores import ClusterScores, Problem
 from dcsvm.selection.grid import Score, Setting, best_of
 
-PILOT_SHARE, PILOT_ROWS = 0.02, 2000  # of the clusters that all settings are tried on, at least
-BATCHES = 32  # of clusters, after each of which settings may be left
+# All settings are tried on at least this share of the rows, and this number.
+PILOT_SHARE, PILOT_ROWS = 0.02, 2000
+BATCHES = 32  # of clusters; settings may be pruned after each
 FEWEST_AT_ONCE = 2  # clusters of a batch
-FEWEST_TRIED = 4  # settings, for which it pays
+FEWEST_TRIED = 4  # settings; trying fewer does not pay
 
 
 @dataclass(eq=False)
 class ClusterSearch:
-    """A search by clusters, which `problem_of` an epsilon has, of the settings in `order`. `scores`
-    that are known take part; `tell` is told how many settings are done."""
+    """Search by clusters for the best of some settings.
+
+    Attributes
+    ----------
+    problem_of : makes the Problem of an epsilon.
+    order : the settings to score.
+    every, tell : as in Search.
+    scores : all scores so far.
+    estimates : scores on part of the clusters.
+    """
 
     problem_of: Callable[[float | None], Problem]
     order: list[Setting]
     stop: _core.Stop
-    every: bool  # whether settings that cannot win are scored all the same
+    every: bool
     tell: Callable[[float], None]
     scores: list[Score] = field(default_factory=list)
     estimates: list[Score] = field(default_factory=list)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.problem = self.problem_of(self.order[0].epsilon)
         self.data: KernelRows = self.problem.prepared.data
         rng = np.random.default_rng(self.problem.prepared.options.seed)
@@ -47,37 +53,40 @@ class ClusterSearch:
         self.best: tuple[Score, np.ndarray] | None = None  # with its loss of each entry
 
     def run(self) -> Iterator[Score]:
-        """The scores of all settings, as they are found. Raises Stopped."""
+        """Score all settings. Raises Stopped."""
         tried = {score.setting: score for score in self.tried(PILOT_SHARE)}
         is_first = bool(tried) and not self.scores
         while self.open:
-            left = [setting for setting in self.order if setting in self.open]
+            remaining = [setting for setting in self.order if setting in self.open]
             if tried:
-                left.sort(key=lambda setting: (tried[setting].loss, setting.C))
-            own = [one for one in left if one.axis == left[0].axis]
-            some = sorted(own[: 1 if is_first else self.problem.most_at_once], key=attrgetter("C"))
+                remaining.sort(key=lambda setting: (tried[setting].loss, setting.C))
+            same_axis = [setting for setting in remaining if setting.axis == remaining[0].axis]
+            batch = same_axis[: 1 if is_first else self.problem.most_at_once]
             is_first = False
-            for score in self._score(some):
+            for score in self._score(sorted(batch, key=attrgetter("C"))):
                 self.open.discard(score.setting)
                 self.scores.append(score)
                 yield score
 
     def tried(self, share: float) -> list[Score]:
-        """All settings on some of the clusters, of at least a share of the rows, from coarse to
-        fine; nothing where these are nearly all. `estimates` has them too. Raises Stopped."""
+        """Score all settings on clusters with at least a share of the rows. Raises Stopped.
+
+        Returns the `estimates`, coarse to fine; an empty list if nearly all clusters were needed.
+        """
         sizes = self.problem.layout.sizes[self.clusters]
-        wanted = max(share * sizes.sum(), PILOT_ROWS)
-        n_clusters = int(np.searchsorted(np.cumsum(sizes), wanted)) + 1
+        n_rows = max(share * sizes.sum(), PILOT_ROWS)
+        n_clusters = int(np.searchsorted(np.cumsum(sizes), n_rows)) + 1
         if 2 * n_clusters > len(sizes) or len(self.order) < FEWEST_TRIED:
             return []
         clusters = self._by_size(self.clusters[:n_clusters])
-        for axis in dict.fromkeys(one.axis for one in self.order):
-            own = sorted((one for one in self.order if one.axis == axis), key=attrgetter("C"))
-            for first in range(0, len(own), self.problem.most_at_once):
-                settings = own[first : first + self.problem.most_at_once]
-                some = ClusterScores(self.problem_of(axis[1]), settings)
-                some.solve(self._data(settings[0]), clusters, self.stop)
-                self.estimates += [some.score(k) for k in range(len(settings))]
+        for axis in dict.fromkeys(setting.axis for setting in self.order):
+            same_axis = [setting for setting in self.order if setting.axis == axis]
+            same_axis.sort(key=attrgetter("C"))
+            for first in range(0, len(same_axis), self.problem.most_at_once):
+                settings = same_axis[first : first + self.problem.most_at_once]
+                batch = ClusterScores(self.problem_of(axis[1]), settings)
+                batch.solve(self._data(settings[0]), clusters, self.stop)
+                self.estimates += [batch.score(k) for k in range(len(settings))]
         return self.estimates
 
     def _data(self, setting: Setting) -> KernelRows:
@@ -86,59 +95,60 @@ class ClusterSearch:
         return self.data.with_kernel(replace(self.data.kernel, gamma=setting.gamma))
 
     def _by_size(self, clusters: np.ndarray) -> np.ndarray:
-        """The largest first: threads are done at about the same time."""
+        """Sort clusters, the largest first: threads then finish at about the same time."""
         return clusters[np.argsort(-self.problem.layout.sizes[clusters], kind="stable")]
 
     def _score(self, settings: list[Setting]) -> Iterator[Score]:
-        """Scores of settings with ascending C and the same gamma and epsilon. Raises Stopped."""
-        some = ClusterScores(self.problem_of(settings[0].epsilon), settings)
+        """Score settings with ascending C, one gamma and one epsilon. Raises Stopped."""
+        batch = ClusterScores(self.problem_of(settings[0].epsilon), settings)
         data, n_clusters = self._data(settings[0]), len(self.clusters)
-        at_once = max(n_clusters // BATCHES, FEWEST_AT_ONCE)
-        ends = range(at_once, n_clusters, at_once)
-        for batch in np.split(self.clusters, ends):
-            some.solve(data, self._by_size(batch), self.stop)
-            yield from self._left(some)
-            if not some.alive.any():
+        batch_size = max(n_clusters // BATCHES, FEWEST_AT_ONCE)
+        for clusters in np.split(self.clusters, range(batch_size, n_clusters, batch_size)):
+            batch.solve(data, self._by_size(clusters), self.stop)
+            yield from self._prune(batch)
+            if not batch.alive.any():
                 break
-            done = some.is_done.mean() * np.count_nonzero(some.alive)
-            self.tell(self.n_done + np.count_nonzero(~some.alive) + done)
+            done = batch.is_done.mean() * np.count_nonzero(batch.alive)
+            self.tell(self.n_done + np.count_nonzero(~batch.alive) + done)
         self.n_done += len(settings)
-        found = {k: some.score(k) for k in np.flatnonzero(some.alive)}
-        for k, score in found.items():
+        scores = {k: batch.score(k) for k in np.flatnonzero(batch.alive).tolist()}
+        for k, score in scores.items():
             if score.may_win and best_of([score, *self.scores]) is score:
-                self._take_best(score, some.all_losses(k))
-        yield from found.values()
+                self._set_best(score, batch.all_losses(k))
+        yield from scores.values()
 
-    def _take_best(self, score: Score, losses: np.ndarray) -> None:
-        """Score the others against this one, and begin where it has lost most by row."""
+    def _set_best(self, score: Score, losses: np.ndarray) -> None:
+        """Compare others with this score, starting where its loss per row is largest."""
         self.best, layout = (score, losses), self.problem.layout
         cluster = layout.placed.nearest[layout.folds.row[layout.folds.held]]
         lost = np.bincount(cluster, losses, layout.n_clusters)
         self.clusters = np.argsort(-lost / np.maximum(layout.sizes, 1), kind="stable")
 
-    def _left(self, some: ClusterScores) -> list[Score]:
-        """The scores of settings that have lost more by now than the best one has in all."""
+    def _prune(self, batch: ClusterScores) -> list[Score]:
+        """Prune the settings with a larger loss so far than the best one in all."""
         best = best_of(score for score in self.scores if score.may_win)
-        if best is None or self.every or some.is_judged.all():
+        if best is None or self.every or batch.is_judged.all():
             return []
-        left = np.flatnonzero(some.alive & (some.loss.sum(axis=1) > best.total))
-        scores = [self._estimate(some, k) for k in left]
-        some.alive[left] = False
+        pruned = np.flatnonzero(batch.alive & (batch.loss.sum(axis=1) > best.total))
+        scores = [self._estimate(batch, k) for k in pruned.tolist()]
+        batch.alive[pruned] = False
         return scores
 
-    def _estimate(self, some: ClusterScores, k: int) -> Score:
-        """The score of a setting that is not scored on all rows. Of those left out it is taken to
-        lose as much as where it was tried, or as much more than the best one as where both are
-        scored: the latter the more the more rows there were, but never less than the best one."""
-        score = replace(some.score(k), is_complete=False, n_sv=None)
+    def _estimate(self, batch: ClusterScores, k: int) -> Score:
+        """Estimate the score of a pruned setting, not better than the best one.
+
+        Its loss on the remaining rows is extrapolated from the trial, and from the ratio to the
+        best setting on the rows seen. The latter gets the share of the rows seen as its weight.
+        """
+        score = replace(batch.score(k), is_complete=False, n_sv=None)
         if self.best is None:
             return score
         best, losses = self.best
-        lost = losses[some.is_judged[self.problem.folds.held]].sum()
+        lost = losses[batch.is_judged[self.problem.folds.held]].sum()
         by_best = best.total * score.total / lost if lost > 0 else score.total
-        tried = next((one for one in self.estimates if one.setting == score.setting), None)
+        trial = next((one for one in self.estimates if one.setting == score.setting), None)
         seen = score.weight / best.weight
-        by_trial = by_best if tried is None else tried.loss * best.weight
+        by_trial = by_best if trial is None else trial.loss * best.weight
         total = max(seen * by_best + (1.0 - seen) * by_trial, score.total)
         factor = total / best.weight / score.loss
         of_folds = tuple(loss * factor for loss in score.losses)

@@ -1,4 +1,4 @@
-"""The settings of a grid: C, gamma and, for epsilon-SVR, epsilon; what they are worth."""
+"""Settings of a grid, C, gamma and the epsilon of epsilon-SVR, and their scores."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TypeVar
 
 from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 
-# svm-grid's
+# defaults of svm-grid
 DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
 DEFAULT_GAMMAS = tuple(2.0**k for k in range(-15, 4, 2))
 MOST_SETTINGS = 100_000
 FINE_STEPS = 4  # of a fine grid, for each step of the coarse one
+Value = TypeVar("Value", float, float | None)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen. `gamma` is None where the kernel has none, `epsilon` where it is not sought;
-    then the options say what it is."""
+    """Point of a grid; `gamma` and `epsilon` are None if the options determine them."""
 
     C: float
     gamma: float | None = None
@@ -28,28 +29,36 @@ class Setting:
 
     @property
     def axis(self) -> tuple[float | None, float | None]:
-        """What settings of other C have in common."""
+        """The values that settings of other C share."""
         return self.gamma, self.epsilon
 
     @property
     def sought(self) -> dict[str, float]:
-        """What is sought, by its name."""
+        """The values that the search varies, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def options(self, base: TrainOptions) -> TrainOptions:
-        """The options of training with this setting."""
-        return replace(base, **self.sought)
+        """Return training options with this setting."""
+        gamma = base.gamma if self.gamma is None else self.gamma
+        epsilon = base.epsilon if self.epsilon is None else self.epsilon
+        return replace(base, C=self.C, gamma=gamma, epsilon=epsilon)
 
 
 @dataclass(frozen=True)
 class Score:
-    """What models of a setting make of rows that they have not seen: the mean `loss`, part of the
-    rows that are wrong or squared error, of `n_rows` rows of this `weight`. That is all of them
-    where the score `is_complete`; otherwise the setting was left, since it could not win any more
-    (or the search was stopped). `losses` has one of each fold, nan where it has no rows.
+    """Loss of a setting on held-out rows.
 
-    `n_sv` support vectors have the models of all folds, None where the setting was left. `seconds`
-    is its share of the time."""
+    Attributes
+    ----------
+    loss : error rate, or mean squared error.
+    losses : loss of each fold, nan for a fold without rows.
+    n_rows, weight : number of rows scored, and the sum of their weights.
+    is_complete : whether all rows were scored; otherwise the setting was pruned, or the search
+        stopped, and the loss is an estimate.
+    converged : whether all models converged.
+    n_sv : mean number of support vectors of a fold's model, None for pruned settings.
+    seconds : time spent on the setting.
+    """
 
     setting: Setting
     loss: float
@@ -63,7 +72,7 @@ class Score:
 
     @property
     def total(self) -> float:
-        """The sum of the losses, or hardly more: settings that are equal do not exceed it."""
+        """Sum of the losses, rounded up: no setting of equal loss exceeds it."""
         return self.loss * self.weight * (1.0 + 1e-12)
 
     @property
@@ -72,22 +81,25 @@ class Score:
 
 
 def best_of(scores: Iterable[Score]) -> Score | None:
-    """The least loss of complete scores, where there are any that converged; ties go to the
-    smaller C, then the smaller gamma and the larger epsilon. None of nothing."""
+    """Return the score with the least loss; None without scores.
+
+    Complete and converged scores come first, then complete ones. Ties go to the smaller C, then the
+    smaller gamma, then the larger epsilon.
+    """
     scores = [score for score in scores if score.n_rows > 0]
     complete = [score for score in scores if score.is_complete]
-    among = [score for score in complete if score.converged] or complete or scores
+    candidates = [score for score in complete if score.converged] or complete or scores
 
-    def rank(score: Score):
+    def rank(score: Score) -> tuple[float, float, float, float]:
         setting = score.setting
         return score.loss, setting.C, setting.gamma or 0.0, -(setting.epsilon or 0.0)
 
-    return min(among, key=rank, default=None)
+    return min(candidates, key=rank, default=None)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """All settings of some values, which ascend; (None,) stands for what is not sought."""
+    """All settings of ascending values; (None,) if the options determine the value."""
 
     Cs: tuple[float, ...]
     gammas: tuple[float | None, ...] = (None,)
@@ -96,36 +108,40 @@ class Grid:
     @staticmethod
     def of(
         options: TrainOptions,
-        Cs: Sequence[float],
+        Cs: Sequence[float],  # noqa: N803 (several C)
         gammas: Sequence[float] | None,
         epsilons: Sequence[float] | None = None,
     ) -> Grid:
-        """A grid for what the options say; None is the value that is in them. Raises ValueError
-        for what does not fit."""
+        """Make a grid of values; None is the value of the options. Raises ValueError."""
         if epsilons is not None and options.svm_type != "epsilon_svr":
-            raise ValueError(f"epsilon is of epsilon-SVR, {options.svm_type} has none")
+            raise ValueError(f"epsilons require epsilon_svr, got {options.svm_type}")
         if options.svm_type == "one_class":
-            raise ValueError("one-class SVM has no C, and nothing to choose it by")
+            raise ValueError("one-class SVM has no C, and no score to choose it by")
         if gammas is not None and options.kernel not in WITH_GAMMA:
             raise ValueError(f"the kernel {options.kernel} has no gamma")
-        named = {"C": Cs, "gamma": gammas, "epsilon": epsilons}.items()
-        grid = Grid(*(_ascending(name, values) for name, values in named))
+        grid = Grid(
+            _ascending("C", Cs),
+            (None,) if gammas is None else _ascending("gamma", gammas),
+            (None,) if epsilons is None else _ascending("epsilon", epsilons),
+        )
         if len(grid.settings) > MOST_SETTINGS:
-            raise ValueError(f"{len(grid.settings)} settings are more than {MOST_SETTINGS}")
+            raise ValueError(
+                f"a grid must have at most {MOST_SETTINGS} settings, got {len(grid.settings)}"
+            )
         for setting in grid.settings:
             setting.options(options)
         return grid
 
     @property
-    def axes(self) -> dict[str, tuple]:
+    def axes(self) -> dict[str, tuple[float | None, ...]]:
         return {"C": self.Cs, "gamma": self.gammas, "epsilon": self.epsilons}
 
     @property
     def settings(self) -> list[Setting]:
-        return [Setting(*values) for values in product(*self.axes.values())]
+        return [Setting(*values) for values in product(self.Cs, self.gammas, self.epsilons)]
 
     def coarse_to_fine(self) -> list[Setting]:
-        """The middle first, then ever finer meshes, so that any first part covers all of it."""
+        """Order settings from the middle to ever finer meshes: each prefix covers the grid."""
         ranks = [
             {value: rank for rank, value in enumerate(_middle_first(list(axis)))}
             for axis in self.axes.values()
@@ -138,13 +154,18 @@ class Grid:
         return sorted(self.settings, key=fineness)
 
     def around(self, setting: Setting) -> Grid:
-        """The fine grid around one of these settings: half a step of this one to both sides (Hsu,
-        Chang and Lin, A practical guide to support vector classification, 2003)."""
-        values = vars(setting).values()
-        return Grid(*map(_finer, self.axes.values(), values))
+        """Make a fine grid around a setting of this grid, half a step to both sides.
+
+        See Hsu, Chang and Lin, "A practical guide to support vector classification" (2003).
+        """
+        return Grid(
+            _finer(self.Cs, setting.C),
+            _finer(self.gammas, setting.gamma),
+            _finer(self.epsilons, setting.epsilon),
+        )
 
     def edges(self, setting: Setting) -> list[str]:
-        """Of which values a setting has the first or last of several: C, gamma, epsilon."""
+        """Name the values of a setting that lie on the edge of the grid."""
         return [
             f"the {'smallest' if value == self.axes[name][0] else 'largest'} {name}"
             for name, value in vars(setting).items()
@@ -152,18 +173,16 @@ class Grid:
         ]
 
 
-def _ascending(name: str, values: Sequence[float] | None) -> tuple[float | None, ...]:
-    if values is None:
-        return (None,)
+def _ascending(name: str, values: Sequence[float] | float) -> tuple[float, ...]:
     several = [values] if isinstance(values, (int, float)) else values
-    found = sorted({float(value) for value in several})
-    if not found:
-        raise ValueError(f"there is no {name} to try")
-    return tuple(found)
+    ascending = tuple(sorted({float(value) for value in several}))
+    if not ascending:
+        raise ValueError(f"the grid has no values of {name}")
+    return ascending
 
 
-def _middle_first(values: list) -> list:
-    """The middle, then the middles of both halves in turn, and so on."""
+def _middle_first(values: list[float | None]) -> list[float | None]:
+    """Order values breadth first: the middle, then the middles of both halves, and so on."""
     ordered, parts = [], [values]
     while parts:
         part = parts.pop(0)
@@ -174,13 +193,13 @@ def _middle_first(values: list) -> list:
     return ordered
 
 
-def _finer(axis: tuple, value) -> tuple:
+def _finer(axis: tuple[Value, ...], value: Value) -> tuple[Value, ...]:
     if len(axis) < 2 or value is None or value <= 0:
         return (value,)
-    place = axis.index(value)
-    beside = axis[place + 1] if place + 1 < len(axis) else axis[place - 1]
-    if beside <= 0:
+    index = axis.index(value)
+    neighbour = axis[index + 1] if index + 1 < len(axis) else axis[index - 1]
+    if neighbour is None or neighbour <= 0:
         return (value,)
-    step = abs(math.log2(beside / value))
+    step = abs(math.log2(neighbour / value))
     powers = [step * k / FINE_STEPS for k in range(-FINE_STEPS // 2, FINE_STEPS // 2 + 1)]
     return tuple(value * 2.0**power for power in powers)

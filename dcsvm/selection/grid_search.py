@@ -1,10 +1,11 @@
-"""`dcsvm.grid_search`, and what it returns."""
+"""The function `dcsvm.grid_search` and its result."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,18 +18,32 @@ from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
 
 @dataclass(frozen=True, eq=False)
 class GridResult:
-    """The `scores` of all settings, in the order in which they were found, and the `best` one.
-    `is_stopped`: the search was ended before all were."""
+    """Result of a grid search.
+
+    Attributes
+    ----------
+    scores : tuple of Score
+        One per setting, in the order of the search.
+    best : Score
+        The best setting.
+    is_stopped : bool
+        Whether the search was stopped before its end.
+    """
 
     scores: tuple[Score, ...]
     best: Score
     is_stopped: bool = False
 
     @property
-    def best_C(self) -> float:
+    def best_C(self) -> float:  # noqa: N802 (C as in LIBSVM)
         return self.best.setting.C
 
     @property
@@ -41,12 +56,12 @@ class GridResult:
 
     @property
     def best_loss(self) -> float:
-        """Part of the rows that are wrong, or the mean squared error."""
+        """Error rate, or mean squared error."""
         return self.best.loss
 
     @property
     def table(self) -> dict[str, np.ndarray]:
-        """A column for each thing that is known of the settings, as pandas.DataFrame takes it."""
+        """Columns of settings and scores, (n_settings,) each, as for pandas.DataFrame."""
         columns = {
             name: np.array([getattr(score.setting, name) for score in self.scores])
             for name in ("C", "gamma", "epsilon")
@@ -56,59 +71,87 @@ class GridResult:
         return columns
 
     def __repr__(self) -> str:
-        found = self.best.setting.sought
-        text = ", ".join(f"{name}={value:g}" for name, value in found.items())
+        sought = self.best.setting.sought
+        text = ", ".join(f"{name}={value:g}" for name, value in sought.items())
         return f"GridResult({len(self.scores)} settings, best {text}: loss {self.best_loss:.6g})"
 
 
-def grid_search(
-    X,
-    y,
+def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
+    X: ArrayLike,
+    y: ArrayLike,
     *,
-    Cs=None,
-    gammas=None,
-    epsilons=None,
-    folds=5,
-    every=False,
-    refine=False,
-    sample_weight=None,
-    stop=None,
-    **options,
+    Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
+    gammas: Sequence[float] | None = None,
+    epsilons: Sequence[float] | None = None,
+    folds: int | ArrayLike = 5,
+    every: bool = False,
+    refine: bool = False,
+    sample_weight: ArrayLike | None = None,
+    stop: _core.Stop | None = None,
+    **options: Any,
 ) -> GridResult:
-    """Score all settings of a grid on rows that were held out; returns a GridResult.
+    """Score the settings of a grid on held-out rows.
 
-    X and y are as for `train`, and so are the options. With early=True early models are scored,
-    else exact ones: their losses are those of cross validation.
+    With early=True early models are scored, else exact ones as in cross validation.
 
-    - Cs: the C to try; None is 2^-5, 2^-3, ... 2^15, svm-grid's.
-    - gammas: the gamma to try; None is 2^-15, 2^-13, ... 2^3, or the `gamma` of the options.
-    - epsilons: of epsilon-SVR; None is the `epsilon` of the options.
-    - folds: a number, stratified by class, with the `seed` of the options; or for each row (n,) the
-      number of the fold that holds it out, negative for rows that are never held out.
-    - every (bool): score every setting on all rows. Otherwise a setting is left when it has lost
-      more on some of the rows than the best one has on all; its loss is then an estimate. That
-      changes nothing about which one is best.
-    - refine (bool): then score a fine grid around the best setting.
-    - sample_weight (n,): as of `train`; the rows that are held out count as often in the losses.
-    - stop: a dcsvm.Stop, which ends the search early.
+    Parameters
+    ----------
+    X, y : arrays
+        Rows and labels or targets, as for `dcsvm.train`.
+    Cs : sequence of float, optional
+        Values of C; 2^-5, 2^-3, ... 2^15 by default, as in svm-grid.
+    gammas : sequence of float, optional
+        Values of gamma; by default the option `gamma` if it is given, else 2^-15, 2^-13, ... 2^3.
+    epsilons : sequence of float, optional
+        Values of epsilon for epsilon-SVR; by default the option `epsilon`.
+    folds : int or int array of shape (n,), default 5
+        Number of folds, stratified by class, drawn with the option `seed`. An array has the fold
+        that holds out each row, negative for rows that are never held out.
+    every : bool, default False
+        Score every setting on all rows. Otherwise a setting is pruned when its loss on some of the
+        rows exceeds the total loss of the best one; its loss is then an estimate. This does not
+        change the best setting.
+    refine : bool, default False
+        Score a fine grid around the best setting afterwards.
+    sample_weight : array of shape (n,), optional
+        Weights as for `dcsvm.train`; losses are weighted by them, too.
+    stop : dcsvm.Stop, optional
+        Ends the search early.
+    **options
+        Training options of `dcsvm.train`.
 
-    The result has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the part of the rows that
-    are wrong or the mean squared error; of equal ones the smaller C is best. `table` has a column
-    for everything that is known of each setting. Raises ValueError for input that does not fit,
-    TypeError for an unknown option, and Stopped where it is stopped before anything was scored;
-    warns of settings that did not converge, which are not chosen.
+    Returns
+    -------
+    GridResult
+        `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the error rate or the mean squared
+        error. Ties go to the smaller C. `table` has a column for each value of the scores.
+
+    Raises
+    ------
+    ValueError
+        If the input is invalid.
+    TypeError
+        If an option is unknown.
+    Stopped
+        If the search is stopped before any setting is scored.
+
+    Warns
+    -----
+    UserWarning
+        If settings did not converge; they are not chosen.
     """
-    options = TrainOptions.of(**options)
+    settings = TrainOptions.of(**options)
     if stop is not None and not isinstance(stop, _core.Stop):
         raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
-    grid = default_grid(options, Cs, gammas, epsilons)
+    grid = _default_grid(settings, Cs, gammas, epsilons)
     rows, labels = Rows.from_array(X), as_labels(y)
-    options = replace(options, threads=threads_to_train(options.threads, rows))
+    settings = replace(settings, threads=threads_to_train(settings.threads, rows))
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-    fold = _fold_of_each(folds, labels, options)
-    how = {"every": every, "sample_weight": sample_weight, "stop": stop}
-    search = Search(rows, labels, fold, options, **how)
+    fold = _fold_of_each(folds, labels, settings)
+    search = Search(
+        rows, labels, fold, settings, sample_weight=sample_weight, every=every, stop=stop
+    )
     scores: list[Score] = []
     is_stopped = False
     try:
@@ -128,32 +171,39 @@ def grid_search(
     return GridResult(tuple(scores), best, is_stopped)
 
 
-def _fold_of_each(folds, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
-    """The fold of each row, int64 (n,), of a number of folds or of those that were given."""
+def _fold_of_each(folds: int | ArrayLike, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
+    """Return the fold of each row, int64 (n,), from a number of folds or an array."""
     if np.ndim(folds) == 0:
         if not isinstance(folds, Integral) or isinstance(folds, bool):
             raise ValueError(f"folds must be a whole number or an array, not {folds!r}")
         return fold_of_rows(labels, options, int(folds))
     fold = np.asarray(folds)
     if fold.shape != labels.shape or fold.dtype.kind not in "iu":
-        raise ValueError("folds must be a number, or the whole number of its fold for each row")
+        raise ValueError("folds must be a whole number, or an array of one for each row")
     fold = fold.astype(np.int64)
     numbers = np.unique(fold[fold >= 0])
     return np.where(fold < 0, -1, np.searchsorted(numbers, fold))
 
 
-def default_grid(options: TrainOptions, Cs, gammas, epsilons) -> Grid:
-    """The grid of some values, svm-grid's where there are none."""
-    has_C = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
-    if Cs is None:
-        Cs = DEFAULT_CS if has_C else (options.C,)
+def _default_grid(
+    options: TrainOptions,
+    penalties: Sequence[float] | None,
+    gammas: Sequence[float] | None,
+    epsilons: Sequence[float] | None,
+) -> Grid:
+    """Make a grid of values, with the defaults of svm-grid."""
+    if penalties is None:
+        has_penalty = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
+        penalties = DEFAULT_CS if has_penalty else (options.C,)
     if gammas is None and options.kernel in WITH_GAMMA and options.gamma is None:
         gammas = DEFAULT_GAMMAS
-    return Grid.of(options, Cs, gammas, epsilons)
+    return Grid.of(options, penalties, gammas, epsilons)
 
 
-def with_test_rows(rows: Rows, labels: np.ndarray, test_rows: Rows, test_labels: np.ndarray):
-    """Rows and labels with others behind them that are held out, and the fold of each."""
+def with_test_rows(
+    rows: Rows, labels: np.ndarray, test_rows: Rows, test_labels: np.ndarray
+) -> tuple[Rows, np.ndarray, np.ndarray]:
+    """Append test rows, which are held out. Returns rows, labels and the fold of each row."""
     n_features = max(rows.n_features, test_rows.n_features)
     rows, test_rows = rows.with_features(n_features), test_rows.with_features(n_features)
     joined = stacked(rows, test_rows.in_form_of(rows, 1))

@@ -1,12 +1,11 @@
-"""Rows in clusters, with the folds that hold them out, as the core takes them."""
-
-from __future__ import annotations
+"""Layout of rows in clusters and folds, as the core needs it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.data.sorting import group_order
 from dcsvm.kernel.partition import Placed
 from dcsvm.problem.folds import Folds
@@ -18,8 +17,11 @@ from dcsvm.solving.preparation import Prepared
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What `_core.held_out_values` takes of some clusters, and `entries` int64: those of the folds
-    that the lines of its values are of, one for each cluster an entry is in."""
+    """Argument `held` of `_core.held_out_values` for a batch of clusters.
+
+    `entries` int64 are the entries of the folds whose values it returns, one for each cluster of an
+    entry; `is_second` marks entries in the second cluster of the row.
+    """
 
     members: np.ndarray
     start: np.ndarray
@@ -32,8 +34,10 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """`clustered` has the problems of all rows with C = 1, in `n_clusters` clusters where the rows
-    are `placed`; predictions near a border, nearer than `blend`, are blended."""
+    """Problems of all rows with C = 1 in `n_clusters` clusters, and the folds of the rows.
+
+    Predictions nearer to a cluster boundary than `blend` are blended.
+    """
 
     clustered: Clustered
     folds: Folds
@@ -51,7 +55,7 @@ class Layout:
 
     @cached_property
     def left(self) -> np.ndarray:
-        """The weight of each row in what each fold learns from, float64 (n_folds, n_rows)."""
+        """Training weight of each row in each fold, float64 (n_folds, n_rows)."""
         return np.stack([self.folds.left(fold) for fold in range(self.folds.n_folds)])
 
     @cached_property
@@ -63,7 +67,7 @@ class Layout:
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """All variables int32, by cluster and pair, and where each of these begins."""
+        """All variables int32, by cluster and pair, and the offset of each group."""
         part = self.clustered.cluster.astype(np.int64) * self.n_pairs + self.formulation.number
         order = group_order(part).astype(np.int32)
         n_parts = self.n_clusters * self.n_pairs
@@ -71,8 +75,7 @@ class Layout:
 
     @cached_property
     def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The entries of each cluster and fold, which of these are of the row's second cluster, and
-        where each cluster and fold begins."""
+        """Entries by cluster and fold, which are in the second cluster, and the offsets."""
         held, row, two = self.folds.held, self.folds.row, self.blended
         entries = np.concatenate([np.arange(held.start, held.stop), two])
         cluster = np.concatenate([self.placed.nearest[row[held]], self.placed.across(row[two])])
@@ -84,66 +87,74 @@ class Layout:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """Entries of each cluster."""
+        """Number of entries of each cluster."""
         start = self._entries[2]
         return np.diff(start[:: self.folds.n_folds])
 
     def held(self, clusters: np.ndarray) -> Held:
-        """That of some clusters."""
+        """Select a batch of clusters."""
         members, member_start = self._members
         entries, is_second, entry_start = self._entries
-        own, start = _taken(member_start, clusters, self.n_pairs)
-        of, rows_start = _taken(entry_start, clusters, self.folds.n_folds)
+        own, start = _take_parts(member_start, clusters, self.n_pairs)
+        own_entries, rows_start = _take_parts(entry_start, clusters, self.folds.n_folds)
         return Held(
             members=members[own],
             start=start,
             left=self.left,
-            rows=self.folds.row[entries[of]].astype(np.int32),
+            rows=self.folds.row[entries[own_entries]].astype(np.int32),
             rows_start=rows_start,
-            entries=entries[of],
-            is_second=is_second[of],
+            entries=entries[own_entries],
+            is_second=is_second[own_entries],
         )
 
 
-def _taken(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the elements that `start` divides, n parts for each cluster, are of some clusters,
-    and where their parts begin, int64."""
+def _take_parts(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Select the parts of some clusters, of n parts each with the offsets `start`.
+
+    Returns indices of their elements, and the offsets of the parts among these, both int64.
+    """
     parts = (clusters[:, None] * n + np.arange(n)).reshape(-1)
     sizes = start[parts + 1] - start[parts]
     ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    place = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes) + np.repeat(start[parts], sizes)
-    return place, ends
+    index = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes) + np.repeat(start[parts], sizes)
+    return index, ends
 
 
 def whole(formulation: Formulation, folds: Folds, n_rows: int) -> Layout:
-    """All rows in one cluster."""
+    """Lay out all rows in one cluster."""
     size = formulation.problem.size
-    every = np.arange(size)
-    clustered = Clustered(formulation, np.zeros(size, np.int32), every, np.zeros(size, bool))
+    is_copy = np.zeros(size, bool)
+    clustered = Clustered(formulation, np.zeros(size, np.int32), np.arange(size), is_copy)
     return Layout(clustered, folds, Placed.at_root(n_rows), 1, 0.0)
 
 
 def in_clusters(formulation: Formulation, folds: Folds, division: Division) -> Layout:
-    """The rows in the clusters of a level."""
+    """Lay out the rows in the clusters of a level."""
     blend = division.partition.blend
     clustered = division.clustered(formulation)
     return Layout(clustered, folds, division.placed, division.n_clusters, blend)
 
 
-def divided(prepared: Prepared, level: int, stop) -> Division:
-    """The clusters of a level; those of early models, but that rows far from each other count as
-    well. Raises Stopped."""
+def divided(prepared: Prepared, level: int, stop: _core.Stop) -> Division:
+    """Find the clusters of a level as for early models, but ignoring components. Raises Stopped."""
     options = prepared.options
     tree = new_tree(prepared.engine, options, prepared.locality.order)
     overlap = options.early_overlap
-    for one in range(1, level + 1):
-        tree.grow(options.branching**one, stop, second=overlap > 1)
-    return Division.overlapping(tree.partition(level), tree.placed[level], overlap)
+    for finer in range(1, level + 1):
+        tree.grow(options.branching**finer, stop, second=overlap > 1)
+    placed = tree.placed[level]
+    assert placed is not None
+    return Division.overlapping(tree.partition(level), placed, overlap)
 
 
 def unit_formulation(prepared: Prepared, epsilon: float | None) -> Formulation:
-    """The problems of prepared rows with C = 1, and weights 1; folds have weights of their own."""
+    """Formulate the problems of prepared rows with C = 1 and unit weights.
+
+    The core scales the bounds by the training weights of the folds and by C. The default `epsilon`
+    is the option.
+    """
     task, options = prepared.task, prepared.options
-    found = {"C": 1.0, "probability": False} | ({} if epsilon is None else {"epsilon": epsilon})
-    unit = replace(task, options=replace(options, **found), class_C=task.class_C / options.C)
+    epsilon = options.epsilon if epsilon is None else epsilon
+    unit_options = replace(options, C=1.0, epsilon=epsilon, probability=False)
+    unit = replace(task, options=unit_options, C_of_class=task.C_of_class / options.C)
     return unit.formulate(prepared.targets, np.ones(len(prepared.targets)))

@@ -1,10 +1,11 @@
-"""The settings of a grid scored on rows that were held out: by early models, or by exact ones."""
+"""Grid search: score settings on held-out rows, by early or by exact models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,23 +25,34 @@ from dcsvm.solving.memory import MB, SMALLEST_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
 from dcsvm.training.held_out import as_folds, fold_numbers
 
-ROWS_OF_CLUSTER = 1200  # to learn from, on average at most, of clusters that score early models
-# overlap of clusters that only score: they choose the same settings at less than half the cost
-# (docs/dcsvm-grid.md)
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+ROWS_OF_CLUSTER = 1200  # mean training rows of a cluster that scores early models, at most
+# Overlap of clusters that only score: 1 chooses the same settings at less than half the cost
+# (docs/dcsvm-grid.md).
 PLAIN = 1.0
-MOST_WHOLE = 2048  # rows that are one cluster: their kernel matrix stays in the caches
-TRIED_SHARE = 0.1  # of the rows, by early models, before all settings are scored by exact ones
-WORTH_TRYING = 4000  # rows from which on that pays
+MOST_WHOLE = 2048  # rows of a single cluster: their kernel matrix stays in the caches
+TRIED_SHARE = 0.1  # of the rows: trial by early models before settings are scored by exact ones
+WORTH_TRYING = 4000  # rows; such a trial of fewer does not pay
 
 
 class Search:
-    """Rows whose settings are sought. `labels` (n,) are classes, or targets of a regression; `fold`
-    int64 (n,) is which fold holds a row out, -1 where none does; `sample_weight` float64 (n,) as
-    how many rows each counts, None is one. `every`: settings that cannot win any more are scored on
-    all rows all the same. `tell` is told how many settings are done. `estimates` are the scores of
-    settings that were tried on some of the rows.
+    """Search for the best settings of a grid.
 
-    Raises ValueError for what does not fit.
+    Parameters
+    ----------
+    rows, labels : the rows, and classes or targets (n,).
+    fold : int64 (n,), the fold that holds out each row, -1 for training rows of all folds.
+    sample_weight : (n,), number of rows that each counts as, 1 by default.
+    every : whether to score settings completely that can no longer win.
+    tell : called with the number of finished settings.
+
+    Attributes
+    ----------
+    estimates : scores of settings on part of the rows.
+
+    Raises ValueError for invalid input.
     """
 
     def __init__(
@@ -50,23 +62,23 @@ class Search:
         fold: np.ndarray,
         options: TrainOptions,
         *,
-        sample_weight: np.ndarray | None = None,
+        sample_weight: ArrayLike | None = None,
         every: bool = False,
         stop: _core.Stop | None = None,
         tell: Callable[[float], None] | None = None,
-    ):
+    ) -> None:
         if options.probability:
             options = replace(options, probability=False)
         self.n_folds = int(fold.max()) + 1
         weights = checked_weights(sample_weight, len(labels))
         if not np.all(weights):
-            some = np.flatnonzero(weights)
+            kept = np.flatnonzero(weights)
             rows = of_square(rows, 1) if options.kernel == "precomputed" else rows
-            rows, labels, fold, weights = rows.take(some), labels[some], fold[some], weights[some]
+            rows, labels, fold, weights = rows.take(kept), labels[kept], fold[kept], weights[kept]
         if not (fold >= 0).any():
-            raise ValueError("no rows are held out to score settings by")
+            raise ValueError("no rows are held out to score settings on")
         if len(np.unique(fold)) == 1:
-            raise ValueError("one fold holds all rows out, and leaves none to learn from")
+            raise ValueError("a single fold holds out all rows: there are no training rows")
         if options.svm_type in CLASSIFIERS:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)
@@ -74,13 +86,12 @@ class Search:
         options = replace(options, threads=usable_threads(options.threads))
         self.options = self._beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()
-        self.tell = tell or (lambda n_done: None)
+        self.tell = tell or (lambda _n_done: None)
         self.problem_of: Callable[[float | None], Problem] | None = None
         self.estimates: list[Score] = []
 
     def _beside_rows(self, options: TrainOptions) -> TrainOptions:
-        """The options with what a second copy of the rows, in another order, leaves of the memory.
-        Raises OptionError."""
+        """Reserve memory for a second, reordered copy of the rows. Raises OptionError."""
         if options.cache_mb is None:
             return options
         copy_mb = -(-self.rows.nbytes // MB)
@@ -90,14 +101,18 @@ class Search:
         return replace(options, cache_mb=options.cache_mb - copy_mb)
 
     def _prepared(self, options: TrainOptions) -> Prepared:
-        """The rows, prepared for some options."""
+        """Prepare the rows for some options."""
         columns = Columns(self.rows)
         rows, options = columns.of(self.rows), columns.options(options)
         return prepare_rows(rows, self.labels, options, self.weights)
 
-    def run(self, grid: Grid, known: Iterable[Score] = (), *, refine=False) -> Iterator[Score]:
-        """The scores of the settings that are not among the known ones, as they are found; with
-        `refine` then those of the fine grid around the best one. Raises Stopped."""
+    def run(
+        self, grid: Grid, known: Iterable[Score] = (), *, refine: bool = False
+    ) -> Iterator[Score]:
+        """Score the settings of a grid that have no known score. Raises Stopped.
+
+        With `refine`, the settings of the fine grid around the best one follow.
+        """
         scores = list(known)
         for score in self._run(grid, list(known)):
             scores.append(score)
@@ -132,16 +147,18 @@ class Search:
         estimates, options = {}, self.options
         if options.svm_type in WITH_LEVELS and self.rows.n_samples >= WORTH_TRYING:
             clusters = self._clusters(grid, order, [])
-            estimates = {one.setting: one.loss for one in clusters.tried(TRIED_SHARE)}
-            self.problem_of = None  # whose memory the solver has
+            estimates = {score.setting: score.loss for score in clusters.tried(TRIED_SHARE)}
+            self.problem_of = None  # its memory is needed by the solver
         yield from ExactSearch(
             self._prepared, self.fold, self.n_folds, options, order, max(grid.Cs), estimates,
             self.stop, self.every, self.tell, known,
         ).run()  # fmt: skip
 
     def _problems(self, grid: Grid) -> Callable[[float | None], Problem]:
-        """What makes the problem of an epsilon: all have the same clusters, those of the largest
-        gamma."""
+        """Return a function that makes the Problem of an epsilon.
+
+        All have the same clusters, found with the largest gamma. Raises Stopped.
+        """
         widest = Setting(max(grid.Cs), grid.gammas[-1], grid.epsilons[-1])
         overlap = PLAIN if self.options.overlap is None else self.options.overlap
         options = replace(widest.options(self.options), levels=None, early_level=None)
@@ -151,7 +168,8 @@ class Search:
         folds = as_folds(prepared, self.n_folds, self.fold)
         weights_mb = -(-8 * folds.n_folds * len(prepared.targets) // MB)
         if weights_mb * MB > prepared.memory.budget:
-            raise OptionError("cache_mb", f"must be at least {weights_mb} for so many folds")
+            reason = f"must be at least {weights_mb} for {folds.n_folds} folds"
+            raise OptionError("cache_mb", reason)
         n_rows, level = prepared.data.rows.n_samples, self._level(prepared)
         is_whole = self._is_whole and not self.options.early
         division = None if is_whole else divided(prepared, level, self.stop)
@@ -167,23 +185,22 @@ class Search:
         return problem_of
 
     def _level(self, prepared: Prepared) -> int:
-        """The level that was asked for, or the coarsest whose clusters have few rows to learn
-        from."""
+        """Return the level of the options, or the coarsest with small enough clusters."""
         options, n_rows = prepared.options, prepared.data.rows.n_samples
         asked = self.options.early_level
         if isinstance(asked, int):
-            early_plan(n_rows, None, options.branching, asked)  # refuses one that does not exist
+            early_plan(n_rows, None, options.branching, asked)  # raises if there is no such level
             return asked
-        held = np.count_nonzero(self.fold >= 0) / (self.fold.max() + 1) / len(self.fold)
-        level, size = 1, n_rows * (1.0 - held) * options.overlap / options.branching
+        held_share = np.count_nonzero(self.fold >= 0) / (self.fold.max() + 1) / len(self.fold)
+        level, size = 1, n_rows * (1.0 - held_share) * options.early_overlap / options.branching
         while size > ROWS_OF_CLUSTER:
             level, size = level + 1, size / options.branching
         if self.options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
-            raise ValueError(f"early models need a level, and {n_rows} rows are too few for one")
+            raise ValueError(f"early models need a level: {n_rows} rows are too few for one")
         return level
 
 
 def fold_of_rows(labels: np.ndarray, options: TrainOptions, n_folds: int) -> np.ndarray:
-    """The fold that holds each row out, int64 (n,), as in cross validation."""
+    """Assign every row to a fold, int64 (n,), as in cross validation."""
     classes = labels if options.svm_type in CLASSIFIERS else None
     return fold_numbers(classes, len(labels), n_folds, options.seed)

@@ -1,14 +1,11 @@
-"""scikit-learn's SVM estimators, solved by dcsvm: needs the extra [sklearn].
+"""scikit-learn's SVM estimators with dcsvm's solver; requires the extra [sklearn].
 
-from dcsvm.sklearn import SVC
+>>> from dcsvm.sklearn import SVC
+>>> SVC(C=32, gamma=2).fit(X, y).predict(X_test)
 
-SVC(C=32, gamma=2).fit(X, y).predict(X_test)
-
-dcsvm.sklearn.patch()               # from here on `from sklearn.svm import SVC` gives ours
-python -m dcsvm.sklearn script.py   # for a script that is not to be changed
+`dcsvm.sklearn.patch()` replaces the estimators of sklearn.svm, `python -m dcsvm.sklearn script.py`
+does so for an unchanged script.
 """
-
-from __future__ import annotations
 
 try:
     from sklearn.utils.validation import validate_data as _since_1_6  # noqa: F401

@@ -1,7 +1,4 @@
-"""python -m dcsvm.sklearn script.py arguments: run a script, or -m a module, with scikit-learn's
-SVM estimators replaced by ours."""
-
-from __future__ import annotations
+"""Run a script or a module with scikit-learn's SVM estimators replaced by dcsvm's."""
 
 import os
 import runpy
@@ -13,6 +10,7 @@ USAGE = "usage: python -m dcsvm.sklearn [-m module | script.py] [arguments]"
 
 
 def main(arguments: list[str]) -> int:
+    """Run the script or module named by the arguments; return the exit status."""
     is_module = arguments[:1] == ["-m"]
     if is_module:
         arguments = arguments[1:]

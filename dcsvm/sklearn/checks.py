@@ -1,14 +1,14 @@
-"""What a fit is given, as training takes it: rows in float32, weights, and threads."""
-
-from __future__ import annotations
+"""Convert the input of a fit: rows in float32, weights, gamma, and threads."""
 
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dcsvm import _core
@@ -17,18 +17,22 @@ from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import of_square, threads_that_pay
 from dcsvm.machine import default_threads, is_forked, usable_threads
 
-SMALLEST, LARGEST = 1e-15, 1e15  # features whose squares are float32
-LOOKED_AT = 1000  # rows, for the offsets of features
-LARGEST_OFFSET = 1e5  # of a feature, in its standard deviations: float32 keeps 7 digits of the sum
+Input = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
+Matrix = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
+Weights = np.ndarray | None  # float64 (n,)
+Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
+
+SMALLEST, LARGEST = 1e-15, 1e15  # absolute values of features with squares in float32's range
+LOOKED_AT = 1000  # sampled rows for the offsets of features
+LARGEST_OFFSET = 1e5  # mean of a feature in standard deviations: float32 has 7 digits
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
     " and need to be preprocessed."
 )
 
 
-def rows_to_fit(X) -> Rows:
-    """The rows of checked input. Raises ValueError for values whose squares float32 does not
-    hold."""
+def rows_to_fit(X: Matrix) -> Rows:
+    """Convert checked input to rows. Raises ValueError if squares of values overflow float32."""
     try:
         rows = Rows.from_array(X)
     except ValueError as reason:
@@ -38,30 +42,30 @@ def rows_to_fit(X) -> Rows:
     values = rows.values if rows.dense is None else rows.dense
     size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if size > LARGEST or 0 < size < SMALLEST:
-        raise ValueError(f"{NOT_FINITE} (float32 does not hold squares of features of {size:.0e})")
+        raise ValueError(f"{NOT_FINITE} (squares of features of {size:.0e} are beyond float32)")
     return rows
 
 
-def warn_of_offsets(X) -> None:
-    """Warn where rounding to float32 takes most of what a feature says."""
-    if sparse.issparse(X) or X.dtype != np.float64 or len(X) < 2:
+def warn_of_offsets(X: Matrix) -> None:
+    """Warn of features that lose most of their precision in float32."""
+    if not isinstance(X, np.ndarray) or X.dtype != np.float64 or len(X) < 2:
         return
-    some = X[:: -(-len(X) // LOOKED_AT)]
+    sample = X[:: -(-len(X) // LOOKED_AT)]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = np.abs(some.mean(axis=0)), some.std(axis=0)
+        mean, deviation = np.abs(sample.mean(axis=0)), sample.std(axis=0)
         far = np.flatnonzero((deviation > 0) & (mean > LARGEST_OFFSET * deviation))
     if len(far):
         column = int(far[0])
         warnings.warn(
-            f"feature {column} is about {some[:, column].mean():.3g} with a standard deviation of "
-            f"{deviation[column]:.2g}: float32 keeps little of it, subtract its mean",
+            f"feature {column} has mean {sample[:, column].mean():.3g} and standard deviation "
+            f"{deviation[column]:.2g}: float32 loses its precision, subtract its mean",
             UserWarning,
             stacklevel=5,
         )
 
 
-def checked_weights(sample_weight, X) -> np.ndarray | None:
-    """The weights float64 (n,), 0 where they are below, or None. Raises ValueError."""
+def checked_weights(sample_weight: ArrayLike | None, X: Matrix) -> Weights:
+    """Convert sample weights to float64 (n,), negative ones to 0, or None. Raises ValueError."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -77,38 +81,44 @@ def checked_weights(sample_weight, X) -> np.ndarray | None:
 
 
 _lock = threading.Lock()
-_at_work = 0
+_n_active = 0  # fits and predictions in progress
 
 
 @contextmanager
-def threads_for(wanted: int | None, rows: Rows, n_others: int) -> Iterator[int]:
-    """The number of threads for the kernel values of rows with others: what is wanted, else what
-    OMP_NUM_THREADS, threadpoolctl and joblib leave this process, shared among the fits and
-    predictions that are at work in it, where so many pay."""
-    global _at_work
+def threads_for(threads: int | None, rows: Rows, n_others: int) -> Iterator[int]:
+    """Choose the number of threads for kernel values of rows with others.
+
+    The default is the limit of OMP_NUM_THREADS, threadpoolctl and joblib, divided among the active
+    fits and predictions of this process, and one for small work.
+    """
+    global _n_active
     with _lock:
-        _at_work += 1
-        share = _at_work
+        _n_active += 1
+        n_shares = _n_active
     try:
         if is_forked():
             yield 1
-        elif wanted is not None:
-            yield usable_threads(wanted)
+        elif threads is not None:
+            yield usable_threads(threads)
         else:
-            there = min(default_threads(), _core.allowed_threads())
-            yield threads_that_pay(max(1, there // share), rows, n_others)
+            limit = min(default_threads(), _core.allowed_threads())
+            yield threads_that_pay(max(1, limit // n_shares), rows, n_others)
     finally:
         with _lock:
-            _at_work -= 1
+            _n_active -= 1
 
 
 SCALED_KERNELS = ("rbf", "poly", "sigmoid")
-AT_ONCE = 2**16  # values, which stay in a cache between two passes
+AT_ONCE = 2**16  # values per batch, which fits the cache
 
 
-def gamma_of(kernel, gamma: str | float, n_features: int, variance: Callable[[], float]) -> float:
-    """gamma for rows of d features whose values have a variance: 'scale' is 1 / (d variance),
-    'auto' 1 / d; 0 of kernels that have none."""
+def gamma_of(
+    kernel: Any, gamma: str | float | None, n_features: int, variance: Callable[[], float]
+) -> float:
+    """Compute gamma: 'scale' is 1 / (n_features variance), 'auto' is 1 / n_features.
+
+    It is 0 for kernels without gamma.
+    """
     if kernel not in SCALED_KERNELS:
         return 0.0
     if isinstance(gamma, Real):
@@ -116,57 +126,57 @@ def gamma_of(kernel, gamma: str | float, n_features: int, variance: Callable[[],
     if gamma == "auto":
         return 1.0 / n_features
     with np.errstate(over="ignore", invalid="ignore"):
-        found = variance()
-    return 1.0 / (n_features * found) if found > 0 else 1.0
+        value = variance()
+    return 1.0 / (n_features * value) if value > 0 else 1.0
 
 
-def variance_of(X, weights: np.ndarray | None) -> float:
-    """The variance of all entries of an array or sparse matrix (n, d), in float64. Weights (n,)
-    or None count rows as copies."""
-    if sparse.issparse(X):
+def variance_of(X: Matrix, weights: Weights) -> float:
+    """Compute the variance of all entries of X (n, d) in float64; weights (n,) count copies."""
+    if not isinstance(X, np.ndarray):
         X = X.astype(np.float64)
-        if weights is not None:
-            X, weights = X[weights > 0], weights[weights > 0]
-            total = weights.sum() * X.shape[1]
-            row_sums = np.asarray(X.sum(axis=1)).ravel(), np.asarray(X.multiply(X).sum(axis=1))
-            mean = weights @ row_sums[0] / total
-            return float(weights @ row_sums[1].ravel() / total - mean**2)
-        return float(X.multiply(X).mean() - X.mean() ** 2)
+        if weights is None:
+            return float(X.multiply(X).mean() - X.mean() ** 2)
+        X, weights = X[weights > 0], weights[weights > 0]
+        total = weights.sum() * X.shape[1]
+        sums, squared = (np.asarray(Z.sum(axis=1)).ravel() for Z in (X, X.multiply(X)))
+        mean = weights @ sums / total
+        return float(weights @ squared / total - mean**2)
     if weights is None:
         weights = np.ones(len(X))
-    some = slices(len(X), AT_ONCE // X.shape[1])
+    batches = slices(len(X), AT_ONCE // X.shape[1])
     total = weights.sum() * X.shape[1]
-    mean = sum(float(weights[own] @ X[own].sum(axis=1, dtype=np.float64)) for own in some) / total
+    mean = sum(float(weights[at] @ X[at].sum(axis=1, dtype=np.float64)) for at in batches) / total
     squares = 0.0
-    for own in some:
-        from_mean = np.subtract(X[own], mean, dtype=np.float64)
-        squares += float(weights[own] @ np.einsum("ij,ij->i", from_mean, from_mean))
+    for at in batches:
+        deviation = np.subtract(X[at], mean, dtype=np.float64)
+        squares += float(weights[at] @ np.einsum("ij,ij->i", deviation, deviation))
     return squares / total
 
 
-def largest_value(rows: Rows, options: dict) -> float:
-    """The largest |K(x, x)| of rows under the kernel of training options, at least 1."""
+def largest_value(rows: Rows, options: dict[str, Any]) -> float:
+    """Return the largest |K(x, x)| of the rows, at least 1, for the kernel of training options."""
     name = options["kernel"]
     if name == "precomputed":
-        return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).dense)).max()))
+        return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).features)).max()))
     if name in ("rbf", "sigmoid"):
         return 1.0
     with np.errstate(over="ignore"):
         if rows.is_dense:
-            parts = (rows.part(some).features for some in rows.slices())
+            parts = (rows.part(batch).features for batch in rows.slices())
             squares = np.concatenate([np.square(x, dtype=np.float64).sum(axis=1) for x in parts])
         else:
-            row = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
-            squares = np.bincount(row, np.square(rows.values, dtype=np.float64), rows.n_samples)
+            row = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
+            squares = np.bincount(row, np.square(rows.csr.values, dtype=np.float64), rows.n_samples)
         if name == "polynomial":
             squares = np.abs(options["gamma"] * squares + options["coef0"]) ** options["degree"]
     return max(1.0, float(squares.max()))
 
 
-def kernel_matrix(kernel, X, others) -> np.ndarray:
-    """Values float64 (n, m) of a callable kernel of rows with others."""
+def kernel_matrix(kernel: Callable[..., Any], X: Input, others: Input) -> np.ndarray:
+    """Compute values float64 (n, m) of a callable kernel."""
     return np.asarray(dense(kernel(X, others)), dtype=np.float64, order="C")
 
 
-def dense(values) -> np.ndarray:
-    return values.toarray() if sparse.issparse(values) else np.asarray(values)
+def dense(values: Any) -> np.ndarray:
+    """Convert an array or a sparse matrix to an array."""
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)

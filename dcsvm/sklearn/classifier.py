@@ -1,51 +1,54 @@
-"""What SVC and NuSVC share: labels, votes, probabilities."""
-
-from __future__ import annotations
+"""The base class of SVC and NuSVC: labels, votes, probabilities."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from dcsvm.model.model import Model
 from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
 from dcsvm.problem.options import CENTERED
+from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.estimator import Estimator
+from dcsvm.sklearn.fitted import Given, ModelRows
 from dcsvm.sklearn.theirs import labels_of
-
-
-def _is_probable(estimator: Classifier) -> bool:
-    if estimator._has_probability:
-        return True
-    raise AttributeError("predict_proba is not available when probability=False")
+from dcsvm.solving.report import TrainReport
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """Base of the classifiers. Classes are in the order of `classes_`, sorted."""
+    """Base class of the classifiers. Classes are sorted, as in `classes_`."""
 
     @property
     def _has_probability(self) -> bool:
         return self.probability not in (False, "deprecated")
 
+    def _check_probability(self) -> bool:
+        if self._has_probability:
+            return True
+        raise AttributeError("predict_proba is not available when probability=False")
+
     @property
     def n_iter_(self) -> np.ndarray:
-        """Coordinate updates of each pair of classes."""
+        """Number of coordinate updates of each pair of classes, int32 (n_pairs,)."""
         return self._iterations
 
     @property
-    def probA_(self) -> np.ndarray:
+    def probA_(self) -> np.ndarray:  # noqa: N802  scikit-learn's name
         """A of each pair: 1 / (1 + exp(A f)) is the probability of its first class."""
         return self._probA
 
     @property
-    def probB_(self) -> np.ndarray:
+    def probB_(self) -> np.ndarray:  # noqa: N802  scikit-learn's name
         """B of each pair: 0, so that probabilities agree with decision values."""
         return self._probB
 
-    def _targets(self, y, weights):
+    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         values = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(values, return_inverse=True)
@@ -54,7 +57,7 @@ class Classifier(ClassifierMixin, Estimator):
                 f"The number of classes has to be greater than one; got {len(classes)} class"
             )
         if weights is not None and len(weights) == len(codes):
-            classes, codes = _there(classes, codes, weights)
+            classes, codes = _classes_with_weight(classes, codes, weights)
         if len(classes) < 2:
             raise ValueError(self._one_class_left)
         counts = np.bincount(codes, weights, minlength=len(classes))
@@ -66,7 +69,7 @@ class Classifier(ClassifierMixin, Estimator):
         if wrong.any():
             factor, label = self.class_weight_[wrong][0], classes[wrong][0]
             raise ValueError(
-                f"class_weight must be positive and finite, not {factor:g} for class {label}"
+                f"class_weight must be positive and finite, got {factor:g} for class {label}"
             )
         self.classes_ = classes
         self._labels = labels_of(classes)
@@ -74,84 +77,113 @@ class Classifier(ClassifierMixin, Estimator):
 
     _one_class_left = "Invalid input - all samples with positive weights belong to the same class."
 
-    def _options(self, seed):
+    def _options(self, seed: int) -> dict[str, Any]:
         probability = CENTERED if self._has_probability else False
         return {"probability": probability, "seed": seed if probability else 0}
 
-    def _keep(self, model, report, given):
-        super()._keep(replace(model, labels=self._labels), report, given)
-        found = self.model_.probability
-        fits = (found.A, found.B) if found else (np.empty(0), np.empty(0))
-        self._probA, self._probB = map(np.ascontiguousarray, fits)
+    def _keep(self, model: Model, report: TrainReport | None, rows: Given | ModelRows) -> None:
+        super()._keep(replace(model, labels=self._labels), report, rows)
+        fit = model.probability
+        sigmoids = (fit.A, fit.B) if fit else (np.empty(0), np.empty(0))
+        self._probA, self._probB = map(np.ascontiguousarray, sigmoids)
 
-    def decision_function(self, X, *, method=None):
-        """Decision values (n,) of two classes, positive for classes_[1]; of k classes (n, k), or
-        (n, k (k - 1) / 2), positive for the first class of a pair, where decision_function_shape
-        is 'ovo'. `method` is 'exact' or 'early'; None is what was fitted.
+    def decision_function(self, X: Input, *, method: str | None = None) -> np.ndarray:
+        """Compute decision values.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+        method : {'exact', 'early'} or None
+            Part of the model; None is the exact one, if fitted.
+
+        Returns
+        -------
+        values : float64 array
+            (n,) for two classes, positive for classes_[1]; else (n, k), or (n, k (k - 1) / 2) if
+            decision_function_shape is 'ovo', positive for the first class of a pair.
         """
         values = self._values(X, method)
         if len(self.classes_) == 2:
             return -values[:, 0]
-        return values if self.decision_function_shape == "ovo" else _of_classes(values)
+        return values if self.decision_function_shape == "ovo" else _class_scores(values)
 
-    def predict(self, X, *, method=None):
-        """Labels (n,). With probability=True the classes of the highest probability, else those
-        of most votes of the pairs, of equal votes the first, or with break_ties that of the
-        highest decision value. `method` as in decision_function."""
+    def predict(self, X: Input, *, method: str | None = None) -> np.ndarray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+        method : {'exact', 'early'} or None
+            Part of the model; None is the exact one, if fitted.
+
+        Returns
+        -------
+        labels : array (n,)
+            The most probable classes with probability=True, else the classes with most votes. Ties
+            go to the first class, or with break_ties to the highest decision value.
+        """
         self._check_is_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        values, k = self._values(X, method), len(self.classes_)
-        if k > 2 and len(self._probA):
-            chosen = self._probabilities(values).argmax(axis=1)
-        elif k > 2 and self.break_ties:
-            chosen = _of_classes(values).argmax(axis=1)
-        elif k == 2:
-            chosen = (values[:, 0] < 0).astype(np.intp)
-        else:
-            chosen = most_voted(values, k)
-        return self.classes_[chosen]
+        return self.classes_[self._reduced_values(X, method, self._chosen)]
 
-    @available_if(_is_probable)
-    def predict_proba(self, X, *, method=None):
-        """Probabilities (n, k) of the classes, the highest that of the label that predict gives.
-        `method` as in decision_function."""
+    def _chosen(self, values: np.ndarray) -> np.ndarray:
+        """Return the class indices (n,) that decision values (n, n_pairs) choose."""
+        if len(self.classes_) == 2:
+            return (values[:, 0] < 0).astype(np.intp)
+        if len(self._probA):
+            return self._probabilities(values).argmax(axis=1)
+        if self.break_ties:
+            return _class_scores(values).argmax(axis=1)
+        return most_voted(values, len(self.classes_))
+
+    @available_if(_check_probability)
+    def predict_proba(self, X: Input, *, method: str | None = None) -> np.ndarray:
+        """Predict the probabilities of the classes, float64 (n, k).
+
+        The label of predict has the highest one. X and method are as for predict.
+        """
         self._check_is_fitted()
         if not len(self._probA):
             if self.report_ and "probabilities" in self.report_.missing:
-                raise NotFittedError("the fit was stopped before the probabilities")
+                raise NotFittedError("the fit stopped before the probabilities")
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False"
             )
         return self._probabilities(self._values(X, method))
 
-    @available_if(_is_probable)
-    def predict_log_proba(self, X, *, method=None):
-        """Logarithms (n, k) of what predict_proba gives."""
+    @available_if(_check_probability)
+    def predict_log_proba(self, X: Input, *, method: str | None = None) -> np.ndarray:
+        """Compute the logarithms of predict_proba, float64 (n, k)."""
         return np.log(self.predict_proba(X, method=method))
 
     def _probabilities(self, values: np.ndarray) -> np.ndarray:
         pairs = pair_probabilities(values, self._probA, self._probB)
-        found = coupled(pairs, len(self.classes_))
-        if found.shape[1] == 2:  # a decision value near 0 may be lost in rounding
-            found[:, 0] = np.where(values[:, 0] >= 0, np.maximum(found[:, 0], ABOVE_HALF),
-                                   np.minimum(found[:, 0], 1 - ABOVE_HALF))  # fmt: skip
-            found[:, 1] = 1 - found[:, 0]
-        return found
+        proba = coupled(pairs, len(self.classes_))
+        if proba.shape[1] == 2:  # rounding may lose the sign of a decision value near 0
+            proba[:, 0] = np.where(values[:, 0] >= 0, np.maximum(proba[:, 0], ABOVE_HALF),
+                                   np.minimum(proba[:, 0], 1 - ABOVE_HALF))  # fmt: skip
+            proba[:, 1] = 1 - proba[:, 0]
+        return proba
 
 
 ABOVE_HALF = 0.5 + 2.0**-52
 
 
-def _there(classes, codes, weights):
-    """The classes that have weight, and codes of all rows among them."""
-    found = np.unique(codes[weights > 0])
-    return classes[found], np.clip(np.searchsorted(found, codes), 0, len(found) - 1)
+def _classes_with_weight(
+    classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes with positive weight, and the codes of all rows among them."""
+    present = np.unique(codes[weights > 0])
+    return classes[present], np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
 
 
-def _of_classes(values: np.ndarray) -> np.ndarray:
-    """Values (n, k) of classes from those of pairs (n, k (k - 1) / 2): their votes, and less than
-    half a vote by the sum of their decision values. A pair that is nan has no say."""
+def _class_scores(values: np.ndarray) -> np.ndarray:
+    """Combine decision values (n, k (k - 1) / 2) of pairs to scores (n, k) of classes.
+
+    A score is the number of votes, plus less than half a vote for the sum of the decision values.
+    Pairs with nan do not vote.
+    """
     n_pairs = values.shape[1]
     k = int((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
     first, second = np.triu_indices(k, 1)
@@ -159,9 +191,9 @@ def _of_classes(values: np.ndarray) -> np.ndarray:
     sums, votes = np.zeros((2, len(values), k))
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
         value = known[:, pair]
-        is_there = ~np.isnan(values[:, pair])
+        is_known = ~np.isnan(values[:, pair])
         sums[:, i] += value
         sums[:, j] -= value
-        votes[:, i] += is_there & (value >= 0)
-        votes[:, j] += is_there & (value < 0)
+        votes[:, i] += is_known & (value >= 0)
+        votes[:, j] += is_known & (value < 0)
     return votes + sums / (3 * (np.abs(sums) + 1))

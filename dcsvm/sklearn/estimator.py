@@ -1,20 +1,22 @@
-"""What the estimators share: checked input, a fit, and decision values from it.
+"""The base class of the estimators: checks of input, fit, and decision values.
 
-Input is checked by scikit-learn, so that its own tests and tools find what they expect. A Model of
-dcsvm is trained, and its parts are told in scikit-learn's layout (fitted.py).
+scikit-learn checks the input, as its tests and tools expect. fitted.py converts the Model trained
+by dcsvm to scikit-learn's attributes.
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import validate_data
@@ -24,11 +26,15 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import BeyondFloat32
 from dcsvm.model.few_rows import few_values
 from dcsvm.model.model import Model
-from dcsvm.model.predict import decision_values
+from dcsvm.model.predict import blocks, decision_values
 from dcsvm.problem.option_rules import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
     NOT_FINITE,
+    Arguments,
+    Input,
+    Matrix,
+    Weights,
     checked_weights,
     dense,
     gamma_of,
@@ -39,118 +45,136 @@ from dcsvm.sklearn.checks import (
     variance_of,
     warn_of_offsets,
 )
-from dcsvm.sklearn.fitted import Fitted, Given
+from dcsvm.sklearn.fitted import Given
 from dcsvm.sklearn.parameters import train_options
-from dcsvm.sklearn.theirs import Convertible, fitted_by_scikit_learn, pair_values, take_over
+from dcsvm.sklearn.theirs import Convertible, pair_values
 from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.extraction import NoMargin
-from dcsvm.solving.report import Progress, TrainReport
+from dcsvm.solving.report import LevelReport, Progress, TrainReport
 from dcsvm.training.train import train_rows
 from dcsvm.training.warm_start import OtherModel
 
 log = logging.getLogger("dcsvm.sklearn")
 
+# Small problems are solved to a fine tolerance, whatever tol is. It costs a millisecond; results
+# then agree to 7 digits for any order of the rows, and for weights instead of copies.
 FEW_ROWS = 1000
-FEW_OF_LINEAR = 64  # that the solver of all kernels takes at once
-# violation that few rows are solved to, whatever tol is: it costs a millisecond, and then weights
-# are copies and the order of rows does not matter, to 7 digits
-FINE_TOLERANCE = 1e-12  # of the largest kernel value
-FINE_ITERATIONS = 200_000  # coordinate updates, of which usually some thousands are enough
-# of scikit-learn's solver, some seconds; fewer of many rows
+FEW_OF_LINEAR = 64  # limit of the linear kernel; larger problems use the linear solver
+# To this tolerance a weight equals copies of a row, and the order of rows does not matter, to 7
+# digits. It takes 4 us for a dual variable.
+FINE_TOLERANCE = 1e-12  # relative to the largest kernel value
+FEW_VARIABLES = 5000  # n (k - 1) for k classes
+FINE_ITERATIONS = 200_000  # coordinate updates; usually some thousands suffice
+# limits of scikit-learn's solver, some seconds: iterations, and iterations times rows
 MOST_ITERATIONS, MOST_UPDATES = 20_000_000, 20_000_000_000
-# checked arrays of these are taken as they are, others become float64
+# dtypes that are not converted to float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
           np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
 OWN_NAMES = {"cache_mb": "memory", "tolerance": "tol", "max_iterations": "max_iter"}
 
 
-class Estimator(Convertible, Fitted, BaseEstimator):
-    """Base of the estimators. `model_` is the dcsvm.Model, `report_` its TrainReport."""
+class Estimator(Convertible):
+    """Base class of the estimators."""
 
-    _svm_type: str
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Estimator:
         """Fit the model.
 
-        X (n, d) is an array, a data frame or a sparse matrix, or (n, n) kernel values where the
-        kernel is 'precomputed'; features are used as float32. y (n,) are labels or targets.
-        sample_weight (n,) counts each row as that many copies; rows of weight 0 or less are left
-        out. Returns self. Raises ValueError for input that does not fit, dcsvm.Stopped where
-        time_limit leaves nothing; warns (ConvergenceWarning) when tol is not reached.
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d), or kernel values (n, n)
+            Features are rounded to float32. kernel='precomputed' takes kernel values.
+        y : labels or targets (n,)
+        sample_weight : array (n,) or None
+            Number of copies of each row; rows of weight 0 or less are ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For invalid input.
+        dcsvm.Stopped
+            If time_limit ends the fit before a model exists.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If tol is not reached.
         """
         before = dict(vars(self))
         try:
             self._fit(X, y, sample_weight)
-        except BaseException:  # what was fitted before stays as it was
+        except BaseException:  # keep the previous fit
             self.__dict__ = before
             raise
         return self
 
-    def _fit(self, X, y, sample_weight) -> None:
+    def _fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         seed = self._seed()
         is_sparse, as_given = sparse.issparse(X), (X, y, sample_weight)
         if is_sparse and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
-        X, y = self._checked(X, y)
-        weights = checked_weights(sample_weight, X)
+        checked, y = self._check_input(X, y)
+        weights = checked_weights(sample_weight, checked)
         labels, weights = self._targets(y, weights)
-        if len(labels) != X.shape[0]:
+        if len(labels) != checked.shape[0]:
             raise ValueError(
-                f"X and y have incompatible shapes.\nX has {X.shape[0]} samples, but y has "
+                f"X and y have incompatible shapes.\nX has {checked.shape[0]} samples, but y has "
                 f"{len(labels)}."
             )
-        rows = rows_to_fit(X)
-        warn_of_offsets(X)
+        rows = rows_to_fit(checked)
+        warn_of_offsets(checked)
         try:
             with threads_for(self.threads, rows, rows.n_samples) as threads:
-                if not self._choose(rows, labels, weights, as_given, seed, threads):
+                self._choose(rows, labels, weights, as_given, seed, threads)
+                if not self._trains_model:
                     return
                 params = self._settings()
-                variance = partial(variance_of, X, weights)
-                self._gamma = gamma_of(self.kernel, params.get("gamma"), X.shape[1], variance)
+                variance = partial(variance_of, checked, weights)
+                self._gamma = gamma_of(self.kernel, params.get("gamma"), checked.shape[1], variance)
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
-                # folds of probabilities are random, clusters are not: the same fit gives the same
-                # model
+                # folds of probabilities are random; clusters are not, for reproducible models
                 options |= self._options(seed)
-                model, report = self._trained(rows, labels, options, weights)
-        except NoMargin as reason:  # scikit-learn's solver stops before it finds that out
-            if not self._leave(*as_given[:2], weights, reason, max_iter=_most_iterations(X)):
+                model, report = self._train(rows, labels, options, weights)
+        except NoMargin as error:  # scikit-learn's solver stops before it detects this
+            if not self._delegate((*as_given[:2], weights), error, _max_iterations(checked)):
                 raise
             return
-        except BeyondFloat32 as reason:
-            raise ValueError(f"{NOT_FINITE} ({reason})") from None
+        except BeyondFloat32 as error:
+            raise ValueError(f"{NOT_FINITE} ({error})") from None
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)
             raise OptionError(name, error.reason) from None
-        # given kernel values may be too large for float32
-        is_small = X.shape[0] <= FEW_ROWS and not self._has_limit
-        if not report.converged and self._is_of_matrix and is_small:
-            reason = "kernel values need float64"
-            if self._leave(*as_given, reason, max_iter=_most_iterations(X)):
+        # kernel values of the caller may exceed the precision of float32
+        is_small = checked.shape[0] <= FEW_ROWS and not self._has_limit
+        if not report.converged and self._has_kernel_matrix and is_small:
+            reason = "kernel values require float64"
+            if self._delegate(as_given, reason, _max_iterations(checked)):
                 return
-        self._keep(model, report, Given(X, is_sparse and not callable(self.kernel)))
+        self._keep(model, report, Given(checked, is_sparse and not callable(self.kernel)))
         self._warn(report)
 
     def _seed(self) -> int:
-        """Drawn by every fit, as scikit-learn does, so that scripts find the same numbers after
-        it."""
+        """Draw one random number per fit, as scikit-learn does, for reproducible scripts."""
         return check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
 
     def _checkpoint(self) -> Checkpoint | None:
-        """That which was asked for; a fit goes on from there where it exists."""
+        """Return the checkpoint, to be resumed if it exists."""
         if self.checkpoint is None:
             return None
         return Checkpoint(self.checkpoint, resume=Checkpoint.exists(self.checkpoint))
 
     def _control(self, checkpoint: Checkpoint | None) -> Control:
-        progress = Lines() if self.verbose else Progress()
+        progress = _PrintProgress() if self.verbose else Progress()
         return Control(progress, _core.Stop(self.time_limit), checkpoint)
 
     @property
@@ -158,32 +182,40 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         limits = (self.time_limit, self.gap, self.checkpoint)
         return self.max_iter >= 0 or any(limit is not None for limit in limits)
 
-    def _leave(self, X, y, sample_weight, reason, *, max_iter: int | None = None) -> bool:
-        """Leave a fit to scikit-learn; False where it does not get there within a `max_iter` of
-        ours. Raises what it raises."""
-        made = fitted_by_scikit_learn(self, X, y, sample_weight, max_iter)
-        if max_iter is not None and made.fit_status_:
+    def _delegate(
+        self, arguments: Arguments, reason: str | Exception, max_iter: int | None = None
+    ) -> bool:
+        """Fit with scikit-learn's solver; return whether it converges within `max_iter`."""
+        reference = self._fit_reference(*arguments, max_iter)
+        if max_iter is not None and reference.fit_status_:
             return False
-        take_over(self, made)
-        self._theirs = made
+        self._take_over(reference)
+        self._reference = reference
         log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
         return True
 
-    def _choose(self, rows: Rows, labels, weights, given, seed: int, threads: int) -> bool:
-        """Choose the parameters that are left to fit, by the `given` X, y and sample_weight too;
-        whether a model is to be trained."""
+    @property
+    def _trains_model(self) -> bool:
+        """Whether fit trains a model, or only chooses parameters."""
         return True
 
-    def _settings(self) -> dict[str, Any]:
-        """The parameters that a model is trained with."""
-        return self.get_params(deep=False)
+    def _choose(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        weights: Weights,
+        data: Arguments,
+        seed: int,
+        threads: int,
+    ) -> None:
+        """Choose parameters before training; no-op."""
 
-    def _options(self, seed: int) -> dict[str, Any]:
-        """Options of training that the parameters do not say."""
+    def _options(self, _seed: int) -> dict[str, Any]:
+        """Return the training options that are no parameters."""
         return {}
 
-    def _checked(self, X, y):
-        """X as an array or CSR matrix, kernel values of a callable kernel, and y as it is."""
+    def _check_input(self, X: Input, y: ArrayLike) -> tuple[Matrix, ArrayLike]:
+        """Return X as an array or CSR matrix, or its values of a callable kernel, and y."""
         if callable(self.kernel):
             kernel = kernel_matrix(self.kernel, X, X)
             if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
@@ -192,51 +224,55 @@ class Estimator(Convertible, Fitted, BaseEstimator):
                 )
             self._X_fit = X
             return kernel, y
-        X, y = validate_data(self, X, y, dtype=DTYPES, order="C", accept_sparse="csr")
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        rows, y = validate_data(self, X, y, dtype=DTYPES, order="C", accept_sparse="csr")
+        if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix. Input is a "
-                f"{X.shape[0]}x{X.shape[1]} matrix."
+                f"{rows.shape[0]}x{rows.shape[1]} matrix."
             )
-        return X, y
+        return rows, y
 
-    def _targets(self, y, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """What is trained on: labels or targets, and weights."""
+    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
+        """Convert y to class indices or targets, and adapt the weights."""
         return column_or_1d(y, warn=True).astype(np.float64), weights
 
-    def _trained(
-        self, rows: Rows, labels: np.ndarray, options: dict, weights: np.ndarray | None
+    def _train(
+        self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
     ) -> tuple[Model, TrainReport]:
-        """The model; of few rows solved as far as rounding allows, else to tol."""
-        checkpoint = self._checkpoint()
-        most = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
-        if rows.n_samples <= most and not (self._has_limit or options.get("early")):
-            wanted = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
-            few = {"tolerance": wanted, "max_iterations": FINE_ITERATIONS}
-            model, report = self._solved(rows, labels, options | few, weights)
+        """Train to tol, and small problems to the fine tolerance if rounding allows."""
+        max_rows = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
+        n_variables = rows.n_samples * max(len(getattr(self, "classes_", ())) - 1, 1)
+        is_small = rows.n_samples <= max_rows and n_variables <= FEW_VARIABLES
+        if is_small and not (self._has_limit or options.get("early")):
+            tolerance = min(self.tol, FINE_TOLERANCE * largest_value(rows, options))
+            fine = {"tolerance": tolerance, "max_iterations": FINE_ITERATIONS}
+            model, report = self._solve(rows, labels, options | fine, weights)
             if not report.stopped and report.violation <= self.tol:
                 exact = model.exact
+                assert exact is not None  # as the options have no early
                 worth = exact.worth and replace(exact.worth, converged=True)
                 model = replace(model, exact=replace(exact, worth=worth))
                 return model, replace(report, converged=True)
-        options = {**options, "tolerance": float(self.tol)}
-        found = self._solved(rows, labels, options, weights, checkpoint)
-        if checkpoint is not None and not found[1].stopped:
-            checkpoint.remove()
-        return found
+        return self._solve(rows, labels, options | {"tolerance": float(self.tol)}, weights)
 
-    def _solved(self, rows, labels, options, weights, checkpoint=None):
-        control, options = self._control(checkpoint), TrainOptions.of(**options)
-        if self.warm_start and getattr(self, "model_", None) is not None:
-            try:
-                numbers = np.arange(len(self.model_.labels), dtype=np.uint32)  # as _targets gives
-                first = replace(self.model_, labels=numbers)
-                return train_rows(
-                    rows, labels, options, control, sample_weight=weights, init_model=first
-                )
-            except OtherModel as reason:
-                log.info("%s: begun anew, %s", type(self).__name__, reason)
-        return train_rows(rows, labels, options, control, sample_weight=weights)
+    def _solve(
+        self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
+    ) -> tuple[Model, TrainReport]:
+        """Train a model, from the previous one with warm_start, and remove its checkpoint."""
+        checkpoint, settings = self._checkpoint(), TrainOptions.of(**options)
+        control = self._control(checkpoint)
+        train = partial(train_rows, rows, labels, settings, control, sample_weight=weights)
+        previous = getattr(self, "model_", None) if self.warm_start else None
+        if previous is not None:  # with class indices for labels, as in _targets
+            previous = replace(previous, labels=np.arange(len(previous.labels), dtype=np.uint32))
+        try:
+            model, report = train(init_model=previous)
+        except OtherModel as error:
+            log.info("%s: cold start, %s", type(self).__name__, error)
+            model, report = train()
+        if checkpoint is not None and not report.stopped:
+            checkpoint.remove()
+        return model, report
 
     def _warn(self, report: TrainReport) -> None:
         self.fit_status_ = int(not report.converged)
@@ -248,58 +284,70 @@ class Estimator(Convertible, Fitted, BaseEstimator):
         reason = f"(max_iter={self.max_iter})" if self.max_iter >= 0 else ""
         if report.stopped:
             reason = f"(time_limit={self.time_limit:g})"
-        worth = "" if report.violation is None else f" The violation is {report.violation:.3g}."
+        violation = "" if report.violation is None else f" The violation is {report.violation:.3g}."
         warnings.warn(
             f"Solver terminated early {reason}.  Consider pre-processing your data with"
-            f" StandardScaler or MinMaxScaler.{worth}",
+            f" StandardScaler or MinMaxScaler.{violation}",
             ConvergenceWarning,
             stacklevel=3,
         )
 
-    def _values(self, X, method: str | None) -> np.ndarray:
-        """Decision values float64 (n, n_pairs), positive for the first class of a pair."""
+    def _values(self, X: Input, method: str | None) -> np.ndarray:
+        """Compute decision values float64 (n, n_pairs), positive for the first class of a pair."""
+        return self._reduced_values(X, method, None)
+
+    def _reduced_values(
+        self, X: Input, method: str | None, reduce: Callable[[np.ndarray], np.ndarray] | None
+    ) -> np.ndarray:
+        """Compute decision values (n, n_pairs), or reduce them a block of rows at a time."""
+        whole = reduce or np.asarray
         self._check_is_fitted()
-        if self._theirs is not None:
-            return pair_values(self._theirs, X)
-        values = self._few_values(X, method)
-        if values is not None:
-            return values
-        X = self._checked_for_predict(X)
+        if self._reference is not None:
+            return whole(pair_values(self._reference, X))
         model = self.model_
+        assert model is not None  # as no reference was fitted
+        values = self._few_values(model, X, method)
+        if values is not None:
+            return whole(values)
+        checked = self._check_rows_to_predict(X)
         is_linear = model.kernel.name == "linear" and model.exact is not None
         if is_linear and model.scaling is None and method in (None, "exact"):
-            return dense(X @ self._coef.T) + self._intercept_
-        method, rows = method or ("exact" if model.exact else "early"), model.rows_of(X)
+            return whole(dense(checked @ self._coef.T) + self._intercept_)
+        rows = model.rows_of(checked)  # type: ignore[arg-type]  # sparse matrices, too
+        method = method or ("exact" if model.exact else "early")
         with threads_for(self.threads, rows, len(self.support_)) as threads:
-            return decision_values(model, rows, method, threads)
+            if reduce is None:
+                return decision_values(model, rows, method, threads)
+            return np.concatenate([reduce(one) for _, one in blocks(model, rows, method, threads)])
 
-    def _few_values(self, X, method: str | None) -> np.ndarray | None:
-        """The same of a few rows that there is nothing wrong with, in microseconds; else None."""
-        is_plain = type(X) is np.ndarray and X.dtype in DTYPES and X.ndim == 2
-        if not is_plain or self._is_of_matrix or hasattr(self, "feature_names_in_"):
+    def _few_values(self, model: Model, X: Input, method: str | None) -> np.ndarray | None:
+        """Compute decision values of a few plain rows in microseconds; None for other input."""
+        if type(X) is not np.ndarray or X.dtype not in DTYPES or X.ndim != 2:
+            return None
+        if self._has_kernel_matrix or hasattr(self, "feature_names_in_"):
             return None
         if X.shape[1] != getattr(self, "n_features_in_", None):
             return None
         self._check_unaltered()
-        is_scaled = self.model_.scaling is not None
-        return None if is_scaled else few_values(self.model_, X, method)
+        return None if model.scaling is not None else few_values(model, X, method)
 
-    def _checked_for_predict(self, X):
+    def _check_rows_to_predict(self, X: Input) -> Matrix:
         n_fitted = self.shape_fit_[0]
+        rows: Any
         if callable(self.kernel):
-            X = kernel_matrix(self.kernel, X, self._X_fit)
+            rows = kernel_matrix(self.kernel, X, self._X_fit)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, order="C", reset=False)
-            if sparse.issparse(X) and not (self._sparse or self._takes_sparse):
+            rows = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, order="C", reset=False)
+            if sparse.issparse(rows) and not (self._sparse or self._takes_sparse):
                 name = type(self).__name__
                 raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
-        if self._is_of_matrix and (X.ndim != 2 or X.shape[1] != n_fitted):
+        if self._has_kernel_matrix and (rows.ndim != 2 or rows.shape[1] != n_fitted):
             raise ValueError(
-                f"X.shape[1] = {X.shape[-1]} should be equal to {n_fitted}, the number of samples "
-                "at training time"
+                f"X.shape[1] = {rows.shape[-1]} should be equal to {n_fitted}, the number of "
+                "samples at training time"
             )
         self._check_unaltered()
-        return X
+        return rows
 
     def _check_unaltered(self) -> None:
         vectors = self.support_vectors_
@@ -307,24 +355,20 @@ class Estimator(Convertible, Fitted, BaseEstimator):
             name = type(self).__name__
             raise ValueError(f"The internal representation of {name} was altered")
 
-    @property
-    def _is_of_matrix(self) -> bool:
-        return callable(self.kernel) or self.kernel == "precomputed"
 
+class _PrintProgress(Progress):
+    """The output of verbose=True."""
 
-class Lines(Progress):
-    """What verbose=True prints."""
-
-    def plan(self, text):
+    def plan(self, text: str) -> None:
         print(f"[dcsvm] {text}")
 
-    def end_level(self, report):
+    def end_level(self, report: LevelReport) -> None:
         print(f"[dcsvm] level {report.level}: {report.n_sv} support vectors")
 
-    def end(self, name, seconds, n_sv=None):
-        left = "" if n_sv is None else f", {n_sv} support vectors"
-        print(f"[dcsvm] {name}: {seconds:.2f} s{left}")
+    def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
+        vectors = "" if n_sv is None else f", {n_sv} support vectors"
+        print(f"[dcsvm] {name}: {seconds:.2f} s{vectors}")
 
 
-def _most_iterations(X) -> int:
+def _max_iterations(X: Matrix) -> int:
     return min(MOST_ITERATIONS, MOST_UPDATES // X.shape[0])

@@ -1,22 +1,25 @@
-"""The five estimators: scikit-learn's constructor parameters with its defaults, then ours."""
+"""The five estimators, with scikit-learn's parameters and defaults, and dcsvm's own."""
 
-from __future__ import annotations
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
+from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import with_parameters
+from dcsvm.sklearn.theirs import THEIRS
 
 
 @with_parameters("C", "KERNEL", "shrinking", "SOLVING", "CLASSES", "CLUSTERS", "LIMITS", "MACHINE")
 class SVC(Classifier):
-    """C-support vector classification, one against one, with a bias.
+    """C-support vector classification, one-vs-one, with a bias.
 
-    A drop-in for sklearn.svm.SVC. Sample weights are copies of rows, predict_proba agrees with
-    predict, and `violation_` and `duality_gap_` say how good the solution is.
+    A drop-in replacement for sklearn.svm.SVC, with certified optimality (`violation_`,
+    `duality_gap_`). Sample weights count copies of rows, and predict_proba agrees with predict.
 
     Parameters
     ----------
@@ -24,33 +27,38 @@ class SVC(Classifier):
 
     Attributes
     ----------
-    Those of scikit-learn: support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_,
-    classes_, class_weight_, fit_status_, n_iter_, shape_fit_, n_features_in_, feature_names_in_,
-    probA_, probB_. Ours: model_ (dcsvm.Model), report_ (its TrainReport), violation_,
-    duality_gap_. With early=True there are no dual_coef_ and intercept_: each cluster has its own,
-    in model_.early.
+    model_ : dcsvm.Model
+    report_ : dcsvm.TrainReport or None
+        None if scikit-learn's solver was used.
+    violation_, duality_gap_ : float or None
+        Largest KKT violation and duality gap.
+
+    The other attributes are scikit-learn's: support_, support_vectors_, n_support_, dual_coef_,
+    intercept_, coef_, classes_, class_weight_, fit_status_, n_iter_, shape_fit_, n_features_in_,
+    feature_names_in_, probA_, probB_. With early=True dual_coef_ and intercept_ do not exist; each
+    cluster has its own, in model_.early.
 
     Notes
     -----
-    Features are rounded to float32. Up to 1000 rows are solved as far as rounding allows, whatever
-    tol is, where there is no limit to the work. With probability=True of more than two classes
-    predict gives the class of the highest probability.
+    Features are rounded to float32. Up to 1000 rows are solved to a finer tolerance than tol,
+    unless max_iter, gap, time_limit or checkpoint is set. With probability=True and more than two
+    classes predict returns the most probable class.
     """
 
     _svm_type = "c_svc"
 
-    def _options(self, seed):
+    def _options(self, seed: int) -> dict[str, Any]:
         weights = dict(enumerate(self.class_weight_.tolist()))
         return {**super()._options(seed), "bias": True, "class_weight": weights}
 
 
 @with_parameters("nu", "KERNEL", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
 class NuSVC(Classifier):
-    """Nu-support vector classification, one against one.
+    """Nu-support vector classification, one-vs-one.
 
-    A drop-in for sklearn.svm.NuSVC, but it heeds class_weight: it multiplies the weights of the
-    rows of a class, and like these may make nu infeasible. Where a pair of classes has no margin
-    the fit is left to scikit-learn's solver, which stops before it finds that out.
+    A drop-in replacement for sklearn.svm.NuSVC, but class_weight is supported: it multiplies sample
+    weights, and may make nu infeasible. If a pair of classes has no margin, scikit-learn's solver
+    is used, which stops early.
 
     Parameters
     ----------
@@ -58,7 +66,7 @@ class NuSVC(Classifier):
 
     Attributes
     ----------
-    As of SVC, but for the early model.
+    As of SVC, without an early model.
     """
 
     _svm_type = "nu_svc"
@@ -66,7 +74,7 @@ class NuSVC(Classifier):
         "specified nu is infeasible: all samples with positive weights belong to the same class."
     )
 
-    def _targets(self, y, weights):
+    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         labels, weights = super()._targets(y, weights)
         if self.class_weight is None or (weights is not None and len(weights) != len(labels)):
             return labels, weights
@@ -77,8 +85,8 @@ class NuSVC(Classifier):
 class SVR(RegressorMixin, Estimator):
     """Epsilon-support vector regression.
 
-    A drop-in for sklearn.svm.SVR. Sample weights are copies of rows; `violation_` and
-    `duality_gap_` say how good the solution is.
+    A drop-in replacement for sklearn.svm.SVR, with certified optimality (`violation_`,
+    `duality_gap_`). Sample weights count copies of rows.
 
     Parameters
     ----------
@@ -86,13 +94,13 @@ class SVR(RegressorMixin, Estimator):
 
     Attributes
     ----------
-    As of SVC, without those of classes.
+    As of SVC, without classes_, class_weight_, probA_ and probB_.
     """
 
     _svm_type = "epsilon_svr"
 
-    def predict(self, X, *, method=None):
-        """Values (n,). `method` is 'exact' or 'early'; None is what was fitted."""
+    def predict(self, X: Input, *, method: str | None = None) -> np.ndarray:
+        """Predict targets, float64 (n,), with the 'exact' or 'early' part of the model."""
         return self._values(X, method)[:, 0]
 
 
@@ -100,7 +108,7 @@ class SVR(RegressorMixin, Estimator):
 class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
 
-    A drop-in for sklearn.svm.NuSVR.
+    A drop-in replacement for sklearn.svm.NuSVR.
 
     Parameters
     ----------
@@ -108,13 +116,13 @@ class NuSVR(RegressorMixin, Estimator):
 
     Attributes
     ----------
-    As of SVR, but for the early model.
+    As of SVR, without an early model.
     """
 
     _svm_type = "nu_svr"
 
-    def predict(self, X):
-        """Values (n,)."""
+    def predict(self, X: Input) -> np.ndarray:
+        """Predict targets, float64 (n,)."""
         return self._values(X, None)[:, 0]
 
 
@@ -122,7 +130,7 @@ class NuSVR(RegressorMixin, Estimator):
 class OneClassSVM(OutlierMixin, Estimator):
     """Novelty detection: the support of a distribution.
 
-    A drop-in for sklearn.svm.OneClassSVM.
+    A drop-in replacement for sklearn.svm.OneClassSVM.
 
     Parameters
     ----------
@@ -130,31 +138,36 @@ class OneClassSVM(OutlierMixin, Estimator):
 
     Attributes
     ----------
-    As of SVR, and offset_: decision_function is score_samples less offset_.
+    As of NuSVR, and offset_: decision_function is score_samples minus offset_.
     """
 
     _svm_type = "one_class"
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the model; y is ignored. X and sample_weight are as of SVC."""
+    def fit(
+        self,
+        X: Input,
+        y: ArrayLike | None = None,  # noqa: ARG002  scikit-learn's signature
+        sample_weight: ArrayLike | None = None,
+    ) -> Estimator:
+        """Fit the model; y is ignored. X and sample_weight are as for SVC."""
         return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
 
-    def decision_function(self, X):
-        """Decision values (n,): positive inside, negative for outliers."""
+    def decision_function(self, X: Input) -> np.ndarray:
+        """Compute decision values, float64 (n,): negative for outliers."""
         return self._values(X, None)[:, 0]
 
-    def score_samples(self, X):
-        """Decision values (n,) without the offset."""
+    def score_samples(self, X: Input) -> np.ndarray:
+        """Compute decision values without the offset, float64 (n,)."""
         return self.decision_function(X) + self.offset_
 
-    def predict(self, X):
-        """+1 for inliers, -1 for outliers, (n,)."""
+    def predict(self, X: Input) -> np.ndarray:
+        """Predict +1 for inliers and -1 for outliers, int (n,)."""
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
     @property
-    def offset_(self):
-        """What decision_function takes from score_samples."""
+    def offset_(self) -> np.ndarray:
+        """Offset of decision_function, float64 (1,)."""
         return -self.intercept_
 
 
-OURS = {one._svm_type: one for one in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
+OURS = dict(zip(THEIRS, (SVC, NuSVC, SVR, NuSVR, OneClassSVM), strict=True))

@@ -1,77 +1,91 @@
-"""What a fit leaves, in scikit-learn's layout.
+"""Fitted attributes, in scikit-learn's layout.
 
-For two classes scikit-learn turns the signs of LIBSVM's values: `dual_coef_`, `intercept_` and
-`coef_` are positive for classes_[1]. `_dual_coef_` and `_intercept_` are those of LIBSVM.
+For two classes scikit-learn negates LIBSVM's values: `dual_coef_`, `intercept_` and `coef_` are
+positive for classes_[1]. `_dual_coef_` and `_intercept_` have LIBSVM's signs.
 """
 
-from __future__ import annotations
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
+from dcsvm.sklearn.checks import Matrix
 from dcsvm.solving.report import TrainReport
 
 
 class Given:
-    """Rows as they were given to fit: an array or a sparse matrix (n, d), or kernel values."""
+    """Training rows as passed to fit: an array or a sparse matrix (n, d), or kernel values."""
 
-    def __init__(self, X, is_sparse: bool):
+    def __init__(self, X: Matrix, is_sparse: bool):
         self.X, self.shape, self.is_sparse = X, X.shape, is_sparse
 
-    def vectors(self, places, numbers: np.ndarray):
-        """The support vectors at some places of a model, which are rows of these `numbers`."""
-        vectors = self.X[numbers].astype(np.float64, copy=False)
+    def vectors(self, _positions: np.ndarray | slice, row_numbers: np.ndarray) -> Matrix:
+        """Return the support vectors with these row numbers, float64."""
+        vectors = self.X[row_numbers].astype(np.float64, copy=False)
         return sparse.csr_matrix(vectors) if self.is_sparse else vectors
 
 
 class ModelRows:
-    """Rows that are not here, of this shape: a `part` of a model has the support vectors."""
+    """Training rows of a loaded model, with only the support vectors known."""
 
     def __init__(self, part: ExactModel | EarlyModel, shape: tuple[int, int]):
         self.rows, self.shape, self.is_sparse = part.rows, shape, not part.rows.is_dense
 
-    def vectors(self, places, _numbers: np.ndarray):
-        """As of Given."""
-        rows = self.rows.take(np.arange(self.rows.n_samples)[places])
+    def vectors(self, positions: np.ndarray | slice, _row_numbers: np.ndarray) -> Matrix:
+        """Return the support vectors at these positions of the model, float64."""
+        rows = self.rows.take(np.arange(self.rows.n_samples)[positions])
         if rows.is_dense:
             return rows.features.astype(np.float64)
-        arrays = rows.values.astype(np.float64), rows.indices, rows.indptr
+        arrays = rows.csr.values.astype(np.float64), rows.csr.indices, rows.csr.indptr
         return sparse.csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
 
 
-class Fitted:
+class Fitted(BaseEstimator):
     """The attributes of a fitted estimator."""
 
-    model_: Model
+    _svm_type: str
+    model_: Model | None  # None if scikit-learn's estimator was fitted and float32 overflows
     report_: TrainReport | None
-    _theirs = None  # the estimator of scikit-learn that was fitted instead
-    _takes_sparse = False  # whatever the rows it was fitted to were
+    support_vectors_: Matrix
+    _dual_coef_: Matrix
+    _coef: Matrix  # of a linear kernel, with LIBSVM's signs
+    _reference: BaseEstimator | None = None  # scikit-learn's estimator, if that was fitted
+    _takes_sparse = False  # accept sparse rows even after a fit of dense ones
+
+    @property
+    def _has_kernel_matrix(self) -> bool:
+        return callable(self.kernel) or self.kernel == "precomputed"
 
     def _check_is_fitted(self) -> None:
-        """Raises NotFittedError where there is no model."""
+        """Raise NotFittedError if there is no model."""
         check_is_fitted(self)
 
-    def _keep(self, model: Model, report: TrainReport | None, given: Given | ModelRows) -> None:
-        """Keep a model of these rows."""
-        part: ExactModel | EarlyModel = model.exact or model.early
-        self.model_, self.report_, self._sparse = model, report, given.is_sparse
-        self.shape_fit_ = given.shape
-        # rows of one cluster may be in another, too
-        first = slice(None) if model.exact else _first_of_each(part)
+    def _keep(self, model: Model, report: TrainReport | None, rows: Given | ModelRows) -> None:
+        """Set the fitted attributes."""
+        part = part_of(model)
+        self.model_, self.report_, self._sparse = model, report, rows.is_sparse
+        self.shape_fit_ = rows.shape
+        # a row may be a support vector of several clusters
+        first = _first_of_each(part) if isinstance(part, EarlyModel) else slice(None)
         numbers = np.full(part.rows.n_samples, -1) if part.row_numbers is None else part.row_numbers
         self.support_ = numbers[first].astype(np.int32)
         self.support_vectors_ = np.empty((0, 0))
-        if not self._is_of_matrix:
-            self.support_vectors_ = given.vectors(first, self.support_)
-        self._n_support = _counts(model, part, first)
-        self.n_support_ = self._n_support
-        problems = [] if report is None else report.problems
-        self._iterations = np.array([problem.iterations for problem in problems], np.int32)
-        for name in ("_theirs", "_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_coef"):
-            vars(self).pop(name, None)
+        if not self._has_kernel_matrix:
+            self.support_vectors_ = rows.vectors(first, self.support_)
+        counts = np.array([len(self.support_)])
+        if part.class_ is not None:
+            counts = np.bincount(part.class_[first], minlength=len(model.labels))
+        self._n_support = self.n_support_ = counts.astype(np.int32)
+        self._iterations = np.zeros(0, np.int32)
+        if report is not None:
+            self._iterations = report.problems.iterations.astype(np.int32)
+        coefficients = ("_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_coef")
+        for name in ("_reference", *coefficients):
+            self.__dict__.pop(name, None)
         if model.exact is not None:
             self._keep_coefficients(model.exact)
 
@@ -84,15 +98,15 @@ class Fitted:
         if self.kernel == "linear":
             self._coef = self._pair_coef()
 
-    def _pair_coef(self):
-        """Coefficients of the features (n_pairs, d), positive for the first class of a pair."""
+    def _pair_coef(self) -> Matrix:
+        """Compute feature coefficients (n_pairs, d), positive for the first class of a pair."""
         vectors, k = self._vectors(), self._n_classes
         if k <= 2:
             return self._dual_coef_ @ vectors
         begin = np.concatenate(([0], np.cumsum(self._n_support)))
         of_class = [slice(a, b) for a, b in zip(begin[:-1], begin[1:], strict=True)]
-        # line j of the block of class i is for the pair with class j, or j + 1 where j >= i
-        block = [self._dual_coef_[:, own] @ vectors[own] for own in of_class]
+        # line j of the block of class i belongs to the pair with class j, or j + 1 if j >= i
+        block: list[Any] = [self._dual_coef_[:, own] @ vectors[own] for own in of_class]
         pairs = [block[i][[j - 1]] + block[j][[i]] for i in range(k) for j in range(i + 1, k)]
         return sparse.vstack(pairs, format="csr") if self._sparse else np.vstack(pairs)
 
@@ -100,56 +114,55 @@ class Fitted:
     def _n_classes(self) -> int:
         return len(getattr(self, "classes_", ()))
 
-    def _vectors(self):
-        """The support vectors as they were trained on: with large coefficients it matters."""
+    def _vectors(self) -> Matrix:
+        """Return the support vectors as trained on: rounding matters with large coefficients."""
         return self.support_vectors_.astype(np.float32).astype(np.float64)
 
     @property
-    def n_iter_(self) -> int:
-        """Coordinate updates."""
+    def n_iter_(self) -> int | np.ndarray:
+        """Number of coordinate updates."""
         return int(self._iterations.sum())
 
     @property
-    def coef_(self):
-        """Coefficients of the features of a linear kernel, read-only: (n_pairs, d), or (1, d)."""
+    def coef_(self) -> Matrix:
+        """Feature coefficients of a linear kernel, read-only, (n_pairs, d) or (1, d)."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        if self._theirs is not None:
-            return self._theirs.coef_
+        if self._reference is not None:
+            return self._reference.coef_
         if not hasattr(self, "_coef"):
-            raise AttributeError("coef_ is that of an exact model, fitted with a linear kernel")
+            raise AttributeError("coef_ requires an exact model, fitted with a linear kernel")
         sign = -1.0 if self._n_classes == 2 else 1.0
         coef = sign * self._coef
-        (coef.data if self._sparse else coef).flags.writeable = False
+        (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
         return coef
 
     @property
     def violation_(self) -> float | None:
-        """The largest violation of the optimality conditions, checked in float64."""
-        return self.report_ and self.report_.violation
+        """Largest KKT violation, checked in float64."""
+        return None if self.report_ is None else self.report_.violation
 
     @property
     def duality_gap_(self) -> float | None:
-        """The duality gap of the solution, in the units of LIBSVM's objective."""
-        return self.report_ and self.report_.duality_gap
+        """Duality gap, in the units of LIBSVM's objective."""
+        return None if self.report_ is None else self.report_.duality_gap
+
+
+def part_of(model: Model) -> ExactModel | EarlyModel:
+    """Return the exact part of a model, else the early one."""
+    part = model.exact or model.early
+    assert part is not None  # a model has at least one of them
+    return part
 
 
 def _full_csr(coef: np.ndarray) -> sparse.csr_matrix:
-    """A CSR matrix of all entries, as scikit-learn has it, those that are 0 too."""
+    """Convert to CSR with explicit zeros, as scikit-learn does."""
     n_lines, n_sv = coef.shape
     columns, begin = np.tile(np.arange(n_sv), n_lines), n_sv * np.arange(n_lines + 1)
     return sparse.csr_matrix((coef.ravel(), columns, begin), shape=coef.shape)
 
 
 def _first_of_each(part: EarlyModel) -> np.ndarray:
-    """The places of the support vectors, those in two clusters once, class by class."""
+    """Return the positions of the distinct support vectors, by class."""
     _, first = np.unique(part.row_numbers, return_index=True)
     return first if part.class_ is None else first[np.argsort(part.class_[first], kind="stable")]
-
-
-def _counts(model: Model, part: ExactModel | EarlyModel, first) -> np.ndarray:
-    """How many support vectors there are of each class, int32 (k,), or in all (1,)."""
-    if part.class_ is None:
-        return np.array([len(part.cluster[first]) if model.exact is None else part.rows.n_samples],
-                        np.int32)  # fmt: skip
-    return np.bincount(part.class_[first], minlength=len(model.labels)).astype(np.int32)

@@ -1,62 +1,92 @@
-"""Fitted estimators of model files, and of scikit-learn's own."""
-
-from __future__ import annotations
+"""Load estimators from model files and from scikit-learn's estimators, and patch sklearn.svm."""
 
 import os
 import sys
+from typing import Any
 
 import numpy as np
 import sklearn.svm
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.file import load_model
 from dcsvm.model.ordering import with_label_order
+from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
-from dcsvm.sklearn.fitted import ModelRows
+from dcsvm.sklearn.fitted import ModelRows, part_of
 from dcsvm.sklearn.parameters import KERNELS
-from dcsvm.sklearn.theirs import THEIRS, take_over
+from dcsvm.sklearn.theirs import THEIRS
 
 
-def load(path: str | os.PathLike[str]):
-    """The estimator of a model file, of dcsvm or LIBSVM, ready to predict.
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """Load a model file of dcsvm or LIBSVM as a fitted estimator.
 
-    A file does not say C, nu, weights or how many features there were beyond the last one of its
-    support vectors. A model of `--scale auto` scales rows by the range file beside it; its support
-    vectors are scaled. Labels that are whole numbers become int64. Raises ModelError.
+    Parameters
+    ----------
+    path : path of the file
+        The range file beside it scales rows if the model was trained with `--scale auto`.
+
+    Returns
+    -------
+    fitted : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+        C, nu and weights are unknown; n_features_in_ is the last feature of a support vector.
+        Integer labels become int64.
+
+    Raises
+    ------
+    dcsvm.ModelError
+        For an invalid file.
     """
     model = load_model(path)
-    part, kernel = model.exact or model.early, model.kernel
+    kernel = model.kernel
     made = OURS[model.svm_type]()
     name = next(ours for ours, name in KERNELS.items() if name == kernel.name)
     made.set_params(kernel=name)
     if not kernel.is_precomputed:
         made.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
-    made._gamma, made.fit_status_ = kernel.gamma, 0
-    if model.scaling is None:  # else rows may have features that the ranges leave out
-        made.n_features_in_ = part.rows.n_features
+    state: dict[str, Any] = {"_gamma": kernel.gamma, "fit_status_": 0, "_takes_sparse": True}
     if model.is_classifier:
-        made._labels = np.sort(model.labels)
-        whole = np.all(made._labels == np.round(made._labels))
-        made.classes_ = made._labels.astype(np.int64) if whole else made._labels
-        made.class_weight_ = np.ones(len(made.classes_))
+        labels = np.sort(model.labels)
+        is_integer = np.all(labels == np.round(labels))
+        classes = labels.astype(np.int64) if is_integer else labels
+        state |= {"_labels": labels, "classes_": classes, "class_weight_": np.ones(len(classes))}
         made.set_params(probability=model.probability is not None)
-        model = with_label_order(model, made._labels)
-        part = model.exact or model.early
+        model = with_label_order(model, labels)
+    part = part_of(model)
+    n_features = part.rows.n_features
+    if model.scaling is None:  # else rows may have features without a range
+        state["n_features_in_"] = n_features
     if model.exact is None:
         made.set_params(early=True)
-    made._takes_sparse = True
-    n_features = part.rows.n_features
+    made.__dict__.update(state)
     n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    made._keep(model, None, ModelRows(part, (n_rows, n_features)))
+    rows = ModelRows(part, (n_rows, n_features))
+    made._keep(model, None, rows)  # noqa: SLF001  not for users
     return made
 
 
-def from_sklearn(estimator):
-    """The estimator of dcsvm with the decision function of a fitted one of scikit-learn.
+def from_sklearn(estimator: BaseEstimator) -> Estimator:
+    """Convert a fitted estimator of scikit-learn.
 
-    Raises TypeError for what is none of the five, NotFittedError, and ValueError for support
-    vectors that do not fit float32.
+    Parameters
+    ----------
+    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM of sklearn.svm
+
+    Returns
+    -------
+    fitted : estimator of dcsvm with the same decision function
+
+    Raises
+    ------
+    TypeError
+        For other estimators.
+    NotFittedError
+        If it is not fitted.
+    ValueError
+        For support vectors beyond float32.
     """
     svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
@@ -67,58 +97,63 @@ def from_sklearn(estimator):
     if params.get("probability") == "deprecated":
         params["probability"] = False
     made = OURS[svm_type]().set_params(**params)
-    take_over(made, estimator)
+    made._take_over(estimator)  # noqa: SLF001  not for users
     if made.model_ is None:
         raise ValueError("the support vectors do not fit float32")
     return made
 
 
-class FallingBack:
-    """A fit that ours refuses and scikit-learn does not is left to it; what it found is taken over.
-    The reason is logged (dcsvm.sklearn, level INFO)."""
+class FallingBack(Estimator):
+    """An estimator that uses scikit-learn's solver for input that dcsvm rejects.
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the model, as the estimator that this one is made of."""
+    The reason is logged (dcsvm.sklearn, level INFO).
+    """
+
+    def fit(
+        self, X: Input, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Estimator:
+        """Fit the model as its base class does."""
         try:
             return super().fit(X, y, sample_weight=sample_weight)
         except InvalidParameterError:
             raise
         except ValueError as error:
-            theirs, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
-            own = {name: value for name, value in defaults.items() if name not in theirs}
-            # parameters that scikit-learn does not have are set
+            shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
+            own = {name: value for name, value in defaults.items() if name not in shared}
             if any(getattr(self, name) != default for name, default in own.items()):
                 raise
             try:
-                self._leave(X, y, sample_weight, error)
+                self._delegate((X, y, sample_weight), error)
             except ValueError:
                 raise error from None
         return self
 
 
-def patched(kind: type) -> type:
-    own = {"__module__": __name__, "__doc__": kind.__doc__}
-    return type(kind.__name__, (FallingBack, kind), own)
-
-
-PATCHED = {kind.__name__: patched(kind) for kind in OURS.values()}
-globals().update(PATCHED)  # where pickles look for them
+PATCHED = {
+    kind.__name__: type(
+        kind.__name__, (FallingBack, kind), {"__module__": __name__, "__doc__": kind.__doc__}
+    )
+    for kind in OURS.values()
+}
+globals().update(PATCHED)  # pickles look them up here
 
 
 def patch() -> None:
-    """Replace the five estimators in sklearn.svm, and say so on standard error. To be called before
-    they are imported from there."""
+    """Replace the five estimators in sklearn.svm, with a message on standard error.
+
+    Names that are already imported from sklearn.svm do not change.
+    """
     if sklearn.svm.SVC is PATCHED["SVC"]:
         return
     for name, ours in PATCHED.items():
         setattr(sklearn.svm, name, ours)
     print(
-        f"dcsvm: {', '.join(PATCHED)} of scikit-learn {sklearn.__version__} are those of dcsvm now",
+        f"dcsvm: {', '.join(PATCHED)} of scikit-learn {sklearn.__version__} replaced by dcsvm",
         file=sys.stderr,
     )
 
 
 def unpatch() -> None:
-    """Put scikit-learn's own estimators back."""
-    for own in THEIRS.values():
-        setattr(sklearn.svm, own.__name__, own)
+    """Restore scikit-learn's own estimators."""
+    for kind in THEIRS.values():
+        setattr(sklearn.svm, kind.__name__, kind)

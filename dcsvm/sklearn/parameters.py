@@ -1,7 +1,4 @@
-"""The parameters of the estimators, each written once: its default, what it may be, what it means;
-and the options of training that they stand for."""
-
-from __future__ import annotations
+"""The parameters of the estimators and their training options."""
 
 import os
 import textwrap
@@ -15,15 +12,15 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 KERNELS = {name: name for name in ("linear", "rbf", "sigmoid", "precomputed")}
 KERNELS["poly"] = "polynomial"
-LARGEST_C = 1e30  # what C=inf is: a solution that needs more is lost in rounding
+LARGEST_C = 1e30  # C=inf; solutions with a larger alpha are lost in rounding
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Of an estimator: its default, what scikit-learn's validation lets it be, what it means."""
+    """A parameter: its default, scikit-learn's constraints, and "type: description"."""
 
     default: Any
-    constraints: list
+    constraints: list[Any]
     meaning: str
 
 
@@ -32,89 +29,91 @@ FROM_0 = Interval(Real, 0.0, None, closed="left")
 
 
 def at_least(n: int) -> Interval:
+    """Constrain a parameter to integers of at least n."""
     return Interval(Integral, n, None, closed="left")
 
 
 # fmt: off
-PARAMETERS = {  # default, constraints, meaning
+PARAMETERS = {
     "C": Parameter(1.0, [Interval(Real, 0.0, None, closed="right")],
         "float: cost of an error; inf is a hard margin."),
     "Cs": Parameter(11, [at_least(2), "array-like"],
-        "int or array: the C to try; a number is of values from 2^-5 to 2^15, evenly in the "
-        "exponent."),
+        "int or array: values of C to try. An integer is a number of values from 2^-5 to 2^15, "
+        "evenly spaced in the exponent."),
     "gammas": Parameter(10, [at_least(2), "array-like"],
-        "int or array: the gamma to try; a number is of values from 2^-15 to 2^3, evenly in the "
-        "exponent. Kernels that have no gamma make nothing of it."),
-    "epsilons": Parameter((0.1,), ["array-like"], "array: the epsilon to try."),
+        "int or array: values of gamma to try. An integer is a number of values from 2^-15 to 2^3, "
+        "evenly spaced in the exponent. Kernels without gamma ignore it."),
+    "epsilons": Parameter((0.1,), ["array-like"], "array: values of epsilon to try."),
     "cv": Parameter(None, ["cv_object"],
-        "int, splitter, iterable of pairs of rows (train, test) or None: a number of folds, of "
-        "classifiers stratified; None is 5. Test sets have no row in common, and all others "
-        "train."),
-    "refine": Parameter(False, ["boolean"], "bool: then try a fine grid around the best setting."),
+        "int, splitter, iterable or None: number of folds, stratified for classifiers; None is 5. "
+        "An iterable has pairs (train, test) of row indices. Test sets must be disjoint, and "
+        "training sets must contain all other rows."),
+    "refine": Parameter(False, ["boolean"],
+        "bool: then search a fine grid around the best setting."),
     "every": Parameter(False, ["boolean"],
-        "bool: score every setting on all rows, those too that cannot win any more."),
-    "refit": Parameter(True, ["boolean"], "bool: train a model of all rows with the best setting."),
+        "bool: score every setting on all rows, without pruning."),
+    "refit": Parameter(True, ["boolean"],
+        "bool: train a model on all rows with the best setting."),
     "nu": Parameter(0.5, [Interval(Real, 0.0, 1.0, closed="right")],
-        "float: above 0, at most 1: bounds the part of rows that are errors from above, that of "
-        "support vectors from below."),
-    "epsilon": Parameter(0.1, [FROM_0], "float: errors up to it cost nothing."),
+        "float: in (0, 1]; upper bound on the fraction of margin errors and lower bound on the "
+        "fraction of support vectors."),
+    "epsilon": Parameter(0.1, [FROM_0], "float: errors up to epsilon cost nothing."),
     "kernel": Parameter("rbf", [StrOptions(set(KERNELS)), callable],
-        "{'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable: of a callable the "
-        "matrix of all training rows is computed."),
-    "degree": Parameter(3, [at_least(0)], "int: of the polynomial kernel."),
+        "{'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable: kernel; a callable "
+        "computes the kernel matrix of all training rows."),
+    "degree": Parameter(3, [at_least(0)], "int: degree of the polynomial kernel."),
     "gamma": Parameter("scale", [StrOptions({"scale", "auto"}), FROM_0],
-        "{'scale', 'auto'} or float: of rbf, poly and sigmoid; 'scale' is 1 / (n_features * "
-        "X.var()), 'auto' 1 / n_features."),
+        "{'scale', 'auto'} or float: coefficient of rbf, poly and sigmoid; 'scale' is "
+        "1 / (n_features * X.var()), 'auto' is 1 / n_features."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
-        "float: of the polynomial and the sigmoid kernel."),
-    "shrinking": Parameter(True, ["boolean"], "bool: taken, and changes nothing."),
+        "float: constant of the polynomial and the sigmoid kernel."),
+    "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
     "probability": Parameter(False, ["boolean", Hidden(StrOptions({"deprecated"}))],
-        "bool: fit what predict_proba needs, from five folds."),
+        "bool: fit probabilities for predict_proba, by 5-fold cross validation."),
     "tol": Parameter(1e-3, [ABOVE_0], "float: largest violation of the optimality conditions."),
-    "cache_size": Parameter(200, [ABOVE_0], "float: taken, and changes nothing; see memory."),
+    "cache_size": Parameter(200, [ABOVE_0], "float: ignored; see memory."),
     "class_weight": Parameter(None, [StrOptions({"balanced"}), dict, None],
-        "dict, 'balanced' or None: factors of C of the classes; of NuSVC of the weights of their "
-        "rows."),
-    "verbose": Parameter(False, ["verbose"], "bool: print what is done."),
+        "dict, 'balanced' or None: factors of C by class; for NuSVC, factors of sample weights."),
+    "verbose": Parameter(False, ["verbose"], "bool: print progress."),
     "max_iter": Parameter(-1, [at_least(-1)],
-        "int: stop after about so many coordinate updates; -1 is no limit."),
+        "int: approximate limit of coordinate updates; -1 is no limit."),
     "decision_function_shape": Parameter("ovr", [StrOptions({"ovr", "ovo"})],
-        "{'ovr', 'ovo'}: a column for each class, or for each pair."),
+        "{'ovr', 'ovo'}: a column per class, or per pair of classes."),
     "break_ties": Parameter(False, ["boolean"],
         "bool: break ties of votes by the 'ovr' decision function."),
     "random_state": Parameter(None, ["random_state"],
-        "int, RandomState or None: of the folds of probabilities, and of those of a search where "
-        "cv is a number."),
+        "int, RandomState or None: seed of the folds of probabilities, and of a search if cv is "
+        "a number."),
     "levels": Parameter(None, [at_least(0), None],
-        "int or None: levels of clusters; None lets the number of rows decide."),
+        "int or None: number of levels of clusters; None chooses it by the number of rows."),
     "early": Parameter(False, ["boolean"],
         "bool: train and predict with the clusters of one level only."),
     "early_level": Parameter(None, [at_least(1), StrOptions({"auto"}), None],
-        "int, 'auto' or None: that level; it is kept beside the exact model where early is "
-        "False."),
+        "int, 'auto' or None: level of the early model. If early is False, it is kept beside the "
+        "exact model."),
     "overlap": Parameter(None, [Interval(Real, 1, 2, closed="both"), None],
-        "float or None: clusters of the early level that a row is in on average, 1 to 2."),
+        "float or None: average number of clusters of a row at the early level, 1 to 2."),
     "gap": Parameter(None, [ABOVE_0, None],
         "float or None: stop at this duality gap relative to the objective, instead of tol."),
     "time_limit": Parameter(None, [FROM_0, None],
-        "float or None: seconds after which the model is what there is by then."),
+        "float or None: stop after this many seconds and keep the current model."),
     "checkpoint": Parameter(None, [str, os.PathLike, None],
-        "str or None: folder that the state of a long fit is kept in; fit goes on from there "
-        "where it exists, and removes it when it is done."),
+        "str or None: folder of the state of a long fit. An existing checkpoint is resumed, and "
+        "removed when the fit ends."),
     "warm_start": Parameter(False, ["boolean"],
-        "bool: begin with the last fit, where its rows are among those given."),
+        "bool: start from the previous fit if its rows are among the new ones."),
     "threads": Parameter(None, [at_least(1), None],
-        "int or None: None is the cores this process may use, or what OMP_NUM_THREADS, "
-        "threadpoolctl or joblib leave it, and one for small work."),
+        "int or None: number of threads. None is the number of usable cores, limited by "
+        "OMP_NUM_THREADS, threadpoolctl and joblib, and 1 for small work."),
     "memory": Parameter(None, [ABOVE_0, None],
-        "float or None: megabytes for caches and copies; None is half of the machine's, at most "
-        "8000."),
+        "float or None: megabytes for caches and copies; None is half of the machine's memory, at "
+        "most 8000."),
 }
 # fmt: on
 
 GROUPS = {
     "KERNEL": "kernel degree gamma coef0",
-    "SEARCHED_KERNEL": "kernel degree coef0",  # whose gamma is sought
+    "SEARCHED_KERNEL": "kernel degree coef0",  # the search sets gamma
     "SOLVING": "tol cache_size verbose max_iter",
     "CLASSES": "probability class_weight decision_function_shape break_ties random_state",
     "CLUSTERS": "levels early early_level overlap",
@@ -125,36 +124,42 @@ GROUPS = {
 
 
 def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
-    """Give an estimator a constructor with the parameters of these names, or GROUPS of them, and
-    with `others`, by keyword; scikit-learn's constraints on them; and their meanings in its
-    docstring."""
-    listed = [one for name in names for one in GROUPS.get(name, name).split()]
-    own = {name: PARAMETERS[name] for name in listed} | others
+    """Decorate an estimator with parameters.
 
-    def given(cls: type) -> type:
-        fields = [(name, Any, one.default) for name, one in own.items()]
-        cls.__init__ = make_dataclass(cls.__name__, fields, kw_only=True).__init__
+    Adds a constructor with keyword-only parameters, scikit-learn's constraints, and a section in
+    the docstring. `names` are parameters or GROUPS of them; `others` are further parameters.
+    """
+    listed = [name for group in names for name in GROUPS.get(group, group).split()]
+    parameters = {name: PARAMETERS[name] for name in listed} | others
+
+    def decorate(cls: Any) -> Any:
+        fields = [(name, Any, one.default) for name, one in parameters.items()]
+        cls.__init__ = vars(make_dataclass(cls.__name__, fields, kw_only=True))["__init__"]
         cls.__init__.__annotations__ = {}
-        cls._parameter_constraints = {name: one.constraints for name, one in own.items()}
-        listed = "\n".join(_listed(name, one) for name, one in own.items())
-        cls.__doc__ = cls.__doc__.replace("    {parameters}", textwrap.indent(listed, "    "))
+        cls._parameter_constraints = {name: one.constraints for name, one in parameters.items()}
+        section = "\n".join(_described(name, one) for name, one in parameters.items())
+        if cls.__doc__ is not None:  # python -OO
+            cls.__doc__ = cls.__doc__.replace("    {parameters}", textwrap.indent(section, "    "))
         return cls
 
-    return given
+    return decorate
 
 
-def _listed(name: str, parameter: Parameter) -> str:
-    meaning = "\n    ".join(textwrap.wrap(parameter.meaning, 88))
-    return f"{name} : default={parameter.default!r}\n    {meaning}"
+def _described(name: str, parameter: Parameter) -> str:
+    kind, _, text = parameter.meaning.partition(": ")
+    description = "\n    ".join(textwrap.wrap(text[0].upper() + text[1:], 88))
+    return f"{name} : {kind}, default={parameter.default!r}\n    {description}"
 
 
-def train_options(params: dict, svm_type: str, gamma: float, **others) -> dict:
-    """The options of training that parameters of an estimator stand for."""
+def train_options(
+    params: dict[str, Any], svm_type: str, gamma: float, **others: Any
+) -> dict[str, Any]:
+    """Convert parameters of an estimator to training options."""
     kernel = params["kernel"]
     same = ("nu", "epsilon", "degree", "coef0", "levels", "early", "early_level", "overlap", "gap")
-    found = {name: params[name] for name in same if name in params}
+    options = {name: params[name] for name in same if name in params}
     memory = params["memory"]
-    found |= {
+    options |= {
         "svm_type": svm_type,
         "kernel": "precomputed" if callable(kernel) else KERNELS[kernel],
         "gamma": float(gamma),
@@ -162,5 +167,5 @@ def train_options(params: dict, svm_type: str, gamma: float, **others) -> dict:
         "cache_mb": None if memory is None else float(np.ceil(memory)),
     }
     if "C" in params:
-        found["C"] = min(float(params["C"]), LARGEST_C)
-    return found | others
+        options["C"] = min(float(params["C"]), LARGEST_C)
+    return options | others

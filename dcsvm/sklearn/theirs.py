@@ -1,7 +1,4 @@
-"""scikit-learn's own estimators: made with our parameters, what they found taken over, and made of
-what ours have found."""
-
-from __future__ import annotations
+"""Conversion from and to scikit-learn's own estimators."""
 
 import os
 import warnings
@@ -9,7 +6,9 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import _classes
 
@@ -19,94 +18,164 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.option_rules import CLASSIFIERS
 from dcsvm.problem.task import as_labels
+from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.fitted import Fitted
 from dcsvm.sklearn.parameters import KERNELS
 
-THEIRS = {  # of their own module: the names in sklearn.svm may be replaced
+THEIRS = {  # from the defining module: the names in sklearn.svm may be replaced
     "c_svc": _classes.SVC,
     "nu_svc": _classes.NuSVC,
     "epsilon_svr": _classes.SVR,
     "nu_svr": _classes.NuSVR,
     "one_class": _classes.OneClassSVM,
 }
-SHARED = (  # attributes that both have, in the same layout
+SHARED = (  # attributes of both, in the same layout
     "support_", "support_vectors_", "n_features_in_", "feature_names_in_", "shape_fit_",
     "fit_status_", "classes_", "class_weight_", "_gamma", "_sparse", "_dual_coef_", "_intercept_",
     "dual_coef_", "intercept_", "_n_support", "_probA", "_probB",
 )  # fmt: skip
+X_FIT = "_BaseLibSVM__Xfit"  # scikit-learn's training rows of a callable kernel
 
 
-def made_of(svm_type: str, params: dict[str, Any]):
-    """scikit-learn's estimator with those of our parameters that it has."""
-    made, params = THEIRS[svm_type](), dict(params)
-    if params.get("probability") in (False, np.False_, "deprecated"):
-        del params["probability"]  # the default warns the least
-    return made.set_params(**{name: params[name] for name in made.get_params() if name in params})
+class Convertible(Fitted):
+    """Conversion of a fitted estimator, to scikit-learn's and to a model file."""
 
+    def to_sklearn(self) -> BaseEstimator:
+        """Convert to scikit-learn's estimator with the same decision function.
 
-def fitted_by_scikit_learn(ours, X, y, sample_weight, max_iter: int | None):
-    """scikit-learn's estimator with the parameters of ours, fitted. It does not warn that its
-    probability is deprecated, nor of a `max_iter` that the user did not give."""
-    made = made_of(ours._svm_type, ours._settings())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        if max_iter is not None:
-            made.set_params(max_iter=max_iter)
-            warnings.simplefilter("ignore", ConvergenceWarning)
-        return made.fit(X, y, sample_weight=sample_weight)
+        Returns
+        -------
+        fitted : estimator of sklearn.svm with the same name
 
+        Raises
+        ------
+        ValueError
+            For an early model, which has a decision function per cluster, and for a model file of
+            scaled rows.
+        """
+        self._check_is_fitted()
+        if self._reference is not None:
+            return deepcopy(self._reference)
+        model = self.model_
+        assert model is not None  # as no reference was fitted
+        if model.exact is None:
+            raise ValueError(
+                "an early model has a decision function for each cluster, which scikit-learn's"
+                " estimators do not support"
+            )
+        if model.scaling is not None:
+            raise ValueError(
+                f"the rows of the model are scaled by {model.scaling.name}: scikit-learn's"
+                " estimator cannot scale"
+            )
+        state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
+        state = {"_probA": np.empty(0), "_probB": np.empty(0), **state}
+        n_support = self._n_support if model.is_classifier else [self._n_support[0], 0]
+        n_iter = self._iterations if len(self._iterations) else np.zeros(1, np.int32)
+        state |= {
+            "_effective_probability": len(state["_probA"]) > 0,
+            "_n_support": np.array(n_support, np.int32),
+            "support_vectors_": np.empty((0, 0)) if self._has_kernel_matrix else self._vectors(),
+            "_num_iter": n_iter,
+            "n_iter_": n_iter if model.is_classifier else int(n_iter[0]),
+        }
+        if callable(self.kernel):
+            state[X_FIT] = self._X_fit
+        if self._svm_type == "one_class":
+            state["offset_"] = -self._intercept_
+        reference = self._make_reference()
+        vars(reference).update(state)
+        return reference
 
-def take_over(ours, fitted) -> None:
-    """Give ours what a fitted estimator of scikit-learn has found. Its `model_` is None where that
-    does not fit float32."""
-    found = vars(fitted)
-    ours.__dict__.update({name: found[name] for name in SHARED if name in found})
-    ours._n_support = np.asarray(fitted.n_support_, np.int32)
-    ours.n_support_ = ours._n_support
-    ours._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
-    ours.report_ = None
-    if callable(fitted.kernel):
-        ours._X_fit = fitted._BaseLibSVM__Xfit
-    if ours._is_of_matrix:
-        ours.support_vectors_ = np.empty((0, 0))
-    if ours._svm_type in CLASSIFIERS:
-        ours._labels = labels_of(ours.classes_)
-    try:
-        ours.model_ = _model_of(ours)
-    except ValueError:
-        ours.model_ = None
-    if ours.kernel == "linear":
-        ours._coef = ours._pair_coef()
+    def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
+        """Write a model file for dcsvm-predict, and for svm-predict if the model is exact.
 
+        The format 'libsvm' omits dcsvm's extensions. Raises ValueError for string labels and for
+        values beyond float32.
+        """
+        self._check_is_fitted()
+        if self.model_ is None:
+            raise ValueError("the model does not fit float32, the precision of model files")
+        self.model_.save(path, format)
 
-def _model_of(ours) -> Model:
-    is_classifier = ours._svm_type in CLASSIFIERS
-    if ours._is_of_matrix:
-        kernel = Kernel("precomputed", 0.0)
-        rows = Rows(len(ours.support_), ours.shape_fit_[0], columns=ours.support_)
-    else:
-        kernel = Kernel(KERNELS[ours.kernel], float(ours._gamma), ours.coef0, ours.degree)
-        rows = Rows.from_array(ours.support_vectors_)
-    coef = ours._dual_coef_
-    exact = ExactModel(
-        rows=rows,
-        dual_coef=np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef),
-        rho=-ours._intercept_,
-        n_sv=ours._n_support.astype(np.int64) if is_classifier else None,
-        row_numbers=ours.support_.astype(np.int64),
-    )
-    return Model(
-        kernel,
-        ours._labels if is_classifier else np.empty(0),
-        exact,
-        None,
-        svm_type=ours._svm_type,
-        probability=Probability(ours._probA, ours._probB) if len(ours._probA) else None,
-    )
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters that the model is trained with."""
+        return self.get_params(deep=False)
+
+    def _make_reference(self) -> BaseEstimator:
+        """Make scikit-learn's estimator with the parameters that it has."""
+        made, params = THEIRS[self._svm_type](), self._settings()
+        if params.get("probability") in (False, np.False_, "deprecated"):
+            del params["probability"]  # the default warns the least
+        names = [name for name in made.get_params() if name in params]
+        return made.set_params(**{name: params[name] for name in names})
+
+    def _fit_reference(
+        self, X: Input, y: ArrayLike | None, sample_weight: ArrayLike | None, max_iter: int | None
+    ) -> BaseEstimator:
+        """Fit scikit-learn's estimator, with `max_iter` if it is not None.
+
+        It does not warn that its probability is deprecated, nor of this `max_iter`.
+        """
+        reference = self._make_reference()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            if max_iter is not None:
+                reference.set_params(max_iter=max_iter)
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            return reference.fit(X, y, sample_weight=sample_weight)
+
+    def _take_over(self, fitted: BaseEstimator) -> None:
+        """Take the fitted attributes of scikit-learn's estimator.
+
+        `model_` is None if it does not fit float32.
+        """
+        state = vars(fitted)
+        self.__dict__.update({name: state[name] for name in SHARED if name in state})
+        self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
+        self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
+        self.report_ = None
+        if callable(fitted.kernel):
+            self._X_fit = state[X_FIT]
+        if self._has_kernel_matrix:
+            self.support_vectors_ = np.empty((0, 0))
+        if self._svm_type in CLASSIFIERS:
+            self._labels = labels_of(self.classes_)
+        try:
+            self.model_ = self._model_of_attributes()
+        except ValueError:
+            self.model_ = None
+        if self.kernel == "linear":
+            self._coef = self._pair_coef()
+
+    def _model_of_attributes(self) -> Model:
+        is_classifier = self._svm_type in CLASSIFIERS
+        if self._has_kernel_matrix:
+            kernel = Kernel("precomputed", 0.0)
+            rows = Rows(len(self.support_), self.shape_fit_[0], columns=self.support_)
+        else:
+            kernel = Kernel(KERNELS[self.kernel], float(self._gamma), self.coef0, self.degree)
+            rows = Rows.from_array(self.support_vectors_)
+        coef = self._dual_coef_
+        exact = ExactModel(
+            rows=rows,
+            dual_coef=np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef),
+            rho=-self._intercept_,
+            n_sv=self._n_support.astype(np.int64) if is_classifier else None,
+            row_numbers=self.support_.astype(np.int64),
+        )
+        return Model(
+            kernel,
+            self._labels if is_classifier else np.empty(0),
+            exact,
+            None,
+            svm_type=self._svm_type,
+            probability=Probability(self._probA, self._probB) if len(self._probA) else None,
+        )
 
 
 def labels_of(classes: np.ndarray) -> np.ndarray:
-    """The labels that a Model has for classes: the same ones, or their numbers where those are
-    neither numbers nor strings."""
+    """Convert classes to labels of a Model: numbers and strings as they are, others to indices."""
     try:
         labels = as_labels(classes)
     except ValueError:
@@ -114,9 +183,11 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
     return labels if len(np.unique(labels)) == len(classes) else np.arange(float(len(classes)))
 
 
-def pair_values(fitted, X) -> np.ndarray:
-    """Decision values (n, n_pairs) of an estimator of scikit-learn, positive for the first class of
-    a pair."""
+def pair_values(fitted: BaseEstimator, X: Input) -> np.ndarray:
+    """Compute decision values (n, n_pairs) of scikit-learn's estimator.
+
+    They are positive for the first class of a pair.
+    """
     if not hasattr(fitted, "classes_"):
         return getattr(fitted, "decision_function", fitted.predict)(X)[:, None]
     shape = fitted.decision_function_shape
@@ -125,52 +196,3 @@ def pair_values(fitted, X) -> np.ndarray:
     finally:
         fitted.set_params(decision_function_shape=shape)
     return -values[:, None] if values.ndim == 1 else values
-
-
-class Convertible:
-    """What a fitted estimator can be turned into."""
-
-    def to_sklearn(self):
-        """The fitted estimator of scikit-learn with the same decision function, for what reads
-        only those. Raises ValueError for an early model, which has no single one, and for a model
-        file of scaled rows."""
-        self._check_is_fitted()
-        if self._theirs is not None:
-            return deepcopy(self._theirs)
-        if self.model_.exact is None:
-            raise ValueError(
-                "an early model has a decision function for each cluster: scikit-learn has no such"
-                " estimator"
-            )
-        if self.model_.scaling is not None:
-            raise ValueError(
-                f"the model is of rows scaled by {self.model_.scaling.name}: scikit-learn's"
-                " estimator cannot scale"
-            )
-        made = made_of(self._svm_type, self._settings())
-        state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
-        is_classifier = self.model_.is_classifier
-        nothing = np.empty(0)
-        made.__dict__.update({"_probA": nothing, "_probB": nothing, **state})
-        made._effective_probability = len(made._probA) > 0
-        made._n_support = self._n_support.copy()
-        if not is_classifier:
-            made._n_support = np.array([self._n_support[0], 0], np.int32)
-        made.support_vectors_ = self._vectors()
-        if self._is_of_matrix:
-            made.support_vectors_ = np.empty((0, 0))
-        if callable(self.kernel):
-            made._BaseLibSVM__Xfit = self._X_fit
-        made._num_iter = self._iterations if len(self._iterations) else np.zeros(1, np.int32)
-        made.n_iter_ = made._num_iter if is_classifier else int(made._num_iter[0])
-        if not is_classifier and self._svm_type == "one_class":
-            made.offset_ = -made._intercept_
-        return made
-
-    def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
-        """Write the model file that dcsvm-predict reads, and svm-predict where it is exact; the
-        format "libsvm" is nothing but LIBSVM. Raises ValueError for labels that are strings."""
-        self._check_is_fitted()
-        if self.model_ is None:
-            raise ValueError("the model does not fit float32, which a file holds")
-        self.model_.save(path, format)

@@ -36,16 +36,17 @@ class ActiveSet:
         if len(parts.members) < parts.problem.size:
             self.problem, self.members = parts.problem.part(parts.members), parts.members
         self.is_active = iterate.alpha[self.members] != 0
-        self.report: dict = {}
+        self.report = np.zeros(1, _core.SOLVE_REPORT)
         self.neglected = effort.neglected  # in any entry of the gradient, by all rounds so far
         self.n_rounds = 0
 
-    def solve(self, stop: _core.Stop) -> dict:
-        """Solve to the tolerance; returns a report as of one part. Raises Stopped."""
+    def solve(self, stop: _core.Stop) -> np.ndarray:
+        """Solve to the tolerance; returns the report of the one part. Raises Stopped."""
         for _ in range(MOST_ROUNDS):
             worst = self._violation()
-            if worst <= self.effort.tolerance and self.report:
-                return self.report | {"converged": True}
+            if worst <= self.effort.tolerance and self.n_rounds:
+                self.report["converged"] = True
+                return self.report
             self.n_rounds += 1
             self._join()
             _core.give_back_memory()
@@ -54,11 +55,15 @@ class ActiveSet:
             one = Parts.of_sizes(self.whole, active, np.array([len(active)]))
             wanted = max(self.effort.tolerance, ROUND_SHARE * worst)
             effort = replace(self.effort, tolerance=wanted, neglected=self.neglected)
-            self._add(*self.engine.solve_together(one, self.iterate, effort, self.progress, stop))
+            state = _core.SolveState(one.sizes)
+            self._add(
+                self.engine.solve_together(one, self.iterate, effort, self.progress, stop, state)
+            )
             self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
             if self._has_no_iterations_left:
                 break
-        return self.report | {"converged": False}
+        self.report["converged"] = False
+        return self.report
 
     def _numbers(self, is_chosen: np.ndarray) -> np.ndarray:
         """The numbers int32 of some variables of the part."""
@@ -97,18 +102,19 @@ class ActiveSet:
             iterate.base[own] = iterate.alpha[own]
             self.report["kernel_evaluations"] += n_values
         self.neglected += self.effort.reach.value * float(np.abs(step).sum())
-        self.report["neglected"] = self.neglected = max(self.neglected, self.report["neglected"])
+        self.neglected = max(self.neglected, float(self.report["neglected"][0]))
+        self.report["neglected"] = self.neglected
 
-    def _add(self, one: dict) -> None:
+    def _add(self, one: np.ndarray) -> None:
         """Count a round, which goes on from the round before."""
-        for name, value in one.items():
-            is_count = name not in ("objective", "violation", "converged", "neglected")
-            self.report[name] = self.report.get(name, 0) + value if is_count else value
+        for name in one.dtype.names:
+            is_count = name not in ("objective", "violation", "gap", "converged", "neglected")
+            self.report[name] = one[name] + (self.report[name] if is_count else 0)
 
     @property
     def _has_no_iterations_left(self) -> bool:
         most = self.effort.max_iterations
-        return 0 <= most <= self.report["iterations"]
+        return 0 <= most <= int(self.report["iterations"][0])
 
 
 def _together(rows: np.ndarray) -> Terms:

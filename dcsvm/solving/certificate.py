@@ -114,18 +114,22 @@ def known_or_none(value: float) -> float | None:
 @dataclass(eq=False)
 class Checked:
     """How far a check is: `is_exact` uint8, which entries of the gradient are float64 by now, and
-    `difference` float64, what that changed in them."""
+    `difference` float64, what that changed in them; `drawn` uint8, which are drawn at random, and
+    `wanted` uint8, which are to be float64 next: what the gradient was tells that."""
 
     is_exact: np.ndarray
     difference: np.ndarray
+    drawn: np.ndarray
+    wanted: np.ndarray
 
     @staticmethod
     def nothing(size: int) -> Checked:
-        return Checked(np.zeros(size, np.uint8), np.zeros(size))
+        flags = (np.zeros(size, np.uint8) for _ in range(3))
+        return Checked(next(flags), np.zeros(size), *flags)
 
     def part(self, own: slice) -> Checked:
         """Views of the entries of one problem."""
-        return Checked(self.is_exact[own], self.difference[own])
+        return Checked(*(values[own] for values in vars(self).values()))
 
     def replace(self, gradient: np.ndarray, some: np.ndarray, exact: np.ndarray) -> None:
         self.difference[some] = exact - gradient[some]
@@ -154,13 +158,13 @@ def check(
     parts: Parts,
     iterate: Iterate,
     checked: Checked,
-    exact_gradients: Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
+    exact_gradients: Callable[[np.ndarray, np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
     scope: Scope,
 ) -> Certificate:
     """Replace the checked entries of the gradient by their float64 values, those of some variables
-    (ascending) that `exact_gradients` gives piece by piece, and state the optimality of each
-    of the problems that are `parts`, ascending, none of them empty. `checked` is where the check
-    begins, and kept up to date.
+    (ascending) that `exact_gradients` gives piece by piece but where they are done, and state the
+    optimality of each of the problems that are `parts`, ascending, none of them empty. `checked` is
+    where the check begins, and kept up to date.
 
     After it no variable that could violate by more than the tolerance rests on float32 kernel
     values, nor does the objective or the gap where they would show in it, as far as the error seen
@@ -168,7 +172,7 @@ def check(
     """
 
     def make_exact(variables: np.ndarray) -> None:
-        for some, exact in exact_gradients(variables[checked.is_exact[variables] == 0]):
+        for some, exact in exact_gradients(variables, checked.is_exact.view(bool)):
             checked.replace(iterate.gradient, some, exact)
 
     if scope.every_row or parts.sizes.max() <= FEWEST_ROWS:
@@ -183,15 +187,14 @@ def check(
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
         for own in slices
     ]
-    wanted = [one.first_variables() for one in checks]
-    while any(len(some) for some in wanted):
-        make_exact(
-            np.concatenate([own.start + some for own, some in zip(slices, wanted, strict=True)])
-        )
-        wanted = [
-            one.doubtful(scope) if len(some) else some
-            for one, some in zip(checks, wanted, strict=True)
-        ]
+    if not checked.wanted.any():
+        for one in checks:
+            one.choose(one.first_variables())
+    while checked.wanted.any():
+        make_exact(np.flatnonzero(checked.wanted).astype(np.int32))
+        for one in checks:
+            if one.checked.wanted.any():
+                one.choose(one.doubtful(scope))
     return Certificate.of_all([one.certificate(scope) for one in checks])
 
 
@@ -251,9 +254,16 @@ class _Check:
             for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
         )
         self.draw = draw[problem.rows]
-        self.drawn = np.ones(self.size, bool)
-        if self.size > n_random:
-            self.drawn[np.argpartition(self.draw, n_random)[n_random:]] = False
+        self.drawn = checked.drawn.view(bool)
+        if not self.drawn.any():
+            self.drawn[:] = True
+            if self.size > n_random:
+                self.drawn[np.argpartition(self.draw, n_random)[n_random:]] = False
+
+    def choose(self, variables: np.ndarray) -> None:
+        """Of these variables the entries are to be float64 next."""
+        self.checked.wanted[:] = 0
+        self.checked.wanted[variables] = 1
 
     @property
     def remaining(self) -> np.ndarray:

@@ -94,6 +94,10 @@ SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
 LARGEST_SHARE = 0.05  # of the time: what storing them may take
 
 
+# what is raised for arrays that a state cannot have given
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+
+
 class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the sentence says why."""
 
@@ -208,7 +212,7 @@ class Checkpoint:
         try:
             difference = _difference(json.loads(arrays["run"].tobytes()), self.run)
             has_early = difference is None and state.set_arrays(arrays, problem, n_rows, n_groups)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        except UNREADABLE:
             raise self.damaged() from None
         if difference is not None:
             raise CheckpointError(f"{self.folder}: the checkpoint is of {difference}")
@@ -315,6 +319,7 @@ class CoreProgress:
 
     def __init__(self, control: Control, save: Callable[[], None]):
         self.control, self.save, self.stop = control, save, control.stop
+        self.before_saving: Callable[[], None] = lambda: None
         self.is_up_to_date = False
         self.error: BaseException | None = None
 
@@ -323,6 +328,7 @@ class CoreProgress:
         if not self.control.is_checkpoint_due:
             return False
         if self.is_up_to_date:
+            self.before_saving()
             self.save()
         self.is_up_to_date = not self.is_up_to_date
         return self.is_up_to_date

@@ -100,12 +100,15 @@ def conquer(solver: FormulationSolver) -> None:
     rounds = Refinement(solver.problem, state)
     while True:
         members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
-        weight = _weight(solver, folds)
+        if state.weight is None:
+            state.weight = _weight(solver, folds)
+        weight = state.weight
         if state.checked is None:
             wanted, attainable = SOLVER_TOLERANCE * tolerance, rounds.attainable(tolerance, weight)
             solver.solve(members, solver.units.sizes(members), wanted, attainable)
         certificates |= verify(solver, folds, tolerance)
         state.checks += 1
+        state.weight = None
         state.rounding = max(state.rounding, *(certificates[k].kernel_error for k in folds))
         folds = [k for k in folds if not _is_reached(solver, certificates[k])]
         if not folds or state.budget.is_used_up:

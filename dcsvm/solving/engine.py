@@ -49,10 +49,14 @@ class Engine(Protocol):
         """As `sums_of_units`. Raises Stopped."""
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
-        """Solve parts in place, each where all of its rows are at hand; a report for each, see
-        `_core.solve_clusters`. Raises Stopped."""
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
+        state: _core.SolveState,
+    ) -> np.ndarray:  # fmt: skip
+        """Solve parts in place from where the `state` is, each part with all of its rows at hand.
+
+        Return an array of SOLVE_REPORT, one for each part, see `_core.solve_clusters`. After a stop
+        the state is not done.
+        """
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
@@ -61,16 +65,18 @@ class Engine(Protocol):
 
 
 def solve_parts(
-    engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-) -> list[dict]:
+    engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
+    state: _core.SolveState,
+) -> np.ndarray:  # fmt: skip
     """Solve parts in place as `Engine.solve_together`, a large one that is nearly solved by its
     active set where rows are out of core. Raises Stopped."""
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ActiveSet(engine, parts, iterate, effort, progress)
         report = active.solve(stop)
         engine.n_rounds += active.n_rounds
-        return [report]
-    return engine.solve_together(parts, iterate, effort, progress, stop)
+        state.finish(0, report[0])
+        return report
+    return engine.solve_together(parts, iterate, effort, progress, stop, state)
 
 
 def new_tree(
@@ -103,16 +109,17 @@ class LocalEngine:
         return self.data.is_in_file
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop
-    ) -> list[dict]:
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
+        state: _core.SolveState,
+    ) -> np.ndarray:  # fmt: skip
         rows = self.data.rows
         if self.data.is_in_file and len(parts.members) <= MOST_COPIED * rows.n_samples:
-            return self._solve_apart(parts, iterate, effort, progress, stop)
+            return self._solve_apart(parts, iterate, effort, progress, stop, state)
         is_divided = parts.sizes.max(initial=0) * FEWEST_PARTS < rows.n_samples
         with page_by_page(rows.dense if is_divided else None):
-            return self._solve_here(parts, iterate, effort, progress, stop)
+            return self._solve_here(parts, iterate, effort, progress, stop, state)
 
-    def _solve_apart(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop):
+    def _solve_apart(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop, state):
         """Solve parts with a copy of their rows."""
         members = parts.members
         problem, rows = numbered(parts.problem, members)
@@ -121,15 +128,17 @@ class LocalEngine:
         left = max(effort.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
         effort = replace(effort, memory_bytes=left)
         some = iterate.take(members)
-        reports = apart._solve_here(own, some, effort, progress, stop)
+        if progress is not None:
+            progress.before_saving = lambda: iterate.put(members, some)
+        reports = apart._solve_here(own, some, effort, progress, stop, state)
         iterate.put(members, some)
         return reports
 
-    def _solve_here(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop):
+    def _solve_here(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop, state):
         return _core.solve_clusters(
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, iterate,
             effort.tolerance, effort.max_iterations, effort.memory_bytes, effort.threads, progress,
-            effort.reach, effort.neglected, stop, effort.attainable, effort.float64,
+            effort.reach, effort.neglected, stop, effort.attainable, effort.float64, state,
         )  # fmt: skip
 
     def spans(

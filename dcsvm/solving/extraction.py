@@ -15,7 +15,7 @@ from dcsvm.problem.task import Task
 from dcsvm.solving.certificate import Certificate, known_or_none
 from dcsvm.solving.iterate import Iterate, Parts
 from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.report import ProblemReport
+from dcsvm.solving.report import ProblemReports
 
 # of the sum of |alpha|: a margin that float64 tells from none
 SMALLEST_TOLD = 2.0**-40
@@ -141,7 +141,7 @@ class Coefficients:
         rows = solution.formulation.problem.rows[variables]
         column = np.zeros(len(variables), np.int64)
         if task.n_classes > 2:
-            first, second = np.array(pairs_of(task.n_classes)).T
+            first, second = np.triu_indices(task.n_classes, 1)
             pair = solution.formulation.number[variables]
             is_first = targets[rows] == first[pair]
             column = np.where(is_first, second[pair] - 1, first[pair])
@@ -168,15 +168,14 @@ class ExactResult:
     objective."""
 
     model: ExactModel
-    problems: list[ProblemReport]
+    problems: ProblemReports
     n_bsv: int
     violation: float
     gap: float | None
 
     @property
     def objective(self) -> float | None:
-        objectives = [problem.objective for problem in self.problems]
-        return None if None in objectives else sum(objectives)
+        return known_or_none(sum(self.problems.objective.tolist()))
 
 
 def exact_model(solution: Solution, certificate: Certificate, converged: bool) -> ExactResult:
@@ -223,27 +222,29 @@ def check_told(margins: list[float], size: float) -> None:
 
 def _problem_reports(
     solution: Solution, certificate: Certificate, rho: np.ndarray, margin: np.ndarray
-) -> list[ProblemReport]:
+) -> ProblemReports:
     """What svm-train prints of each problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
     task, prepared, formulation = solution.task, solution.prepared, solution.formulation
     rows, start = formulation.problem.rows, formulation.start
     size, bound = np.abs(solution.alpha), task.bound_of(prepared.targets[rows])
     scale = margin if task.divides_by_margin else np.ones_like(margin)
     n_rows = reduce_parts(np.add, prepared.sample_weight[rows], start)
-    parameters = task.parameters(
+    name, parameters = task.parameters(
         size, bound, start, n_rows / (2 if task.is_regression else 1), margin
     )
     some = np.flatnonzero(size)
     filled = prepared.row_map.count_filled(rows[some], size[some] / bound[some])
     own = formulation.problem_of(some)
     n_sv, n_bsv = (np.bincount(own, n, formulation.n_problems).astype(np.int64) for n in filled)
-    return [
-        ProblemReport(known_or_none(objective), *numbers)
-        for objective, *numbers in zip(
-            (certificate.objectives / scale**2).tolist(), (rho / scale).tolist(), n_sv.tolist(),
-            n_bsv.tolist(), parameters, strict=True,
-        )
-    ]  # fmt: skip
+    return ProblemReports(
+        objective=certificate.objectives / scale**2,
+        rho=rho / scale,
+        n_sv=n_sv,
+        n_bsv=n_bsv,
+        parameter_name=name,
+        parameter=parameters,
+        iterations=np.zeros(formulation.n_problems, np.int64),
+    )
 
 
 def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:

@@ -26,8 +26,8 @@ PART_VALUES = 3e4  # kernel values that take as long as the least part of a clus
 class LevelSolver:
     """The clusters of a level, a division of the formulation `whole`: `solver` solves their
     problems, `cluster` int32 is that of every variable of it, `is_solved` says which clusters are,
-    `converged` of each fold whether all of its are, and `objective` is the sum of theirs. `save` is
-    given the alpha of the clusters where a checkpoint is due; a `budget` is shared with the run."""
+    `converged` of each fold whether all of its are, and `objective` is the sum of theirs. `save`
+    stores a checkpoint where one is due; a `budget` is shared with the run."""
 
     def __init__(
         self,
@@ -36,16 +36,14 @@ class LevelSolver:
         whole: Formulation,
         division: Division,
         level: int,
-        save: Callable[[np.ndarray], None] = lambda alpha: None,
+        save: Callable[[], None] = lambda: None,
         budget: Budget | None = None,
     ):
         self.whole, self.division, self.level = whole, division, level
         self.clustered = division.clustered(whole)
         self.formulation = self.clustered.formulation
         self.cluster = self.clustered.cluster
-        self.solver = FormulationSolver(
-            prepared, control, self.formulation, lambda: save(self.solver.alpha), budget
-        )
+        self.solver = FormulationSolver(prepared, control, self.formulation, save, budget)
         self.is_solved = np.zeros(division.n_clusters, bool)
         self.objective = 0.0
         n_groups = int(prepared.locality.n_groups)
@@ -68,8 +66,8 @@ class LevelSolver:
         first = np.flatnonzero(np.diff(part, prepend=-1))
         parts, sizes = part[first], np.diff(first, append=len(part))
         solved = self.solver.solve(members, sizes, tolerance)
-        self.objective += sum(one["objective"] for one in solved)
-        missed = parts[[not one["converged"] for one in solved]]
+        self.objective += sum(solved["objective"].tolist())
+        missed = parts[~solved["converged"]]
         self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
         self.is_solved |= wanted
 
@@ -112,12 +110,23 @@ class LevelSolver:
             overlap=self.formulation.problem.size / max(self.whole.problem.size, 1),
         )
 
-    def is_feasible(self, alpha: np.ndarray) -> bool:
-        """Whether an alpha is one of these variables."""
-        problem = self.formulation.problem
-        if len(alpha) != problem.size:
-            return False
-        return bool(np.all((alpha >= problem.lower) & (alpha <= problem.upper)))
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Where it is, for a checkpoint."""
+        own = {"is_solved": self.is_solved, "objective": np.array([self.objective])}
+        return self.solver.state.to_arrays() | own | {"all_converged": self.converged}
+
+    def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from there. Raises what RunState.set_arrays does for those of other clusters."""
+        solver, budget = self.solver, self.solver.state.budget
+        prepared, problem = solver.prepared, self.formulation.problem
+        size = prepared.data.rows.n_samples, prepared.locality.n_groups
+        solver.state.set_arrays(arrays, problem, *size)
+        solver.state.budget, solver.is_warm = budget, True
+        for name, known in (("is_solved", self.is_solved), ("all_converged", self.converged)):
+            if arrays[name].shape != known.shape or arrays[name].dtype != known.dtype:
+                raise ValueError(name)
+        self.is_solved, self.converged = arrays["is_solved"], arrays["all_converged"]
+        self.objective = float(arrays["objective"][0])
 
     def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
         """An alpha of the formulation that was divided, every row's in its nearest cluster."""

@@ -46,17 +46,24 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
     everything = np.arange(solver.problem.size, dtype=np.int32)
     sizes = solver.units.sizes(everything)
     least = RELAXED_TOLERANCE * tolerance
-    missing = _missing(solver)
-    step = missing / _expected_growth(solver)
-    for _ in range(MOST_MOVES):
-        _move_multiplier(solver, step)
+    state = solver.state
+    if state.move is None:
+        state.missing = _missing(solver)
+        state.move = state.missing / _expected_growth(solver)
+    while state.n_moves < MOST_MOVES:
+        step = state.move
+        if state.solve is None:  # else it is moved already
+            _move_multiplier(solver, step)
         wanted = max(least, SHARE * abs(step))
         solver.solve(everything, sizes, wanted)
-        growth = (missing - _missing(solver)) / step if step else 0.0
         missing = _missing(solver)
-        step = missing / (growth if growth > 0 else _expected_growth(solver))
-        if wanted == least and abs(step) <= NEAR * tolerance:
+        growth = (state.missing - missing) / step if step else 0.0
+        state.missing = missing
+        state.move = missing / (growth if growth > 0 else _expected_growth(solver))
+        state.n_moves += 1
+        if wanted == least and abs(state.move) <= NEAR * tolerance:
             break
+    state.n_moves, state.move, state.missing = 0, None, None
     keep_sum(solver)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 
 import numpy as np
@@ -70,6 +71,41 @@ class ProblemReport:
     iterations: int = 0
 
 
+@dataclass(eq=False)
+class ProblemReports(Sequence[ProblemReport]):
+    """Reports of all problems of a task, an array (n_problems,) for each of their fields; NaN is an
+    objective or a parameter that is not known. `parameter_name` is the same for all."""
+
+    objective: np.ndarray
+    rho: np.ndarray
+    n_sv: np.ndarray
+    n_bsv: np.ndarray
+    parameter_name: str
+    parameter: np.ndarray
+    iterations: np.ndarray
+
+    @staticmethod
+    def none() -> ProblemReports:
+        empty, none = np.zeros(0), np.zeros(0, np.int64)
+        return ProblemReports(empty, empty, none, none, "", empty, none)
+
+    def __len__(self) -> int:
+        return len(self.rho)
+
+    def __getitem__(self, number):
+        if isinstance(number, slice):
+            return [self[k] for k in range(len(self))[number]]
+        objective, parameter = float(self.objective[number]), float(self.parameter[number])
+        return ProblemReport(
+            objective=None if np.isnan(objective) else objective,
+            rho=float(self.rho[number]),
+            n_sv=int(self.n_sv[number]),
+            n_bsv=int(self.n_bsv[number]),
+            parameter=None if np.isnan(parameter) else (self.parameter_name, parameter),
+            iterations=int(self.iterations[number]),
+        )
+
+
 @dataclass
 class WorkerTraffic:
     """What a worker has done of a run on several."""
@@ -106,13 +142,12 @@ class Costs:
     refine_seconds: float = 0.0
     conquer_seconds: float = 0.0
 
-    def add(self, solved: list[dict]) -> None:
-        """Count what the core reports of solved parts."""
-        for one in solved:
-            for name in EVALUATION_COUNTS:
-                self.counts[name] += one[name]
-            for name in PHASE_SECONDS:
-                self.phases[name] += one[f"seconds_{name}"]
+    def add(self, solved: np.ndarray) -> None:
+        """Count what the core reports of solved parts (SOLVE_REPORT)."""
+        for name in EVALUATION_COUNTS:
+            self.counts[name] += int(solved[name].sum())
+        for name in PHASE_SECONDS:
+            self.phases[name] += float(solved[f"seconds_{name}"].sum())
 
     def count_values_of(self, step: str) -> None:
         """Count the kernel values that are of no step yet."""
@@ -136,7 +171,7 @@ class TrainReport(Costs):
 
     objective: float | None = None
     objective_error: float | None = None
-    problems: list[ProblemReport] = field(default_factory=list)
+    problems: ProblemReports = field(default_factory=ProblemReports.none)
     violation: float | None = None
     duality_gap: float | None = None
     relative_gap: float | None = None
@@ -224,6 +259,6 @@ def report_dict(report: TrainReport) -> dict:
 
 
 def _plain(value):
-    if isinstance(value, list):
+    if isinstance(value, (list, ProblemReports)):
         return [_plain(one) for one in value]
     return asdict(value) if is_dataclass(value) else value

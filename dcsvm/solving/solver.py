@@ -9,7 +9,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.sorting import group_order
-from dcsvm.kernel.kernel_rows import Evaluation, Reach
+from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.pair_weights import is_seen
 from dcsvm.problem.formulation import Formulation
@@ -46,6 +46,7 @@ class FormulationSolver:
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
         self.is_warm = self.is_near = False
+        self._unfinished: tuple[np.ndarray, np.ndarray] | None = None  # what solve() solves
         self.state = RunState(
             iterate=Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
@@ -117,11 +118,15 @@ class FormulationSolver:
         """The gradient of all variables from that of those where it is known, which hold all
         support vectors or none."""
         start, state = time.perf_counter(), self.state
-        others = np.flatnonzero(~self.iterate.is_known)
+        if state.begun_with is None:
+            state.begun_with = np.flatnonzero(~self.iterate.is_known).astype(np.int32)
+        others = state.begun_with
         self.begin_phase("gradient", len(others))
-        for some, gradient, n_values in self.gradients_of(others, self.reach, float64=False):
+        how = Evaluation(False, self.reach, self.control.stop)
+        for some, gradient, n_values in self.gradients_of(others, self.iterate.is_known, how):
             self.iterate.learn(some, gradient)
             self.costs.counts["kernel_evaluations"] += n_values
+        state.begun_with = None
         left_out = self.reach.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         seconds = time.perf_counter() - start
@@ -147,10 +152,11 @@ class FormulationSolver:
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
-        self, variables: np.ndarray, reach: Reach, *, float64: bool
+        self, variables: np.ndarray, is_done: np.ndarray, how: Evaluation
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-        """(some of the variables, their gradient, the number of kernel values) until all have one;
-        in between checkpoints are stored, where they are kept. Raises Stopped."""
+        """(some of the variables, their gradient, the number of kernel values) until all have one
+        but those that a run which was stopped in between has done, bool (n_variables,); in between
+        checkpoints are stored, where they are kept. Raises Stopped."""
         n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).unit
@@ -160,25 +166,31 @@ class FormulationSolver:
         by_row = variables
         if self.formulation.n_problems > 1:
             by_row = variables[group_order(self.problem.rows[variables])]
-        how = Evaluation(float64, reach, self.control.stop)
         for block in np.array_split(by_row, n_blocks):
-            some = np.sort(block)
-            yield some, *self.gradient_of(some, how, sources)
-            if self.control.is_checkpoint_due:
-                self.save()
+            some = np.sort(block[~is_done[block]])
+            if len(some):
+                yield some, *self.gradient_of(some, how, sources)
+                if self.control.is_checkpoint_due:
+                    self.save()
 
-    def exact_gradients(self, variables: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        how = self.locality.between
-        for some, gradient, n_values in self.gradients_of(variables, how, float64=True):
+    def exact_gradients(
+        self, variables: np.ndarray, is_done: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        how = Evaluation(True, self.locality.between, self.control.stop)
+        for some, gradient, n_values in self.gradients_of(variables, is_done, how):
             self.costs.values["check"] += n_values
             yield some, gradient
 
     def solve(
         self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
-    ) -> list[dict]:
-        """Solve parts of the problem, `sizes` of the variables `members`, in place. Raises Stopped
-        where it is stopped before all are solved."""
+    ) -> np.ndarray:
+        """Solve parts of the problem in place, from wherever the state is.
+
+        The parts are `sizes` of the variables `members`. Return an array of SOLVE_REPORT, one for
+        each. Raises Stopped if not all are solved.
+        """
         state = self.state
+        state.solve = state.solve or _core.SolveState(sizes)
         nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         effort = Effort(
             tolerance, state.budget.iterations_left, max(nbytes, 0), self.threads, self.reach,
@@ -186,15 +198,30 @@ class FormulationSolver:
         )  # fmt: skip
         parts = Parts.of_sizes(self.problem, members, sizes)
         progress = CoreProgress(self.control, self.save)
-        solved = solve_parts(self.engine, parts, state.iterate, effort, progress, self.control.stop)
-        state.neglected = max([state.neglected, *(one["neglected"] for one in solved)])
-        self.costs.add(solved)
-        for last, one in zip(np.cumsum(sizes)[sizes > 0] - 1, solved, strict=False):
-            state.n_iterations[self.formulation.problem_of(members[last])] += one["iterations"]
-        state.budget.use(sum(one["iterations"] for one in solved) // self.formulation.n_folds)
-        if self.control.stop.is_requested and not all(one["converged"] for one in solved):
+        try:
+            solved = solve_parts(
+                self.engine, parts, state.iterate, effort, progress, self.control.stop, state.solve
+            )
+        finally:
+            self._unfinished = members, sizes
+        if not state.solve.is_done:
             raise _core.Stopped
+        state.solve = None
+        self._count(members, sizes, solved)
         return solved
+
+    def count_unfinished(self) -> None:
+        """Count the cost of a stopped solve, once its state is stored."""
+        if self.state.solve is not None:
+            self._count(*self._unfinished, self.state.solve.reports)
+
+    def _count(self, members: np.ndarray, sizes: np.ndarray, solved: np.ndarray) -> None:
+        state, is_filled = self.state, sizes > 0
+        state.neglected = float(solved["neglected"].max(initial=state.neglected))
+        self.costs.add(solved)
+        problems = self.formulation.problem_of(members[np.cumsum(sizes)[is_filled] - 1])
+        np.add.at(state.n_iterations, problems, solved["iterations"][is_filled])
+        state.budget.use(int(solved["iterations"].sum()) // self.formulation.n_folds)
 
     def reserve(self, nbytes: int) -> None:
         """Leave memory to somebody else."""

@@ -9,17 +9,18 @@ from math import isfinite
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.certificate import Certificate, Checked
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import Costs, EarlyChoice, LevelReport
 
-CERTIFICATE = "certificate_"  # begins the names of its arrays
+CERTIFICATE, LEVEL = "certificate_", "level_"  # begin the names of their arrays
 DONE = "done"  # instead of the name of a step
 JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
-               "last_violation", "float64", "rounding")  # fmt: skip
-UNKNOWN_AT_FIRST = ("multiplier", "gap_tolerance")
+               "last_violation", "float64", "rounding", "n_moves")  # fmt: skip
+UNKNOWN_AT_FIRST = ("multiplier", "move", "missing", "weight", "gap_tolerance")
 
 
 @dataclass(eq=False)
@@ -52,12 +53,17 @@ class RunState:
     neglected : bound on what the solver left out of any entry of the gradient.
     is_global : what is known of the gradient is of the whole problem, not of clusters.
     has_begun : the level in progress is no longer what it began with.
-    begun_with : int32, the variables that refine began with; None before and after.
-    level_alpha : float64, where the clusters of a level are, each for itself; or None.
+    solve : where the solve in progress is, beside its iterate; None between solves. Its costs are
+        not counted before it is done.
+    begun_with : int32, the variables that refine or gradient began with; None before and after.
+    level : arrays by name, where the clusters of a level are that a LevelSolver solves; or None.
     sample : int32, the rows that the level in progress was found from, where it was found alone.
     early : model of the early level, or of the last level before it.
     n_bsv : how many of its support vectors are at their bound.
     multiplier : of the sum while it is relaxed (relaxation.py), or None.
+    n_moves, move, missing : how often it was moved, by how much now, and what alpha then had less
+        than the sum.
+    weight : the sum of |alpha| before the solve of conquer in progress, None before it.
     checked : how far the float64 check of alpha is, while it goes on.
     checks : checks of the whole problem that are done.
     last_violation : what the last of them found, inf before.
@@ -79,12 +85,17 @@ class RunState:
     neglected: float = 0.0
     is_global: bool = True
     has_begun: bool = False
+    solve: _core.SolveState | None = None
     begun_with: np.ndarray | None = None
-    level_alpha: np.ndarray | None = None
+    level: dict[str, np.ndarray] | None = None
     sample: np.ndarray | None = None
     early: EarlyModel | None = None
     n_bsv: int = 0
     multiplier: float | None = None
+    n_moves: int = 0
+    move: float | None = None
+    missing: float | None = None
+    weight: float | None = None
     checked: Checked | None = None
     checks: int = 0
     last_violation: float = np.inf
@@ -101,6 +112,10 @@ class RunState:
         arrays: dict[str, np.ndarray] = {**vars(self.iterate)}
         if self.checked is not None:
             arrays |= vars(self.checked)
+        if self.solve is not None:
+            arrays["solve"] = self.solve.to_array()
+        if self.level is not None:
+            arrays |= {LEVEL + name: values for name, values in self.level.items()}
         if self.certificate is not None:
             arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
         for number, support in enumerate(self.support_by_level):
@@ -143,22 +158,29 @@ class RunState:
         _check_iterate(self.iterate, problem)
         self.checked = None
         if "is_exact" in arrays:
-            self.checked = Checked(arrays["is_exact"], arrays["difference"])
-            _check_array(self.checked.is_exact, np.uint8, problem.size)
+            self.checked = Checked(*(arrays[one.name] for one in fields(Checked)))
             _check_floats(self.checked.difference, problem.size)
+            for flags in (self.checked.is_exact, self.checked.drawn, self.checked.wanted):
+                _check_array(flags, np.uint8, problem.size)
+                if flags.max(initial=0) > 1:
+                    raise ValueError("what is checked")
+        self.solve = None
+        if "solve" in arrays:
+            self.solve = _core.SolveState.from_array(arrays["solve"])
         self.whole_tolerance = arrays["whole_tolerance"]
         _check_floats(self.whole_tolerance, n_units, infinite=True)
         _check_array(arrays["n_iterations"], np.int64, len(self.n_iterations), least=0)
         _check_array(arrays["converged"], np.bool_, len(self.converged))
         self.n_iterations, self.converged = arrays["n_iterations"], arrays["converged"]
-        self.begun_with, self.level_alpha, self.sample = (
-            arrays.get(name) for name in ("begun_with", "level_alpha", "sample")
-        )
+        self.begun_with, self.sample = (arrays.get(name) for name in ("begun_with", "sample"))
+        self.level = {
+            name.removeprefix(LEVEL): values
+            for name, values in arrays.items()
+            if name.startswith(LEVEL)
+        } or None
         for numbers, end in ((self.begun_with, problem.size), (self.sample, n_rows)):
             if numbers is not None:
                 _check_numbers(numbers, end)
-        if self.level_alpha is not None:
-            _check_floats(self.level_alpha, len(self.level_alpha))
         self.costs = Costs(**_like(asdict(self.costs), values["costs"]))
         self.levels = [
             LevelReport(**{name: _number(value, unknown=True) for name, value in level.items()})

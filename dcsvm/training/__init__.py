@@ -1,1 +1,1 @@
-"""Algorithm 1 of the paper, and what is built on it."""
+"""Algorithm 1 of the paper, with warm starts, probabilities and cross validation."""

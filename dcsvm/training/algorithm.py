@@ -1,14 +1,12 @@
 """Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
 
-As printed it is `-l L --clustering adaptive`; by default the clusters are a tree, and of the levels
-those run that pay.
+Levels run from the finest to the coarsest: each solves its clusters from the solution of the level
+below. Then the support vectors are solved alone (refine), and all rows to the tolerance (conquer),
+which is checked with float64 kernel values. Early models need one level only; it may be searched.
 
-Levels from the finest up: solve the clusters of the rows from the solution of the level below; then
-the support vectors of the last alone (refine), then all rows (conquer) to the tolerance, checked
-with float64 kernel values. For early models alone one level is enough, which may be found first.
+`-l L --clustering adaptive` is Algorithm 1 as printed. By default the clusters form a tree, and
+levels that do not save time are skipped.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 
@@ -29,7 +27,7 @@ STEPS: dict[str, Callable[[Run], None]] = {
 
 
 def steps_of(run: Run) -> list[str]:
-    """The names of the steps of a run, in order: of STEPS, or "level 3"."""
+    """Return the names of a run's steps, in order: keys of STEPS, or "level 3"."""
     plan, solver = run.plan, run.solver
     if plan.choices:
         return ["early level"]
@@ -43,7 +41,7 @@ def steps_of(run: Run) -> list[str]:
 
 
 def resume(run: Run) -> None:
-    """Go on from the checkpoint, where that is wanted. Raises CheckpointError."""
+    """Resume from the checkpoint, if that was asked for. Raises CheckpointError."""
     checkpoint = run.control.checkpoint
     if checkpoint is None or not checkpoint.resume:
         return
@@ -59,19 +57,19 @@ def resume(run: Run) -> None:
 
 
 def improve(run: Run) -> None:
-    """Carry out the steps of a run, from wherever its state is. Raises Stopped."""
+    """Carry out the remaining steps of a run. Raises Stopped."""
     state, names = run.state, steps_of(run)
     for name, next_name in zip(names, [*names[1:], DONE], strict=True):
         if state.next_step not in ("", name):
             continue
         run.control.stop.check()
         if run.prepared.engine.is_out_of_core:
-            _core.give_back_memory()  # the system keeps more of the rows instead
+            _core.give_back_memory()  # leaves the page cache more memory for the rows
         if name.startswith(LEVEL):
             divide(run, int(name.removeprefix(LEVEL)))
         else:
             STEPS[name](run)
         state.costs.count_values_of("levels" if "level" in name else name)
-        # early models by themselves are estimated from the solver of their level
+        # without an exact model the last step stays open: its level's solver estimates the loss
         state.next_step = name if next_name == DONE and run.options.early else next_name
         run.save()

@@ -1,9 +1,9 @@
-"""`dcsvm.train`; and what it is given beside rows and options, here or on workers, and its
-warnings."""
+"""The function `dcsvm.train`, and the checks and warnings shared with training on workers."""
 
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,51 +18,83 @@ from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def train(
-    X,
-    y=None,
+
+def train(  # noqa: PLR0913 (a public function with keyword parameters)
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
-    sample_weight=None,
-    progress=None,
-    stop=None,
-    checkpoint=None,
-    init_model=None,
-    test=None,
-    **options,
+    sample_weight: ArrayLike | None = None,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    checkpoint: Checkpoint | None = None,
+    init_model: Model | None = None,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    **options: Any,
 ) -> Model:
-    """Train a support vector machine by divide and conquer; returns a Model.
+    """Train a support vector machine by divide and conquer.
 
-    X (n, d) is a NumPy array or a scipy sparse matrix; features are used as float32. With
-    kernel="precomputed" X is the symmetric kernel matrix (n, n), and rows to predict are their
-    kernel values with the training rows. y (n,) are labels, numbers or strings, or the targets of
-    a regression; one-class needs none. The options are (type, default):
+    Parameters
+    ----------
+    X : array or scipy sparse matrix of shape (n, d)
+        Training rows; features are used as float32. With kernel="precomputed", the symmetric
+        kernel matrix (n, n); rows to predict are then their kernel values with the training rows.
+    y : array of shape (n,), optional
+        Labels, numbers or strings, or the targets of a regression. Not used by one-class SVM.
+    sample_weight : array of shape (n,), optional
+        Nonnegative weights: a row counts as that many copies of itself. 1 by default.
+    progress : dcsvm.Progress, optional
+        Its methods are called as training proceeds.
+    stop : dcsvm.Stop, optional
+        Ends training early, on request or after a time limit; the current model is returned.
+    checkpoint : dcsvm.Checkpoint, optional
+        Stores the state of the run, so that another process can resume it.
+    init_model : dcsvm.Model, optional
+        Warm start from a model of the same rows, or of the first of them.
+    test : tuple (X, y), optional
+        Test rows that choose the early level, if training searches for it.
+    **options
+        Training options, see Notes.
+
+    Returns
+    -------
+    Model
+        Its attribute `report` is the TrainReport of the run.
+
+    Raises
+    ------
+    ValueError
+        If the input is invalid.
+    TypeError
+        If an option is unknown.
+    Stopped
+        If training is stopped before a model exists.
+
+    Warns
+    -----
+    UserWarning
+        If the solution did not converge.
+
+    Notes
+    -----
+    The options (type, default):
 
     {options}
-
-    Beside the options
-
-    - sample_weight (n,), at least 0: counts each row as that many copies of it; rows of weight 0
-      are left out.
-    - progress: a dcsvm.Progress that is told what happens.
-    - stop: a dcsvm.Stop, which ends training early, after some seconds or when it is requested;
-      the model is what there is by then, and Stopped is raised where that is nothing.
-    - checkpoint: a dcsvm.Checkpoint, kept up to date for another process to go on from.
-    - init_model: a Model of the same rows, or of the first of them, to begin with.
-    - test: (X, y) to choose the early level by, where training finds it.
-
-    The model's attribute `report` is the TrainReport. Raises ValueError for input that does not
-    fit and TypeError for an unknown option; warns when the solution did not converge.
     """
-    options = TrainOptions.of(**options)
+    settings = TrainOptions.of(**options)
     control = checked_control(progress, stop, checkpoint, init_model)
     rows = Rows.from_array(X)
-    labels = labels_of(y, rows.n_samples, options)
-    warn_of_labels(options, labels)
-    test = test_rows_of(test, X, options)
-    options = options if test is None else options.choosing_by_test()
-    given = {"sample_weight": sample_weight, "init_model": init_model, "test": test}
-    model, report = train_rows(rows, labels, options, control, **given)
+    labels = labels_of(y, rows.n_samples, settings)
+    warn_of_labels(settings, labels)
+    test_rows = test_rows_of(test, X, settings)
+    if test_rows is not None:
+        settings = settings.choosing_by_test()
+    model, report = train_rows(
+        rows, labels, settings, control,
+        sample_weight=sample_weight, init_model=init_model, test=test_rows,
+    )  # fmt: skip
     warn_of_report(report)
     return model
 
@@ -70,9 +102,13 @@ def train(
 train.__doc__ = described(train.__doc__, TrainOptions)
 
 
-def checked_control(progress, stop, checkpoint, init_model) -> Control:
-    """The control of a run. Raises TypeError for what is none of its parts, nor a Model to begin
-    with."""
+def checked_control(
+    progress: Progress | None,
+    stop: Stop | None,
+    checkpoint: Checkpoint | None,
+    init_model: Model | None,
+) -> Control:
+    """Return the control of a run. Raises TypeError for an argument of another type."""
     for name, value, kind in (
         ("progress", progress, Progress),
         ("stop", stop, Stop),
@@ -84,9 +120,11 @@ def checked_control(progress, stop, checkpoint, init_model) -> Control:
     return Control(progress or Progress(), stop or Stop(), checkpoint)
 
 
-def labels_of(y, n_rows: int, options: TrainOptions) -> np.ndarray:
-    """Return the labels or targets of the training rows; one-class needs none. Raises
-    ValueError."""
+def labels_of(y: ArrayLike | None, n_rows: int, options: TrainOptions) -> np.ndarray:
+    """Return the labels or targets of the training rows, zeros for one-class SVM.
+
+    Raises ValueError.
+    """
     if y is not None:
         return as_labels(y)
     if options.svm_type != "one_class":
@@ -94,37 +132,41 @@ def labels_of(y, n_rows: int, options: TrainOptions) -> np.ndarray:
     return np.zeros(n_rows)
 
 
-def test_rows_of(test, X, options: TrainOptions) -> TestRows | None:
-    """The test rows of a tuple (X_test, y_test), for training rows X. Raises ValueError and
-    TypeError for what is none."""
+def test_rows_of(
+    test: tuple[ArrayLike, ArrayLike] | None, X: ArrayLike, options: TrainOptions
+) -> TestRows | None:
+    """Return the test rows of a tuple (X_test, y_test), for training rows X.
+
+    Raises ValueError, and TypeError for anything but such a tuple.
+    """
     if test is None:
         return None
     if not options.chooses_early_level:
-        raise ValueError("test rows are for early models whose level training finds")
+        raise ValueError("test rows require early models whose level is searched")
     if not isinstance(test, tuple) or len(test) != 2:
         raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
-    given, found = test[0], TestRows(Rows.from_array(test[0]), as_labels(test[1]))
-    if len(found.labels) != found.rows.n_samples:
-        raise ValueError(f"{found.rows.n_samples} test rows have {len(found.labels)} labels")
+    rows, labels = Rows.from_array(test[0]), as_labels(test[1])
+    if len(labels) != rows.n_samples:
+        raise ValueError(f"{rows.n_samples} test rows have {len(labels)} labels")
     shape = getattr(X, "shape", None) or np.shape(X)
-    n_features = shape[1] if len(shape) == 2 else found.rows.n_features
-    if not hasattr(given, "tocsr") and found.rows.n_features != n_features:
+    n_features = shape[1] if len(shape) == 2 else rows.n_features
+    if not hasattr(test[0], "tocsr") and rows.n_features != n_features:
         raise ValueError(
-            f"test rows have {found.rows.n_features} features, the training rows {n_features}"
+            f"test rows have {rows.n_features} features, the training rows {n_features}"
         )
-    return found
+    return TestRows(rows, labels)
 
 
 def warn_of_labels(options: TrainOptions, labels: np.ndarray) -> None:
-    """Warn of labels of class_weight that no row has."""
+    """Warn about labels of class_weight that no row has."""
     for label in set(options.class_weight or {}) - set(labels.tolist()):
         warnings.warn(f"no row has the label {label!r} of class_weight", stacklevel=3)
 
 
 def warn_of_report(report: TrainReport) -> None:
-    """Warn of what a model lacks."""
+    """Warn if the model is not converged or incomplete."""
     if not report.converged:
-        worth = "" if report.violation is None else f": violation {report.violation:.3g}"
-        warnings.warn(f"not converged{worth}", stacklevel=3)
+        reached = "" if report.violation is None else f": violation {report.violation:.3g}"
+        warnings.warn(f"not converged{reached}", stacklevel=3)
     elif report.missing:
         warnings.warn(f"stopped before the {' and '.join(report.missing)}", stacklevel=3)

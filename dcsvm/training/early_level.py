@@ -1,13 +1,11 @@
-"""Which level makes the best early model: found while training, from some of the clusters.
+"""Search for the level with the best early model, on part of the clusters.
 
-From the finest level up, a level and the next coarser one are compared on the same rows, those of
-random clusters of the coarser one: both are solved there, and judged by the losses of the rows left
-out. The coarser one is taken where it loses less, and then compared in its turn; where it does not,
-the next is still looked at if that costs next to nothing. What was solved of the level that is
-taken in the end is not solved again. What it is worth is told by random rows.
+From the finest level up, a level is compared with the next coarser one. Both are solved on the rows
+of random clusters of the coarser level, and their leave-one-out losses on these rows are compared.
+The coarser level is chosen if it gains enough, and is then compared with the next one. After a
+failure the search continues only if the next level is cheap. Clusters of the chosen level that are
+solved already are not solved again. Its loss is then estimated on random rows.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,32 +20,36 @@ from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import EarlyChoice
 from dcsvm.training.left_out import MOST_EXACT, left_out_losses, n_spans
 
-EARLY_TOLERANCE = 1e-3  # of early models: a promise, that of the default -e
-ENOUGH_ROWS = 50_000  # to compare two levels by
-TOLD_ROWS = 20_000  # that tell what the level is worth in the end, from all of its clusters,
-TOLD_EXACT = 1024  # by spans of so many support vectors
-MOST_SPANS = 8_000  # of either: of more rows some are taken
-MOST_VALUES = 2**21  # decision values of either, one for each row and pair of classes
-# what comparing may cost: kernel values, or this part of what solving all of the finer level costs
+EARLY_TOLERANCE = 1e-3  # of early models, as guaranteed by the default -e
+ENOUGH_ROWS = 50_000  # rows that two levels are compared on
+# The loss of the chosen level is estimated on this many rows of all clusters, with exact spans for
+# this many support vectors of a cluster.
+TOLD_ROWS = 20_000
+TOLD_EXACT = 1024
+MOST_SPANS = 8_000  # spans computed for one comparison or estimate; random rows are dropped
+MOST_VALUES = 2**21  # decision values, rows times pairs of classes, of one comparison or estimate
+# A comparison may cost FREE_VALUES kernel values, or SHARE of the cost of the finer level; up to
+# LARGEST_SHARE if a single cluster costs more.
 FREE_VALUES, SHARE = 2e8, 0.4
-LARGEST_SHARE = 1.5  # the same where one cluster costs more
-# what a coarser level has to gain where it costs more kernel values than these, about a second:
-# rows, or a part of the squared error, and standard errors of the gain
+LARGEST_SHARE = 1.5
+# A coarser level that costs more than CHEAP_VALUES kernel values (about a second) must gain
+# WORTH_ROWS of the rows or WORTH_ERROR of the squared error, and CERTAIN standard errors. Levels
+# that cost DEAR times the squared number of variables are skipped: the exact model is cheaper.
 CHEAP_VALUES = 1e9
-DEAR = 0.3  # of the squared number of variables: costs more than the exact model may
+DEAR = 0.3
 WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.0025, 0.01, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class TestRows:
-    """Rows to judge early models by, and their labels or targets (n,)."""
+    """Test rows, with labels or targets (n,), that judge early models."""
 
     rows: Rows
     labels: np.ndarray
 
 
 def check_test_rows(test: TestRows, task: Task) -> None:
-    """Raise ValueError for rows that cannot judge the models of a task."""
+    """Check that test rows fit a task. Raises ValueError."""
     if len(test.labels) == 0:
         raise ValueError("there are no test rows")
     if task.is_classification:
@@ -59,7 +61,7 @@ def check_test_rows(test: TestRows, task: Task) -> None:
 
 @dataclass(frozen=True)
 class Compared:
-    """A level on the rows of some clusters: the losses of the rows left out, and their weights."""
+    """Sample of the losses of a level, float64 (n,), with the weights of the rows."""
 
     losses: np.ndarray
     weights: np.ndarray
@@ -70,7 +72,7 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """The standard error of the mean."""
+        """Standard error of the mean."""
         total = self.weights.sum()
         squared = np.sum((self.weights * (self.losses - self.mean)) ** 2)
         return float(np.sqrt(squared) / total) if total > 0 else 0.0
@@ -79,15 +81,18 @@ class Compared:
 def best_level(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolver],
-    take: Callable[[LevelSolver], None],
+    keep: Callable[[LevelSolver], None],
     seed: int,
 ) -> EarlyChoice:
-    """The best of some levels, from the finest, by what `begin` makes of each; `take` is given the
-    best so far, and others are let go. What it is worth is not told yet. Raises Stopped."""
+    """Search levels, the finest first, by leave-one-out losses.
+
+    `begin` makes the solver of a level, `keep` is called with the best one so far; others are
+    released. The choice has no loss yet. Raises Stopped.
+    """
     rng = np.random.default_rng(seed)
-    finer, last = begin(levels[0]), levels[0]
+    finer, coarsest = begin(levels[0]), levels[0]
     is_wrong = finer.solver.task.is_classification
-    take(finer)
+    keep(finer)
     for level in levels[1:]:
         coarser = begin(level)
         cost = float(coarser.costs.sum())
@@ -96,73 +101,76 @@ def best_level(
         region = _region(coarser, finer, rng)
         if region is None:
             break
-        last, rows = level, np.flatnonzero(region[coarser.division.cluster])
-        for one in (finer, coarser):  # the clusters that predict these rows first
-            every = np.arange(one.division.n_clusters)
-            one.solve_clusters(EARLY_TOLERANCE, np.isin(every, one.division.cluster[rows]))
+        coarsest, rows = level, np.flatnonzero(region[coarser.division.cluster])
+        for solver in (finer, coarser):  # the nearest clusters of these rows first
+            clusters = np.arange(solver.division.n_clusters)
+            solver.solve_clusters(EARLY_TOLERANCE, np.isin(clusters, solver.division.cluster[rows]))
         rows = _affordable(rows, (finer, coarser), rng)
-        compared, other = (_compared(one, rows) for one in (finer, coarser))
-        if is_worth(compared, other, is_wrong, is_cheap=cost <= CHEAP_VALUES):
+        losses, coarser_losses = (_compared(solver, rows) for solver in (finer, coarser))
+        if is_worth(losses, coarser_losses, is_wrong, is_cheap=cost <= CHEAP_VALUES):
             finer = coarser
-            take(finer)
+            keep(finer)
         elif cost > FREE_VALUES:
             break
-        del coarser  # before there is another
-    return EarlyChoice(finer.level, levels[0], last, None, None, 0, is_wrong)
+        del coarser, solver  # frees its memory before the next one is made
+    return EarlyChoice(finer.level, levels[0], coarsest, None, None, 0, is_wrong)
 
 
 def told_by_random_rows(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyChoice:
-    """A choice with what its level is worth, of which all clusters are solved: clusters differ, and
-    rows of some of them would not tell. Raises Stopped."""
+    """Estimate the loss of the chosen level, with all clusters solved, on random rows.
+
+    The rows are drawn from all clusters because the losses of clusters differ. Raises Stopped.
+    """
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
-    n_told = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
-    rows = level.solver.prepared.row_map.place[rng.choice(n_rows, n_told, replace=False)]
+    n_sampled = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
+    rows = level.solver.prepared.row_map.place[rng.choice(n_rows, n_sampled, replace=False)]
     rows = _affordable(np.sort(rows), (level,), rng)
-    told = _compared(level, rows, TOLD_EXACT)
-    return replace(choice, loss=told.mean, error=told.error, n_rows=len(rows))
+    losses = _compared(level, rows, TOLD_EXACT)
+    return replace(choice, loss=losses.mean, error=losses.error, n_rows=len(rows))
 
 
 def best_on_test(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolver],
-    take: Callable[[LevelSolver], None],
+    keep: Callable[[LevelSolver], None],
     test: TestRows,
 ) -> EarlyChoice:
-    """The same by test rows, with what it is worth: levels are solved as long as the coarser one is
-    better. Raises Stopped."""
-    best = None
+    """Search levels as `best_level` by test rows, until the next coarser one is not better.
+
+    The choice has its loss on the test rows. Raises Stopped.
+    """
+    chosen, best = levels[0], None
     for level in levels:
-        solving = begin(level)
-        solving.solve_clusters(EARLY_TOLERANCE)
-        losses = _losses_of(solving, test)
-        found = Compared(losses, np.ones(len(losses)))
-        if best is not None and not found.mean < best[1].mean:
+        solver = begin(level)
+        solver.solve_clusters(EARLY_TOLERANCE)
+        test_losses = _test_losses(solver, test)
+        losses = Compared(test_losses, np.ones(len(test_losses)))
+        if best is not None and not losses.mean < best.mean:
             break
-        best = level, found
-        take(solving)
-        is_wrong = solving.solver.task.is_classification
-        del solving
-    chosen, found = best
+        chosen, best = level, losses
+        keep(solver)
+        is_wrong = solver.solver.task.is_classification
+        del solver
+    assert best is not None
     return EarlyChoice(
-        chosen, levels[0], level, found.mean, found.error, len(found.losses),
-        is_wrong, is_test=True,
-    )  # fmt: skip
+        chosen, levels[0], level, best.mean, best.error, len(best.losses), is_wrong, is_test=True
+    )
 
 
-def _losses_of(solving: LevelSolver, test: TestRows) -> np.ndarray:
-    """The losses of test rows by the early model of a level."""
-    early, task = solving.model()[0], solving.solver.task
+def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
+    """Compute the losses of test rows by the early model of a level."""
+    early, task = level.model()[0], level.solver.task
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
-    parts = ModelParts(solving.solver.data.kernel, task.labels, None, early, task.svm_type)
-    found = predictions(parts, test.rows, "early", solving.solver.threads)
+    parts = ModelParts(level.solver.data.kernel, task.labels, None, early, task.svm_type)
+    predicted = predictions(parts, test.rows, "early", level.solver.threads)
     if task.is_classification:
-        return (found != test.labels).astype(np.float64)
-    return (found - test.labels) ** 2
+        return (predicted != test.labels).astype(np.float64)
+    return (predicted - test.labels) ** 2
 
 
 def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bool) -> bool:
-    """Whether a coarser level gains enough."""
+    """Decide whether a coarser level gains enough; `is_wrong` for losses of 0 or 1."""
     gain = Compared(finer.losses - coarser.losses, finer.weights)
     if is_cheap:
         return gain.mean > 0
@@ -170,9 +178,12 @@ def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bo
     return gain.mean > max(least, CERTAIN * gain.error)
 
 
-def _region(level: LevelSolver, finer: LevelSolver, rng) -> np.ndarray | None:
-    """Random clusters of a level to compare it on with a finer one, bool (n_clusters,): as many as
-    have enough rows and do not cost too much; None where one would."""
+def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) -> np.ndarray | None:
+    """Choose random clusters of a level for its comparison with a finer one.
+
+    ENOUGH_ROWS and the cost limit their number. Returns bool (n_clusters,), or None if a single
+    cluster costs too much.
+    """
     costs, cost_of_finer = level.costs, float(finer.costs.sum())
     sizes = np.bincount(level.division.cluster, minlength=len(costs))
     order = rng.permutation(len(costs))
@@ -191,9 +202,13 @@ def _region(level: LevelSolver, finer: LevelSolver, rng) -> np.ndarray | None:
     return region
 
 
-def _affordable(rows: np.ndarray, levels: Sequence[LevelSolver], rng) -> np.ndarray:
-    """As many random ones of the rows as need not too many spans in any of the levels; the same in
-    whatever order rows are."""
+def _affordable(
+    rows: np.ndarray, levels: Sequence[LevelSolver], rng: np.random.Generator
+) -> np.ndarray:
+    """Sample rows so that no level needs more than MOST_SPANS spans for them.
+
+    The sample does not depend on the order of the rows.
+    """
     most = max(n_spans(level, rows) for level in levels)
     if most <= MOST_SPANS:
         return rows
@@ -204,6 +219,6 @@ def _affordable(rows: np.ndarray, levels: Sequence[LevelSolver], rng) -> np.ndar
 
 
 def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> Compared:
-    """The losses of rows whose clusters are solved. Raises Stopped."""
+    """Compute the leave-one-out losses of rows, with clusters that are solved. Raises Stopped."""
     losses = left_out_losses(level, rows, n_exact)
     return Compared(losses, level.solver.prepared.sample_weight[rows])

@@ -1,10 +1,10 @@
-"""Values of rows by solutions that have not seen them: folds solved side by side over the same
-rows, in which the rows a fold holds out have no variables.
+"""Decision values of held-out rows.
+
+Folds are solved side by side over the same rows; the rows that a fold holds out have no variables
+in its problems.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ VALUES_AT_ONCE = 2**21
 
 
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
-    """Folds by the seed of the options: stratified for classes and shuffled otherwise."""
+    """Make folds with the seed of the options, stratified for classes, else shuffled."""
     task, given = prepared.task, prepared.row_map.given
     labels = task.labels[task.targets[given]] if task.is_classification else None
     fold = fold_numbers(labels, len(given), n_folds, prepared.options.seed)
@@ -33,28 +33,30 @@ def folds_of(prepared: Prepared, n_folds: int) -> Folds:
 
 
 def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each row int64 (n_rows,), stratified by its label where there are any."""
+    """Assign every row to a fold, int64 (n_rows,); stratified if there are labels."""
     if labels is None:
         return shuffled_folds(n_rows, n_folds, seed)
     return stratified_folds(labels, n_folds, seed)
 
 
 def as_folds(prepared: Prepared, n_folds: int, fold: np.ndarray) -> Folds:
-    """Folds of prepared rows, by the fold of each given row that has a weight, -1 for none."""
+    """Make folds from the `fold` of each input row of positive weight, -1 if never held out."""
     row_map, given = prepared.row_map, prepared.row_map.given
     return Folds.of(n_folds, fold, row_map.row_of_given[given], row_map.weight_of_given[given])
 
 
-def formulation_of_folds(prepared: Prepared, folds: Folds, some: Sequence[int]) -> Formulation:
-    """The problems of some folds: of rows that they do not hold out."""
-    weights = (folds.left(k) for k in some)
+def formulation_of_folds(prepared: Prepared, folds: Folds, batch: Iterable[int]) -> Formulation:
+    """Formulate the problems of a batch of folds, without the rows that each holds out."""
+    weights = (folds.left(k) for k in batch)
     return in_folds(prepared.task.formulate, prepared.targets, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldSums:
-    """What an `alpha` of the variables of a fold adds up to: the `sums` K alpha float64 (m,
-    n_pairs) of the entries that the fold holds out."""
+    """Kernel sums of a fold's solution at the entries it holds out.
+
+    `sums` float64 (n_entries, n_pairs) is K alpha for the `alpha` of the fold's variables.
+    """
 
     alpha: np.ndarray
     sums: np.ndarray
@@ -63,42 +65,44 @@ class HeldSums:
 def held_out_values(
     solver: FormulationSolver | LevelSolver,
     folds: Folds,
-    some: Sequence[int],
+    batch: Iterable[int],
     known: dict[int, HeldSums] | None = None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Decision values of what `some` folds hold out by the solutions of a solver of those folds: a
-    slice of the entries and their values float64 (m, n_pairs), until all have been.
+    """Iterate over the decision values of the entries that a batch of folds holds out.
 
-    By the clusters of a level where that is solved. Otherwise `known` sums of folds, by their
-    number, save the kernel values of what alpha has in common with theirs, and become those of the
-    solver. nan for a pair of classes of which a fold, or a cluster of it, has not both to learn
-    from. Raises ValueError for a nu-SVC without margin, and Stopped.
+    `solver` has solved the folds of the batch; a LevelSolver predicts by its clusters. `known`
+    kernel sums by fold save kernel values that the solutions have in common; they are replaced by
+    the sums of the solver. Yields slices of entries with their values, float64 (m, n_pairs), nan
+    if a fold or a cluster lacks a class of the pair. Raises NoMargin and Stopped.
     """
     n_pairs = solver.formulation.n_problems_of_fold
-    for k, fold in enumerate(some):
-        own = folds.entries(fold)
-        blocks = slices(own.stop, VALUES_AT_ONCE // n_pairs, own.start)
+    for k, fold in enumerate(batch):
+        entries = folds.entries(fold)
+        blocks = slices(entries.stop, VALUES_AT_ONCE // n_pairs, entries.start)
         if isinstance(solver, LevelSolver):
             of_level = _LevelValues(solver, k)
-            yield from ((entries, of_level.of(folds.row[entries])) for entries in blocks)
+            yield from ((block, of_level.of(folds.row[block])) for block in blocks)
             continue
-        values, sums = _Values(solver, k, None if known is None else known.get(int(fold))), []
-        for entries in blocks:
-            found = values.sums_of(folds, entries)
+        values = _Values(solver, k, None if known is None else known.get(int(fold)))
+        all_sums = [np.zeros((0, n_pairs))]
+        for block in blocks:
+            sums = values.sums_of(folds, block)
             if known is not None:
-                sums.append(found)
-            yield entries, values.of_sums(found)
+                all_sums.append(sums)
+            yield block, (sums - values.offset) / values.margin
         if known is not None:
-            own = solver.formulation.variables_of_fold(k)
-            sums = np.concatenate(sums) if sums else np.zeros((0, n_pairs))
-            known[int(fold)] = HeldSums(solver.alpha[own].copy(), sums)
+            alpha = solver.alpha[solver.formulation.variables_of_fold(k)]
+            known[int(fold)] = HeldSums(alpha, np.concatenate(all_sums))
 
 
 class _Values:
-    """Decision values by the solution of fold number k of a solver; each row meets those of its own
-    place."""
+    """Decision values by the solution of fold k of a solver.
 
-    def __init__(self, solver: FormulationSolver, k: int, known: HeldSums | None = None):
+    The support vectors of a row's component alone count. `known` sums of another alpha are used if
+    fewer entries of alpha differ from it than are nonzero.
+    """
+
+    def __init__(self, solver: FormulationSolver, k: int, known: HeldSums | None = None) -> None:
         self.solver, self.n_pairs = solver, solver.formulation.n_problems_of_fold
         self.pairs = slice(k * self.n_pairs, (k + 1) * self.n_pairs)
         support = solver.formulation.variables_of_fold(k)
@@ -112,14 +116,15 @@ class _Values:
         self.support, self.alpha = support[alpha != 0], alpha[alpha != 0]
         self.row = solver.formulation.problem.rows[self.support]
         self.column = solver.formulation.number[self.support] - self.pairs.start
-        self.place = self.place_of_support()
-        self.offset, self.margin = (one[..., self.pairs] for one in self.offsets())
+        self.part = self.part_of_support()
+        self.offset, self.margin = (values[..., self.pairs] for values in self.offsets())
 
-    def place_of_support(self) -> np.ndarray:
+    def part_of_support(self) -> np.ndarray:
+        """Return the component of each support vector."""
         return self.solver.units.group[self.row]
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
-        """rho (1, n_problems) and what the values of a problem are divided by."""
+        """Return rho (1, n_problems) and the divisor of the values of each problem."""
         solution = self.solver.solution
         rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
         is_empty = np.diff(solution.formulation.start) == 0
@@ -130,7 +135,7 @@ class _Values:
         return rho[None], margin
 
     def sums_of(self, folds: Folds, entries: slice) -> np.ndarray:
-        """K alpha of some entries of the fold."""
+        """Compute K alpha of some entries of the fold."""
         rows = folds.row[entries]
         sums = self.sums(rows, self.solver.units.group[rows])
         if self.known is not None:
@@ -138,28 +143,26 @@ class _Values:
             sums += self.known.sums[entries.start - begin : entries.stop - begin]
         return sums
 
-    def of_sums(self, sums: np.ndarray) -> np.ndarray:
-        return (sums - self.offset) / self.margin
-
-    def sums(self, targets: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """Sums of rows over the support vectors in their places."""
+    def sums(self, targets: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """Sum over the support vectors of each target's own part."""
         solver, result = self.solver, np.zeros((len(targets), self.n_pairs))
         how = Evaluation(solver.needs_float64, solver.reach, solver.control.stop)
-        for one in np.unique(place):
-            own, other = place == one, self.place == one
+        for part in np.unique(parts):
+            mask, other = parts == part, self.part == part
             sources = Sources(self.row[other], self.column[other], self.alpha[other], self.n_pairs)
-            result[own] = weighted_sums(solver.data, targets[own], sources, how)[0]
+            result[mask] = weighted_sums(solver.data, targets[mask], sources, how)[0]
         return result
 
 
 class _LevelValues(_Values):
-    """Those by the clusters of a level."""
+    """Decision values by the clusters of a level."""
 
-    def __init__(self, level: LevelSolver, k: int):
+    def __init__(self, level: LevelSolver, k: int) -> None:
         self.level = level
         super().__init__(level.solver, k)
 
-    def place_of_support(self) -> np.ndarray:
+    def part_of_support(self) -> np.ndarray:
+        """Return the cluster of each support vector."""
         return self.level.cluster[self.support]
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
@@ -167,9 +170,9 @@ class _LevelValues(_Values):
         return rho, np.ones(rho.shape[1])
 
     def of(self, targets: np.ndarray) -> np.ndarray:
-        placed = self.level.division.placed.take(targets)
+        """Blend the values of the clusters on both sides of a cluster boundary."""
         return blended(
-            lambda some, cluster: self.sums(targets[some], cluster) - self.offset[cluster],
-            placed,
+            lambda rows, cluster: self.sums(targets[rows], cluster) - self.offset[cluster],
+            self.level.division.placed.take(targets),
             self.level.division.partition.blend,
         )

@@ -1,12 +1,9 @@
-"""What early models are worth, told from their own solutions: decision values of every row without
-it (leave one out, by the span rule), and the losses that follow.
+"""Leave-one-out losses of early models, from their own solutions by the span rule.
 
-A support vector's own decision value is lower without it by |alpha| times its squared distance to
-the span of the others (csrc/solver/span.cc); that of other rows is as it is. Nothing is solved
-again. Of a row that stands for several equal ones, one is left out.
+Without a support vector its decision value falls by |alpha| times its squared distance to the span
+of the other support vectors (csrc/solver/span.cc); values of other rows do not change. No problem
+is solved again. Of duplicates, one row is removed.
 """
-
-from __future__ import annotations
 
 from math import isqrt
 
@@ -21,49 +18,54 @@ from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.iterate import Parts
 from dcsvm.solving.level_solver import LevelSolver
 
-VALUES_AT_ONCE = 2**22  # decision values of rows and pairs of classes
-FEWEST_EXACT, MOST_EXACT = 512, 4096  # free support vectors of a cluster that spans are of
-EXACT_BYTES = 12  # of a thread, for each pair of them
+VALUES_AT_ONCE = 2**22  # decision values, rows times pairs of classes
+# Exact spans use at most MOST_EXACT free support vectors of a cluster; fewer, but at least
+# FEWEST_EXACT, if memory is short. Each pair of them takes EXACT_BYTES per thread.
+FEWEST_EXACT, MOST_EXACT = 512, 4096
+EXACT_BYTES = 12
 
 
 def left_out_losses(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> np.ndarray:
-    """The loss of each of the rows int64 (m,), whose nearest clusters are solved, without it: 1 for
-    a wrong class, the squared error of a regression. With more than `n_exact` free support vectors
-    in a cluster losses may be too high. Raises Stopped."""
+    """Compute leave-one-out losses of rows, int64 (m,), with solved nearest clusters.
+
+    The loss is 1 for a wrong class, or the squared error of a regression. With more than `n_exact`
+    free support vectors in a cluster, losses may be too high. Raises Stopped.
+    """
     losses = np.empty(len(rows))
-    order = group_order(level.division.cluster[rows])  # spans are of clusters
-    for some in slices(len(rows), VALUES_AT_ONCE // level.formulation.n_problems):
-        losses[order[some]] = _losses(level, rows[order[some]], n_exact)
+    order = group_order(level.division.cluster[rows])  # spans are computed by cluster
+    for batch in slices(len(rows), VALUES_AT_ONCE // level.formulation.n_problems):
+        losses[order[batch]] = _losses(level, rows[order[batch]], n_exact)
     return losses
 
 
 def _losses(level: LevelSolver, rows: np.ndarray, n_exact: int) -> np.ndarray:
     values, truth = left_out_values(level, rows, n_exact), level.solver.prepared.targets[rows]
-    if not level.solver.task.is_classification:
+    task = level.solver.task
+    if not task.is_classification:
         return (truth - values[:, 0]) ** 2
-    wrong = _lost(values, truth, level.solver.task.n_classes)
-    if level.solver.task.n_classes > 2:
+    wrong = _loses_own_pair(values, truth, task.n_classes)
+    if task.n_classes > 2:
         doubtful = np.flatnonzero(wrong)
         _add_other_pairs(level, rows[doubtful], values, doubtful)
-        voted = most_voted(values[doubtful], level.solver.task.n_classes)
+        voted = most_voted(values[doubtful], task.n_classes)
         wrong[doubtful] = voted != truth[doubtful]
     return wrong.astype(np.float64)
 
 
 def left_out_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> np.ndarray:
-    """Decision values float64 (m, n_pairs) of rows without them, of the pairs of their own class;
-    nan of other pairs. Raises Stopped."""
-    own = _Own(level, rows)
-    lost = own.lost * _spans(level, own, n_exact)
-    row, is_copy = (
-        level.formulation.problem.rows[own.variables],
-        level.clustered.is_copy[own.variables],
-    )
+    """Compute leave-one-out decision values of rows for the pairs with their own class.
+
+    Returns float64 (m, n_pairs), nan for other pairs. Raises Stopped.
+    """
+    variables = _RowVariables(level, rows)
+    change = variables.alpha_lost * _spans(level, variables, n_exact)
+    row = level.formulation.problem.rows[variables.index]
+    is_copy = level.clustered.is_copy[variables.index]
     n_problems = level.formulation.n_problems
-    cell = own.place[row] * n_problems + level.formulation.number[own.variables]
-    values = _without(own.known, lost, cell, ~is_copy, len(rows) * n_problems)
+    cell = variables.position[row] * n_problems + level.formulation.number[variables.index]
+    values = _fill_cells(variables.values, change, cell, ~is_copy, len(rows) * n_problems)
     if is_copy.any():
-        other = _without(own.known, lost, cell, is_copy, len(values))
+        other = _fill_cells(variables.values, change, cell, is_copy, len(values))
         both = np.unique(cell[is_copy])
         placed = level.division.placed.take(rows[both // n_problems])
         share = placed.shares(level.division.partition.blend)
@@ -72,77 +74,88 @@ def left_out_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EX
 
 
 def n_spans(level: LevelSolver, rows: np.ndarray) -> int:
-    """How many spans the losses of rows need, which is nearly all that they cost."""
-    return int(np.count_nonzero(_Own(level, rows).is_doubtful))
+    """Count the spans that the losses of rows need: nearly all of their cost."""
+    return int(np.count_nonzero(_RowVariables(level, rows).is_doubtful))
 
 
-class _Own:
-    """The variables of some rows in clusters that are solved: the decision values that are `known`
-    of them, and what these have `lost` per span without the row. `place` is that of each row."""
+class _RowVariables:
+    """Variables of some rows in solved clusters.
 
-    def __init__(self, level: LevelSolver, rows: np.ndarray):
-        self.place = np.full(level.solver.data.rows.n_samples, -1, np.int64)
-        self.place[rows] = np.arange(len(rows))
-        is_own = (self.place[level.formulation.problem.rows] >= 0) & level.is_solved[level.cluster]
-        self.variables = np.flatnonzero(is_own)
-        number = level.formulation.number[self.variables]
-        problem = level.formulation.problem
-        rows_of = problem.rows[self.variables]
-        self.known = level.solver.gradient[self.variables] + problem.linear[self.variables]
-        self.known -= level.offsets()[level.cluster[self.variables], number]
-        self.lost = _what_one_adds(level, self.variables)
-        # no span is longer than K(x, x) = 1, or 2 with a sum; that of one cluster alone may turn a
-        # class, and with two of them neither says so
-        self.is_doubtful = self.lost != 0
+    Attributes
+    ----------
+    position : int64 (n_rows,), index of each row among the given rows, -1 for other rows.
+    index : int64 (m,), the variables.
+    values : float64 (m,), their decision values, with the row.
+    alpha_lost : float64 (m,), the part of alpha lost with one row.
+    is_doubtful : bool (m,), whether the loss of the row may depend on the span.
+    """
+
+    def __init__(self, level: LevelSolver, rows: np.ndarray) -> None:
+        formulation, problem = level.formulation, level.formulation.problem
+        self.position = np.full(level.solver.data.rows.n_samples, -1, np.int64)
+        self.position[rows] = np.arange(len(rows))
+        mask = (self.position[problem.rows] >= 0) & level.is_solved[level.cluster]
+        self.index = np.flatnonzero(mask)
+        self.values = level.solver.gradient[self.index] + problem.linear[self.index]
+        offsets = level.offsets()
+        self.values -= offsets[level.cluster[self.index], formulation.number[self.index]]
+        self.alpha_lost = _alpha_lost(level, self.index)
+        # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. In two clusters
+        # neither value decides the class alone.
+        self.is_doubtful = self.alpha_lost != 0
         if level.solver.task.is_classification and level.solver.data.kernel.name == "rbf":
             longest = 2.0 if level.formulation.has_sums else 1.0
-            may_turn = self.known * np.sign(self.lost) <= longest * np.abs(self.lost)
-            self.is_doubtful &= may_turn | level.division.is_in_two[rows_of]
+            may_turn = self.values * np.sign(self.alpha_lost) <= longest * np.abs(self.alpha_lost)
+            self.is_doubtful &= may_turn | level.division.is_in_two[problem.rows[self.index]]
 
 
-def _without(
-    known: np.ndarray, lost: np.ndarray, cell: np.ndarray, some: np.ndarray, size: int
+def _fill_cells(
+    values: np.ndarray, change: np.ndarray, cell: np.ndarray, mask: np.ndarray, size: int
 ) -> np.ndarray:
-    """What is known of the cells of some variables, less what is lost; nan of the other cells. Two
-    variables of a regression have one cell, one value, and at most one of them is lost."""
-    values = np.full(size, np.nan)
-    values[cell[some]] = known[some]
-    np.subtract.at(values, cell[some], lost[some])
-    return values
+    """Write values less their change to the cells of the masked variables, nan to others.
+
+    Two variables of a regression share a cell; they have one value, and at most one changes.
+    """
+    cells = np.full(size, np.nan)
+    cells[cell[mask]] = values[mask]
+    np.subtract.at(cells, cell[mask], change[mask])
+    return cells
 
 
-def _spans(level: LevelSolver, own: _Own, n_exact: int) -> np.ndarray:
-    """Squared spans of those variables whose loss could change, 0 of the others."""
+def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.ndarray:
+    """Compute the squared spans of the doubtful variables, 0 for others. Raises Stopped."""
     solver = level.solver
     if solver.control.stop.is_requested:
         raise _core.Stopped
     wanted = np.zeros(solver.problem.size, np.uint8)
-    doubtful = own.variables[own.is_doubtful]
+    doubtful = variables.index[variables.is_doubtful]
     wanted[doubtful] = 1
     has_any = np.zeros(len(level.is_solved), bool)
     has_any[level.cluster[doubtful]] = True
     support = np.flatnonzero(has_any[level.cluster] & (solver.alpha != 0))
     members = support[group_order(level.part[support])].astype(np.int32)
     sizes = group_sizes(level.part[support])[1]
-    room = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
-    n_exact = min(max(room, FEWEST_EXACT), n_exact)
+    affordable = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
+    n_exact = min(max(affordable, FEWEST_EXACT), n_exact)
     parts = Parts.of_sizes(solver.problem, members, sizes)
     spans = solver.engine.spans(parts, solver.alpha, wanted, n_exact, solver.threads)
-    return spans[own.variables]
+    return spans[variables.index]
 
 
-def _what_one_adds(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
-    """What alpha loses at least when one of the rows is left out that a row stands for: the others
-    take over what their bounds allow."""
+def _alpha_lost(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
+    """Return the least part of alpha lost with one input row of each variable.
+
+    The remaining duplicates take over alpha up to their bounds.
+    """
     problem, alpha = level.formulation.problem, level.solver.alpha[variables]
     bound = np.maximum(problem.upper[variables], -problem.lower[variables])
     n_given = level.solver.prepared.row_map.n_given_of_row[problem.rows[variables]]
-    left = bound * (1.0 - 1.0 / n_given)
-    return np.sign(alpha) * np.maximum(np.abs(alpha) - left, 0.0)
+    remaining = bound * (1.0 - 1.0 / n_given)
+    return np.sign(alpha) * np.maximum(np.abs(alpha) - remaining, 0.0)
 
 
-def _lost(values: np.ndarray, classes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Rows that lose a pair of their own class, bool (m,)."""
+def _loses_own_pair(values: np.ndarray, classes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Find rows that lose a pair with their own class, bool (m,)."""
     lost = np.zeros(len(values), bool)
     for pair, (first, second) in enumerate(pairs_of(n_classes)):
         lost |= (classes == first) & ~(values[:, pair] > 0)
@@ -151,21 +164,23 @@ def _lost(values: np.ndarray, classes: np.ndarray, n_classes: int) -> np.ndarray
 
 
 def _add_other_pairs(
-    level: LevelSolver, rows: np.ndarray, values: np.ndarray, places: np.ndarray
+    level: LevelSolver, rows: np.ndarray, values: np.ndarray, positions: np.ndarray
 ) -> None:
-    """Write the decision values of rows of the pairs that lack their class, by their nearest
-    clusters, to the lines `places` of `values`."""
+    """Write values of the pairs without the rows' own class to values[positions].
+
+    They are computed by the nearest cluster of each row.
+    """
     solver = level.solver
-    cluster_of, number = level.division.cluster[rows], level.formulation.number
+    clusters, number = level.division.cluster[rows], level.formulation.number
     support = np.flatnonzero((solver.alpha != 0) & level.is_solved[level.cluster])
     support = support[group_order(level.cluster[support])]
     ends = np.searchsorted(level.cluster[support], np.arange(level.division.n_clusters + 1))
     offsets, how = level.offsets(), Evaluation(stop=solver.control.stop)
-    for c in np.unique(cluster_of):
-        own, others = np.flatnonzero(cluster_of == c), support[ends[c] : ends[c + 1]]
+    for c in np.unique(clusters):
+        own, members = np.flatnonzero(clusters == c), support[ends[c] : ends[c + 1]]
         sources = Sources(
-            solver.problem.rows[others], number[others], solver.alpha[others], values.shape[1]
+            solver.problem.rows[members], number[members], solver.alpha[members], values.shape[1]
         )
-        found = weighted_sums(solver.data, rows[own], sources, how)[0] - offsets[c]
-        unknown = np.isnan(values[places[own]])
-        values[places[own]] = np.where(unknown, found, values[places[own]])
+        others = weighted_sums(solver.data, rows[own], sources, how)[0] - offsets[c]
+        unknown = np.isnan(values[positions[own]])
+        values[positions[own]] = np.where(unknown, others, values[positions[own]])

@@ -1,10 +1,10 @@
-"""What turns decision values into probabilities (-b 1): five folds, solved side by side from the
-solution of all rows less what each holds out, give values of rows that were not seen.
+"""Probabilities from held-out decision values (-b 1).
+
+Five folds are solved side by side, each from the solution of all rows without those it holds out.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
 
-LARGEST_STEPS = 100
+LARGEST_STEPS = 100  # Newton steps
 SMALLEST_STEP = 1e-10  # of a Newton direction; a shorter step does not improve the fit
 SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12  # keeps the Hessian positive definite
-DECREASE = 1e-4  # of what the gradient promises, that a step has to keep
+DECREASE = 1e-4  # fraction of the linear decrease required by the line search (Armijo)
 OUTLIER = 5  # standard deviations of the noise
 
 
@@ -38,14 +38,14 @@ def fit_sigmoid(
     *,
     centered: bool = False,
 ) -> tuple[float, float]:
-    """(A, B) such that P(first class) = 1 / (1 + exp(A f + B)) fits decision values f best.
+    """Fit A and B of P(first class) = 1 / (1 + exp(A f + B)) to decision values f.
 
-    `values` float64 (n,), positive for the first class; `is_first` bool (n,); `weights` float64
-    (n,), as how many values each counts, None is one. The minimum of
-    equation (2) of Lin, Lin and Weng, "A note on Platt's probabilistic outputs for support vector
-    machines", Machine Learning 68 (2007), by their Newton's method with backtracking.
-    `centered` keeps B at 0 and A below: the first class has more than 1/2 where f is above 0.
-    Raises ValueError for values that are not finite or do not fit the rows.
+    Minimizes equation (2) of Lin, Lin and Weng, "A note on Platt's probabilistic outputs for
+    support vector machines", Machine Learning 68 (2007), by their Newton method with backtracking.
+    `values` float64 (n,) should be positive for rows of the first class, marked by `is_first` bool
+    (n,). Each counts as `weights` float64 (n,) rows, 1 by default. With `centered`, B is 0 and A
+    negative, so that P > 1/2 exactly for f > 0. Raises ValueError for values that are not finite or
+    do not fit the classes.
     """
     values, is_first = np.asarray(values, np.float64), np.asarray(is_first, bool)
     if values.shape != is_first.shape or values.ndim != 1 or len(values) == 0:
@@ -55,38 +55,44 @@ def fit_sigmoid(
     weights = np.ones(len(values)) if weights is None else weights
     n_first, n_other = weights[is_first].sum(), weights[~is_first].sum()
     target = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_other + 2))
-    at = np.array([0.0, 0.0 if centered else np.log((n_other + 1) / (n_first + 1))])
+    point = np.array([0.0, 0.0 if centered else np.log((n_other + 1) / (n_first + 1))])
     free = slice(0, 1 if centered else 2)
-    loss = log_loss(at, values, target, weights)
+    loss = log_loss(point, values, target, weights)
     for _ in range(LARGEST_STEPS):
-        gradient, hessian = derivatives(at, values, target, weights)
+        gradient, hessian = derivatives(point, values, target, weights)
         if np.abs(gradient[free]).max() < SMALL_GRADIENT:
             break
-        direction, curved = np.zeros(2), (hessian + RIDGE * np.eye(2))[free, free]
-        direction[free] = -np.linalg.solve(curved, gradient[free])
+        direction, curvature = np.zeros(2), (hessian + RIDGE * np.eye(2))[free, free]
+        direction[free] = -np.linalg.solve(curvature, gradient[free])
         step = 1.0
         while step >= SMALLEST_STEP:
-            reached = log_loss(at + step * direction, values, target, weights)
-            if reached < loss + DECREASE * step * (gradient @ direction):
+            new_loss = log_loss(point + step * direction, values, target, weights)
+            if new_loss < loss + DECREASE * step * (gradient @ direction):
                 break
             step /= 2
         else:
             break
-        at, loss = at + step * direction, reached
-    return float(min(at[0], -RIDGE) if centered else at[0]), float(at[1])
+        point, loss = point + step * direction, new_loss
+    return float(min(point[0], -RIDGE) if centered else point[0]), float(point[1])
 
 
-def log_loss(at: np.ndarray, values: np.ndarray, target: np.ndarray, weights: np.ndarray) -> float:
-    """-sum w (t log p + (1 - t) log(1 - p)) at (A, B), without cancellation or overflow (section
-    3 of Lin, Lin and Weng)."""
-    z = at[0] * values + at[1]
+def log_loss(
+    point: np.ndarray, values: np.ndarray, target: np.ndarray, weights: np.ndarray
+) -> float:
+    """Compute -sum w (t log p + (1 - t) log(1 - p)) at a point (A, B).
+
+    The formula of section 3 of Lin, Lin and Weng avoids cancellation and overflow.
+    """
+    z = point[0] * values + point[1]
     losses = np.where(z >= 0, target, target - 1) * z + np.log1p(np.exp(-np.abs(z)))
     return float(np.sum(weights * losses))
 
 
-def derivatives(at: np.ndarray, values: np.ndarray, target: np.ndarray, weights: np.ndarray):
-    """Gradient (2,) and Hessian (2, 2) of `log_loss`."""
-    p = sigmoid(values, *at)
+def derivatives(
+    point: np.ndarray, values: np.ndarray, target: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the gradient (2,) and the Hessian (2, 2) of `log_loss`."""
+    p = sigmoid(values, *point)
     slope, curvature = weights * (target - p), weights * p * (1 - p)
     mixed = curvature @ values
     gradient = np.array([slope @ values, slope.sum()])
@@ -94,21 +100,20 @@ def derivatives(at: np.ndarray, values: np.ndarray, target: np.ndarray, weights:
     return gradient, hessian
 
 
-def sigmoid(values: np.ndarray, A: float, B: float) -> np.ndarray:
-    """1 / (1 + exp(A f + B)) for decision values f, without overflow."""
-    z = A * values + B
+def sigmoid(values: np.ndarray, slope: float, offset: float) -> np.ndarray:
+    """Compute 1 / (1 + exp(slope * values + offset)) without overflow."""
+    z = slope * values + offset
     small = np.exp(-np.abs(z))
     return np.where(z >= 0, small, 1.0) / (1.0 + small)
 
 
 def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Scale sigma of Laplace noise, density exp(-|z| / sigma) / (2 sigma), of a regression.
+    """Estimate the scale sigma of Laplace noise, density exp(-|z| / sigma) / (2 sigma).
 
-    `residuals` float64 (n,) are label minus prediction of rows the prediction has not seen, each
-    counted as often as `weights` float64 (n,) say, None is once. The mean absolute residual, again
-    without those beyond 5 standard deviations sqrt(2) sigma: LIBSVM's rule, after Lin and Weng,
-    "Simple probabilistic predictions for support vector regression" (2004). Raises ValueError
-    without residuals.
+    It is the mean absolute residual, recomputed without residuals beyond 5 standard deviations
+    sqrt(2) sigma: LIBSVM's rule, after Lin and Weng, "Simple probabilistic predictions for support
+    vector regression" (2004). `residuals` float64 (n,) are label minus prediction of held-out rows;
+    each counts as `weights` float64 (n,) rows, 1 by default. Raises ValueError without residuals.
     """
     size = np.abs(np.asarray(residuals, np.float64))
     if len(size) == 0:
@@ -119,65 +124,75 @@ def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> f
 
 
 def fitted_probability(run: Run) -> Probability:
-    """The probabilities of a run that is done; its report counts the work. Raises Stopped."""
+    """Fit the probabilities of a finished run, and add the work to its costs. Raises Stopped."""
     start, progress, prepared = time.perf_counter(), run.control.progress, run.prepared
     folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.given)))
-    some = _that_learn(prepared, folds)
+    batch = _learning_folds(prepared, folds)
     values = np.full((len(folds.row), run.solver.formulation.n_problems), np.nan)
-    if len(some) == 0:
-        return _fitted(prepared, folds, values)
-    formulation = formulation_of_folds(prepared, folds, some)
+    if len(batch) == 0:
+        return _fit(prepared, folds, values)
     n_rows = prepared.data.rows.n_samples
     run.solver.begin_phase("probabilities", n_rows)
     control = Control(PartOfProgress(progress, 1, 0, n_rows), run.control.stop)
-    if run.options.early:
-        level = run.state.early.level
-        division = run.levels.divided(level, run.solver)
-        of_folds = LevelSolver(prepared, control, formulation, division, level)
-        of_folds.solver.begin_phase("folds", of_folds.formulation.problem.size)
-        of_folds.solve_clusters(max(run.options.tolerance, EARLY_TOLERANCE))
-        costs = of_folds.solver.costs
-    else:
-        of_folds = FormulationSolver(prepared, control, formulation)
-        of_folds.begin_with(alpha_without_held_out(run.solver, folds, some, formulation))
-        of_folds.extend_gradient()
-        conquer(of_folds)
-        costs = of_folds.costs
-    run.state.costs.include(costs)
-    for entries, held_out in held_out_values(of_folds, folds, some):
+    solver = _solve_folds(run, control, folds, batch)
+    for entries, held_out in held_out_values(solver, folds, batch):
         values[entries] = held_out
-    found = _fitted(prepared, folds, values)
+    probability = _fit(prepared, folds, values)
     progress.end("probabilities", time.perf_counter() - start)
-    return found
+    return probability
 
 
-def _that_learn(prepared: Prepared, folds: Folds) -> np.ndarray:
-    """The folds that have rows of two classes left to learn from, or any of a regression."""
+def _learning_folds(prepared: Prepared, folds: Folds) -> np.ndarray:
+    """Return the folds with at least two training classes; all folds of other types."""
     if not prepared.task.is_classification:
         return np.arange(folds.n_folds)
-    is_known = folds.learns(prepared.targets[folds.row], prepared.task.n_classes)
-    return np.flatnonzero(is_known.sum(axis=1) > 1)
+    has_class = folds.learns(prepared.targets[folds.row], prepared.task.n_classes)
+    return np.flatnonzero(has_class.sum(axis=1) > 1)
+
+
+def _solve_folds(
+    run: Run, control: Control, folds: Folds, batch: np.ndarray
+) -> FormulationSolver | LevelSolver:
+    """Solve folds as the run was solved: by the clusters of the early level, or exactly."""
+    prepared, formulation = run.prepared, formulation_of_folds(run.prepared, folds, batch)
+    if run.options.early:
+        assert run.state.early is not None
+        level = run.state.early.level
+        division = run.levels.divided(level, run.solver)
+        level_solver = LevelSolver(prepared, control, formulation, division, level)
+        level_solver.solver.begin_phase("folds", level_solver.formulation.problem.size)
+        level_solver.solve_clusters(max(run.options.tolerance, EARLY_TOLERANCE))
+        run.state.costs.include(level_solver.solver.costs)
+        return level_solver
+    solver = FormulationSolver(prepared, control, formulation)
+    solver.begin_with(alpha_without_held_out(run.solver, folds, batch, formulation))
+    solver.extend_gradient()
+    conquer(solver)
+    run.state.costs.include(solver.costs)
+    return solver
 
 
 def alpha_without_held_out(
-    solver: FormulationSolver, folds: Folds, some: np.ndarray, formulation: Formulation
+    solver: FormulationSolver, folds: Folds, batch: Iterable[int], formulation: Formulation
 ) -> np.ndarray:
-    """Start some folds from the solution of all rows: what they hold out is taken back, and the
-    sums are brought to what they are in each fold."""
+    """Make a start for a batch of folds from the solution of all rows.
+
+    The alpha of held-out rows is removed; the rest is changed to meet the constraints of each fold.
+    """
     rows = solver.problem.rows
-    alpha = []
-    for number, k in enumerate(some):
+    alphas = []
+    for number, k in enumerate(batch):
         kept = folds.left(k)[rows] > 0
         sizes = np.diff(formulation.start)[number * solver.formulation.n_problems :]
         kept &= sizes[solver.formulation.number] > 0
-        alpha.append(solver.alpha[kept])
+        alphas.append(solver.alpha[kept])
     problem = formulation.problem
-    alpha = np.clip(np.concatenate(alpha), problem.lower, problem.upper)
+    alpha = np.clip(np.concatenate(alphas), problem.lower, problem.upper)
     return formulation.with_sums(alpha)
 
 
-def _fitted(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability:
-    """The probabilities by the values of what folds hold out, nan where a fold has none."""
+def _fit(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability:
+    """Fit probabilities to held-out values, nan for a pair with a class missing in the fold."""
     task, truth = prepared.task, prepared.targets[folds.row]
     if task.is_regression:
         return Probability(np.array([laplace_sigma(truth - values[:, 0], folds.weight)]), None)
@@ -190,12 +205,13 @@ def _fitted(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability
         known = np.where(np.isnan(known), one_class[folds.fold[own], first, second], known)
         is_first, weight = truth[own] == first, folds.weight[own]
         fits.append(fit_sigmoid(known, is_first, weight, centered=is_centered))
-    A, B = np.array(fits).T
-    return Probability(A, B)
+    return Probability(*np.array(fits).T)
 
 
 def _values_of_one_class(folds: Folds, classes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Decision values (n_folds, n_classes, n_classes) of pairs of which a fold has not both classes
-    to learn from, as in LIBSVM: 1 for the first, -1 for the second, 0 where it has neither."""
-    is_known = folds.learns(classes, n_classes).astype(np.float64)
-    return is_known[:, :, None] - is_known[:, None, :]
+    """Return values (n_folds, n_classes, n_classes) of pairs with a class missing in the fold.
+
+    As in LIBSVM, 1 if the second class is missing, -1 if the first is, 0 if both are.
+    """
+    has_class = folds.learns(classes, n_classes).astype(np.float64)
+    return has_class[:, :, None] - has_class[:, None, :]

@@ -1,6 +1,4 @@
-"""A run of Algorithm 1: a formulation that is being solved, and what its levels leave behind."""
-
-from __future__ import annotations
+"""A run of Algorithm 1: its solver, the level in progress and the clusters of all levels."""
 
 import time
 
@@ -11,7 +9,7 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, Control
+from dcsvm.solving.checkpoint import UNREADABLE, Checkpoint, CheckpointError, Control
 from dcsvm.solving.division import Division
 from dcsvm.solving.engine import new_tree
 from dcsvm.solving.extraction import Coefficients, early_model
@@ -25,17 +23,19 @@ from dcsvm.training.early_level import TestRows
 
 
 class Levels:
-    """Finds the clusters of prepared rows. Those of the `tree` (None before the first) look at no
-    solution: runs over the same rows may share it."""
+    """Clusters of prepared rows, found level by level.
 
-    def __init__(self, prepared: Prepared, tree: Tree | None = None):
+    A `tree` (None before its first level) depends on no labels: runs on the same rows may share it.
+    """
+
+    def __init__(self, prepared: Prepared, tree: Tree | None = None) -> None:
         self.options, self.plan = prepared.options, prepared.plan
         self.engine, self.locality = prepared.engine, prepared.locality
         self.tree = prepared.tree if tree is None else tree
         self.seconds_alone = 0.0
 
     def grow(self, level: int, stop: _core.Stop) -> Tree:
-        """Find the clusters of the tree up to this level. Raises Stopped."""
+        """Find the clusters of the tree up to a level. Raises Stopped."""
         if self.tree is None:
             self.tree = self._new_tree()
         self.plan.grow(self.tree, level, self.options, stop)
@@ -50,14 +50,16 @@ class Levels:
             tree, n_levels = self._found_alone(level, solver, second=overlap > 1), 1
         else:
             tree, n_levels = self.grow(level, solver.control.stop), level
-        return Division.overlapping(tree.partition(n_levels), tree.placed[n_levels], overlap)
+        placed = tree.placed[n_levels]
+        assert placed is not None  # kept for all levels of the plan
+        return Division.overlapping(tree.partition(n_levels), placed, overlap)
 
     def seconds(self, level: int) -> float:
-        """What finding the clusters of a level took, in a tree the step to it from the next coarser
-        level of the plan."""
+        """Return the clustering time of a level; in a tree, since the next coarser level run."""
         if self.plan.is_alone(level, self.options):
             return self.seconds_alone
-        coarser = max((one for one in self.plan.levels if one < level), default=0)
+        coarser = max((other for other in self.plan.levels if other < level), default=0)
+        assert self.tree is not None
         return sum(self.tree.seconds[coarser + 1 : level + 1])
 
     def _new_tree(self) -> Tree:
@@ -65,9 +67,11 @@ class Levels:
         return new_tree(self.engine, self.options, self.locality.order, group)
 
     def _found_alone(self, level: int, solver: FormulationSolver, *, second: bool) -> Tree:
-        """A level that is found from a sample of all rows, or of the support vectors of the level
-        below (the paper's adaptive clustering, Theorem 3), which the state keeps. Raises
-        Stopped."""
+        """Find a level from a sample of rows, which the state keeps. Raises Stopped.
+
+        Rows are sampled from all rows, or from the support vectors of the level below (adaptive
+        clustering, Theorem 3 of the paper).
+        """
         tree, state = self._new_tree(), solver.state
         n_clusters = self.plan.branching**level
         if state.sample is None:
@@ -80,13 +84,16 @@ class Levels:
 
 
 class Run:
-    """Solves prepared rows by the steps of their plan; a `formulation` of several folds keeps no
-    models of levels.
+    """Run of Algorithm 1 on prepared rows; with a `formulation` of folds it keeps no early models.
 
-    `solver` has the whole problem. The `division` of the level in progress, with its number, is
-    solved by `level_solver` where rows are in two clusters, or no other level follows. `found` is
-    the solved early level, where its clusters themselves predict. `test` rows choose it.
-    Earlier processes took `seconds_before`.
+    Attributes
+    ----------
+    solver : solver of the whole problem, with the state of the run.
+    division : the level in progress, its number and clusters, or None.
+    level_solver : its solver, if rows are in two clusters or the level is the last step.
+    found : the solved early level, if its clusters predict.
+    test : test rows that choose the early level, or None.
+    seconds_before : training time of earlier processes, in seconds.
     """
 
     def __init__(
@@ -97,7 +104,7 @@ class Run:
         *,
         levels: Levels | None = None,
         test: TestRows | None = None,
-    ):
+    ) -> None:
         self.prepared, self.control = prepared, control or Control()
         self.options, self.plan, self.test = prepared.options, prepared.plan, test
         self.solver = FormulationSolver(prepared, self.control, formulation, self.save)
@@ -113,31 +120,36 @@ class Run:
         return self.solver.state
 
     def save(self) -> None:
-        """Store a checkpoint, if one is kept."""
+        """Store a checkpoint, if the run has one."""
         if self.control.checkpoint is not None:
             self.set_seconds()
+            if self.level_solver is not None and not self._is_choosing:
+                self.state.level = self.level_solver.to_arrays()
             self.control.save(self.state, self.model_of_early)
 
     def load(self, checkpoint: Checkpoint) -> None:
-        """Go on from the state that is stored. Raises CheckpointError."""
+        """Load the state from a checkpoint. Raises CheckpointError."""
         prepared = self.prepared
         size = prepared.data.rows.n_samples, prepared.locality.n_groups
         checkpoint.load(self.state, self.solver.problem, *size)
         self.seconds_before = self.state.costs.seconds_train
 
-    def save_level(self, alpha: np.ndarray) -> None:
-        """Store a checkpoint inside a level, once it is known which."""
-        if self.plan.choices and self.state.early_choice is None:
-            return
-        self.state.level_alpha = alpha
-        self.save()
+    def save_level(self) -> None:
+        """Store a checkpoint inside a level, except during the search of the early level."""
+        if not self._is_choosing:
+            self.save()
+
+    @property
+    def _is_choosing(self) -> bool:
+        return bool(self.plan.choices) and self.state.early_choice is None
 
     def set_seconds(self) -> None:
+        """Update the training time of the report."""
         seconds = time.perf_counter() - self.prepared.start
         self.state.costs.seconds_train = self.seconds_before + seconds
 
     def model_of_early(self, early: EarlyModel) -> Model:
-        """A model that can be stored: labels that are strings become numbers from 0."""
+        """Make a model of the early level that can be stored: string labels become numbers."""
         labels = self.prepared.task.labels
         if labels.dtype.kind == "U":
             labels = np.arange(len(labels), dtype=np.float64)
@@ -145,17 +157,20 @@ class Run:
         return Model(self.prepared.data.kernel, labels, None, early, svm_type=svm_type)
 
     def begin_level(self, level: int, division: Division) -> LevelSolver:
-        """A level whose clusters are solved each for itself, from the current alpha, or from where
-        a checkpoint has it. Raises CheckpointError."""
+        """Make the solver of a level's clusters, which is then in progress if no other is.
+
+        It starts from the checkpoint, or from the current alpha. Raises CheckpointError.
+        """
         solver, state = self.solver, self.state
         level_solver = LevelSolver(
             self.prepared, self.control, solver.formulation, division, level, self.save_level,
             state.budget,
         )  # fmt: skip
-        if state.level_alpha is not None:
-            if not level_solver.is_feasible(state.level_alpha):
-                raise CheckpointError("the checkpoint is damaged: it is of other clusters")
-            level_solver.solver.begin_with(state.level_alpha)
+        if state.level is not None:
+            try:
+                level_solver.set_arrays(state.level)
+            except UNREADABLE:
+                raise CheckpointError("the checkpoint is damaged: clusters differ") from None
         elif np.any(solver.alpha):
             level_solver.solver.begin_with(level_solver.alpha_from(solver.alpha))
         if self.level_solver is None:
@@ -163,27 +178,29 @@ class Run:
         return level_solver
 
     def set_level(self, level_solver: LevelSolver) -> None:
-        """This level is in progress."""
+        """Make a level the one in progress."""
         self.level_solver = level_solver
         self.division = level_solver.level, level_solver.division
 
-    def finish_level(self, tolerance: float, begun: float) -> None:
-        """Solve what is left of the level in progress, and keep its model; `begun` is when its
-        clusters were found."""
-        level_solver, level = self.level_solver, self.level_solver.level
+    def finish_level(self, level_solver: LevelSolver, tolerance: float, begun: float) -> None:
+        """Solve the remaining clusters of the level in progress, and keep its model.
+
+        `begun` is the time in seconds at which its clusters were found.
+        """
+        level = level_solver.level
         level_solver.solver.begin_phase(f"level {level}", level_solver.formulation.problem.size)
         level_solver.solve_clusters(tolerance)
         seconds = time.perf_counter() - begun
-        told = level_solver.level_report(self.levels.seconds(level), seconds)
-        self.take_level()
-        self.note_level(told)
+        report = level_solver.level_report(self.levels.seconds(level), seconds)
+        self.take_level(level_solver)
+        self.note_level(report)
         if self.plan.choices or not self.keeps_models:
             self.found = level_solver
         self.end_level()
 
-    def take_level(self) -> None:
-        """Keep the model of the level in progress, as far as it is solved, and go on from there."""
-        level_solver, solver = self.level_solver, self.solver
+    def take_level(self, level_solver: LevelSolver) -> None:
+        """Keep the model of the level in progress, and continue from its alpha."""
+        solver = self.solver
         if self.keeps_models:
             self.state.early, self.state.n_bsv = level_solver.model()
         level_solver.hand_over_counts(solver)
@@ -193,61 +210,68 @@ class Run:
         self.state.is_global = False
 
     def end_level(self) -> None:
-        """No level is in progress."""
+        """Record that no level is in progress."""
         self.division = self.level_solver = None
-        self.state.level_alpha = self.state.sample = None
+        self.state.level = self.state.sample = None
         self.state.has_begun = False
 
     def keep_unfinished(self) -> None:
-        """Keep what the level in progress has found, when it is stopped."""
+        """Keep the current model of the level in progress, when training is stopped."""
         if self.division is None:
             return
         if self.level_solver is not None:
             if np.any(self.level_solver.solver.alpha):
-                self.take_level()
+                self.take_level(self.level_solver)
         elif self.state.early is None and np.any(self.solver.alpha):
             self.keep_early(*self.division)
 
     def keep_early(self, level: int, division: Division) -> None:
-        """Keep the model of a level for early prediction."""
+        """Keep the current alpha as an early model of a level."""
         cluster = division.cluster[self.solver.problem.rows]
-        found = early_model(self.solver.solution, level, division.partition, cluster)
-        self.state.early, self.state.n_bsv = found
+        self.state.early, self.state.n_bsv = early_model(
+            self.solver.solution, level, division.partition, cluster
+        )
 
     def note_level(self, report: LevelReport) -> None:
-        """Report a level, where models of levels are kept."""
+        """Add a level to the report, unless the run is of folds."""
         if not self.keeps_models:
             return
         rows = Coefficients(self.solver.solution).row_numbers
-        report.n_sv = len(rows) if report.overlap == 1 else self.state.early.rows.n_samples
+        early = self.state.early
+        report.n_sv = len(rows) if early is None or report.overlap == 1 else early.rows.n_samples
         self.state.levels.append(report)
         self.state.support_by_level.append(np.sort(rows))
         self.control.progress.end_level(report)
 
     def relax_after(self, level: int) -> None:
-        if level == self.plan.early_level and can_relax(self.solver):
-            relax(self.solver, float(np.nanmean(self.state.early.rho)))
+        """Relax the equality constraint after the early level, if it couples components."""
+        early = self.state.early
+        if level == self.plan.early_level and early is not None and can_relax(self.solver):
+            relax(self.solver, float(np.nanmean(early.rho)))
 
     @property
     def is_whole(self) -> np.ndarray:
-        """Variables of units that a level solved as a whole: their gradient is the problem's."""
+        """Variables of components solved as a whole by a level: their gradient is complete."""
         return np.isfinite(self.state.whole_tolerance)[self.solver.units.of]
 
     def objective_of_whole(self, tolerance: float) -> float:
-        """Objective of the units that were solved as a whole to a tolerance."""
+        """Compute the objective of the components solved as a whole to a tolerance."""
         solver = self.solver
-        own = self.state.whole_tolerance[solver.units.of] <= tolerance
-        alpha, gradient = solver.alpha[own], solver.gradient[own]
-        return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[own]))
+        mask = self.state.whole_tolerance[solver.units.of] <= tolerance
+        alpha, gradient = solver.alpha[mask], solver.gradient[mask]
+        return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
     def parts_of_level(self, level: int, division: Division) -> tuple[np.ndarray, int]:
-        """The part of the level of every variable, and how many places there are in a unit: its
-        clusters, or those of each group. A sum couples groups, but a part of a level may keep one
-        of its own: not in the early level, whose clusters have one rho."""
-        solver, place, n_places = self.solver, division.cluster, division.n_clusters
+        """Assign a subproblem to every variable in a level, component by component.
+
+        A subproblem is a cluster, or its part in one component. An equality constraint couples
+        components, but a part may keep its own; not in the early level, where a cluster has one
+        rho. Returns int64 (n_variables,) and how many numbers each component has.
+        """
+        solver, cluster, n_parts = self.solver, division.cluster, division.n_clusters
         locality = self.prepared.locality
         if not (solver.formulation.has_sums and level == self.plan.early_level):
-            place = place + n_places * locality.group
-            n_places *= locality.n_groups
+            cluster = cluster + n_parts * locality.group
+            n_parts *= locality.n_groups
         units = solver.units.of.astype(np.int64)
-        return units * n_places + place[solver.problem.rows], n_places
+        return units * n_parts + cluster[solver.problem.rows], n_parts

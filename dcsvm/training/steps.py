@@ -1,13 +1,14 @@
-"""The steps of Algorithm 1. Each takes a run from wherever its state is, and raises Stopped where
-it is stopped before it is done."""
+"""The steps of Algorithm 1.
 
-from __future__ import annotations
+Each continues from the state of the run. It raises Stopped if it is stopped before its end.
+"""
 
 import time
 
 import numpy as np
 
 from dcsvm.data.sorting import group_order, group_sizes
+from dcsvm.solving.division import Division
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.training.early_level import (
@@ -18,14 +19,15 @@ from dcsvm.training.early_level import (
 )
 from dcsvm.training.run import Run
 
-# a level that only starts the next one is not solved further than this; half and double cost the
-# same (docs/benchmark.md, Constants)
+# of levels that only start the next one; half and double of it cost the same time
+# (docs/benchmark.md, Constants)
 LEVEL_TOLERANCE = 1e-1
 
 
 def find_early_level(run: Run) -> None:
-    """Find the early level and solve it: the only step where no other model is wanted."""
+    """Search for the early level and solve it: the only step of a run with such a search."""
     state, choices, options = run.state, run.plan.choices, run.options
+    choice = state.early_choice
     costs: dict[int, Costs] = {}
 
     def begin(level: int) -> LevelSolver:
@@ -33,28 +35,31 @@ def find_early_level(run: Run) -> None:
         costs[level] = level_solver.solver.costs
         return level_solver
 
-    run.levels.grow(
-        state.early_choice.level if state.early_choice else choices[0], run.control.stop
-    )
+    run.levels.grow(choices[0] if choice is None else choice.level, run.control.stop)
     clustered = time.perf_counter()
-    if state.early_choice is None:
+    if choice is None:
         run.solver.begin_phase("early level", run.solver.problem.size)
-        best, by = (best_level, options.seed) if run.test is None else (best_on_test, run.test)
-        state.early_choice = best(choices, begin, run.set_level, by)
-    level = state.early_choice.level
-    if run.level_solver is None or run.level_solver.level != level:
-        run.set_level(begin(level))
-    for other in costs.keys() - {level}:
+        if run.test is None:
+            choice = best_level(choices, begin, run.set_level, options.seed)
+        else:
+            choice = best_on_test(choices, begin, run.set_level, run.test)
+        state.early_choice = choice
+    level_solver = run.level_solver
+    if level_solver is None or level_solver.level != choice.level:
+        level_solver = begin(choice.level)
+        run.set_level(level_solver)
+    for other in costs.keys() - {choice.level}:
         state.costs.include(costs[other])
-    run.finish_level(max(options.tolerance, EARLY_TOLERANCE), clustered)
+    run.finish_level(level_solver, max(options.tolerance, EARLY_TOLERANCE), clustered)
 
 
 def estimate_early_loss(run: Run) -> None:
-    """Estimate the loss of the early level that was found, and report it."""
-    state = run.state
-    if state.early_choice.loss is None:
-        state.early_choice = told_by_random_rows(state.early_choice, run.found, run.options.seed)
-    run.control.progress.end_choice(state.early_choice)
+    """Estimate the loss of the early level that the search has chosen, and report it."""
+    choice = run.state.early_choice
+    assert choice is not None and run.found is not None
+    if choice.loss is None:
+        choice = run.state.early_choice = told_by_random_rows(choice, run.found, run.options.seed)
+    run.control.progress.end_choice(choice)
 
 
 def divide(run: Run, level: int) -> None:
@@ -64,36 +69,41 @@ def divide(run: Run, level: int) -> None:
     tolerance = max(run.options.tolerance, EARLY_TOLERANCE if is_early else LEVEL_TOLERANCE)
     is_last = is_early and run.options.early
     if division.border > 0 or (is_last and not run.keeps_models):
-        run.set_level(run.begin_level(level, division))
-        run.finish_level(max(run.options.tolerance, EARLY_TOLERANCE), clustered)
+        level_solver = run.begin_level(level, division)
+        run.set_level(level_solver)
+        run.finish_level(level_solver, max(run.options.tolerance, EARLY_TOLERANCE), clustered)
     else:
         run.division = level, division
-        _solve_clusters(run, level, tolerance, clustered)
+        _solve_clusters(run, level, division, tolerance, clustered)
     run.relax_after(level)
 
 
-def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) -> None:
-    """Solve the clusters of the division of a run within the whole problem. Units that have been
-    solved as a whole to the tolerance are left as they are."""
-    solver, state, division = run.solver, run.state, run.division[1]
-    part, n_places = run.parts_of_level(level, division)
-    is_open = state.whole_tolerance > tolerance
-    if level == run.plan.early_level:  # its clusters predict: none is part of a whole
-        units, n_parts = group_sizes(np.unique(part) // n_places)
-        is_open[units[n_parts > 1]] = True
-    open_ = np.flatnonzero(is_open[solver.units.of])
+def _solve_clusters(
+    run: Run, level: int, division: Division, tolerance: float, clustered: float
+) -> None:
+    """Solve the clusters of a level within the whole problem.
+
+    Components solved as a whole to the tolerance are skipped.
+    """
+    solver, state = run.solver, run.state
+    part, n_of_unit = run.parts_of_level(level, division)
+    is_unsolved = state.whole_tolerance > tolerance
+    if level == run.plan.early_level:  # its clusters predict, so each needs a solution of its own
+        units, n_parts = group_sizes(np.unique(part) // n_of_unit)
+        is_unsolved[units[n_parts > 1]] = True
+    variables = np.flatnonzero(is_unsolved[solver.units.of])
     if not state.has_begun:
         state.has_begun, state.is_global = True, False
-        solver.iterate.forget(open_)
+        solver.iterate.forget(variables)
     largest = int(group_sizes(part)[1].max())
-    members = open_[group_order(part[open_])].astype(np.int32)
-    parts, sizes = group_sizes(part[open_])
-    del part, open_  # 16 bytes a row while the level is solved
+    members = variables[group_order(part[variables])].astype(np.int32)
+    parts, sizes = group_sizes(part[variables])
+    del part, variables  # 16 bytes a row while the level is solved
     solver.begin_phase(f"level {level}", solver.problem.size)
     before = dict(state.costs.counts)
     solved = solver.solve(members, sizes, tolerance)
-    objective = sum(one["objective"] for one in solved) + run.objective_of_whole(tolerance)
-    units, n_parts = group_sizes(parts // n_places)
+    objective = sum(solved["objective"].tolist()) + run.objective_of_whole(tolerance)
+    units, n_parts = group_sizes(parts // n_of_unit)
     state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
     counts = state.costs.counts
     run.note_level(
@@ -109,9 +119,9 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
             pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
         )
     )
-    missed = parts[[not one["converged"] for one in solved]]
+    missed = parts[~solved["converged"]]
     converged = np.ones(solver.formulation.n_folds, bool)
-    converged[missed // (n_places * solver.units.n_of_fold)] = False
+    converged[missed // (n_of_unit * solver.units.n_of_fold)] = False
     state.converged = converged
     if run.keeps_models and run.plan.early_level is not None and level >= run.plan.early_level:
         run.keep_early(level, division)
@@ -119,15 +129,15 @@ def _solve_clusters(run: Run, level: int, tolerance: float, clustered: float) ->
 
 
 def refine(run: Run) -> None:
-    """Solve the problem of the support vectors of the coarsest level alone.
+    """Solve the support vectors of the coarsest level alone.
 
-    Units that a level solved as a whole are left out.
+    Components that a level solved as a whole are skipped.
     """
     start, state, solver = time.perf_counter(), run.state, run.solver
     if state.begun_with is None:
-        open_ = np.flatnonzero(~run.is_whole)
-        solver.iterate.forget(open_)
-        state.begun_with = open_[solver.alpha[open_] != 0].astype(np.int32)
+        variables = np.flatnonzero(~run.is_whole)
+        solver.iterate.forget(variables)
+        state.begun_with = variables[solver.alpha[variables] != 0].astype(np.int32)
         state.is_global = True
     members = state.begun_with
     solver.begin_phase("refine", len(members))

@@ -1,8 +1,10 @@
-"""Training: from rows and labels to a model and a report, whatever ends the run."""
+"""Training: from rows and labels to a model and a report, also if the run is stopped."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -29,7 +31,12 @@ from dcsvm.training.run import Run
 from dcsvm.training.steps import estimate_early_loss
 from dcsvm.training.warm_start import check_rows, first_alpha
 
-NANOSECONDS = 1e9  # a thread, of kernel values by the core's model, once a run is stopped
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+NANOSECONDS = 1e9  # per thread, by the core's cost model: kernel values after a run is stopped
+Part = TypeVar("Part", ExactModel, EarlyModel)
+Result = TypeVar("Result")
 
 
 def train_rows(
@@ -38,21 +45,19 @@ def train_rows(
     options: TrainOptions,
     control: Control | None = None,
     *,
-    sample_weight: np.ndarray | None = None,
+    sample_weight: ArrayLike | None = None,
     init_model: Model | None = None,
     test: TestRows | None = None,
     consume: bool = False,
 ) -> tuple[Model, TrainReport]:
-    """Train a model; returns it and a report.
+    """Train a model. Returns it and its report.
 
-    `labels` (n,), float64 or strings: classes, or targets of a regression; one-class ignores them.
-    Unsigned integers are numbers of classes, in their order.
-    `sample_weight` float64 (n,): as how many rows each counts, None is one. An `init_model` of the
-    same rows, or of the first of them, is where training begins. `test` rows choose the early level
-    where training finds it. `consume` says that nobody else
-    uses the rows: they are reordered where they are, and shared with the model. Where the
-    `control` ends training early the model is what there is by then, and the report says so.
-    Raises ValueError for anything that does not fit, and Stopped where there is nothing yet.
+    `labels` (n,), float64 or strings, are classes, or targets of a regression; one-class SVM
+    ignores them. Unsigned integers are class numbers in their order. `sample_weight` (n,) counts
+    each row as that many, 1 by default. Training starts from an `init_model` of the same rows, or
+    of the first of them. `test` rows choose the early level, if it is searched. With `consume` the
+    rows are reordered in place, and the model shares them. If the `control` stops training, the
+    current model is returned. Raises ValueError for invalid input, Stopped if there is no model.
     """
     columns = Columns(rows, *([] if test is None else [test.rows]))
     if init_model is not None:
@@ -61,10 +66,13 @@ def train_rows(
     with control.held():
         if test is not None:
             test = replace(test, rows=columns.of(test.rows))
-        given = {"sample_weight": sample_weight, "init_model": init_model, "test": test}
         rows, options = columns.of(rows), columns.options(options)
-        run = ready(rows, labels, options, control, consume=consume, **given)
+        run = ready(
+            rows, labels, options, control,
+            consume=consume, sample_weight=sample_weight, init_model=init_model, test=test,
+        )  # fmt: skip
         model = finished(run)
+        assert isinstance(model.report, TrainReport)
         return columns.model(model), model.report
 
 
@@ -75,12 +83,18 @@ def ready(
     control: Control | None = None,
     *,
     consume: bool = False,
-    **given,
+    sample_weight: ArrayLike | None = None,
+    init_model: Model | None = None,
+    test: TestRows | None = None,
 ) -> Run:
-    """The run that `train_rows` carries out, of all that it is `given` but a model whose rows are
-    not checked, ready to begin or to go on. Raises Stopped."""
-    source = LocalRows.of(rows, options, consume=consume)
-    return begun(source, labels, options, control or Control(), **given)
+    """Prepare a run for `finished`, from the arguments of `train_rows`. Raises Stopped.
+
+    The rows of `init_model` are not checked.
+    """
+    return begun(
+        LocalRows.of(rows, options, consume=consume), labels, options, control or Control(),
+        sample_weight=sample_weight, init_model=init_model, test=test,
+    )  # fmt: skip
 
 
 def begun(
@@ -89,12 +103,11 @@ def begun(
     options: TrainOptions,
     control: Control,
     *,
-    sample_weight: np.ndarray | None = None,
+    sample_weight: ArrayLike | None = None,
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """The run on rows wherever they are, ready to begin or to go on. Raises Stopped, and ValueError
-    for what does not fit."""
+    """Prepare a run on the rows of any source. Raises ValueError and Stopped."""
     weights = checked_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
         data, is_warm = source.fingerprint(labels, weights), init_model is not None
@@ -111,14 +124,16 @@ def begun(
 
 
 def finished(run: Run) -> Model:
-    """Carry out a run; the model, with its report, is of whatever there is if it is stopped. Raises
-    Stopped where there is nothing."""
+    """Carry out a run. Returns the model with its report, the current one if the run is stopped.
+
+    Raises Stopped if there is no model.
+    """
     prepared, options, state = run.prepared, run.options, run.state
-    found = probability = None
+    result = probability = None
     try:
         improve(run)
     except _core.Stopped:
-        found, missing = _exact_of_stopped(run)
+        result, missing = _result_of_stopped(run)
         converged, stopped = False, True
     else:
         missing, converged = [], bool(state.converged.all())
@@ -126,37 +141,36 @@ def finished(run: Run) -> Model:
         if prepared.engine.is_out_of_core:
             _core.give_back_memory()
         if not options.early:
-            found = exact_model(run.solver.solution, state.certificate, converged)
+            assert state.certificate is not None
+            result = exact_model(run.solver.solution, state.certificate, converged)
         if state.early_choice is not None:
-            _or_missing(run, missing, "worth of the early level", estimate_early_loss)
+            _unless_stopped(run, missing, "early-level estimate", estimate_early_loss)
             run.set_seconds()
         if options.probability:
-            probability = _or_missing(run, missing, "probabilities", fitted_probability)
+            probability = _unless_stopped(run, missing, "probabilities", fitted_probability)
         stopped = bool(missing)
-    report = report_of(run, found)
+    report = report_of(run, result)
     report.converged, report.stopped, report.missing = converged, stopped, missing
-    exact = found and found.model
-    exact, early = (_with_own_rows(prepared, part) for part in (exact, state.early))
     return Model(
         prepared.data.kernel,
         prepared.task.labels,
-        exact,
-        early,
+        None if result is None else _with_own_rows(prepared, result.model),
+        None if state.early is None else _with_own_rows(prepared, state.early),
         svm_type=options.svm_type,
         probability=probability,
         report=report,
     )
 
 
-def _with_own_rows(prepared: Prepared, part: ExactModel | EarlyModel | None):
-    """A part of the model with rows that are in memory, unless it may share those of the run."""
-    if part is None or prepared.owns_rows or not isinstance(part.rows, ChosenRows):
+def _with_own_rows(prepared: Prepared, part: Part) -> Part:
+    """Copy the rows of a model part, unless the model may share them with the run."""
+    if prepared.owns_rows or not isinstance(part.rows, ChosenRows):
         return part
     return replace(part, rows=part.rows.part(slice(None)))
 
 
-def report_of(run: Run, found: ExactResult | None) -> TrainReport:
-    """Report a run that is done, or was stopped, and the exact solution it has found."""
+def report_of(run: Run, result: ExactResult | None) -> TrainReport:
+    """Make the report of a finished or stopped run, and of its exact solution if it has one."""
     prepared, state = run.prepared, run.state
     report = TrainReport(
         **vars(state.costs),
@@ -171,28 +185,32 @@ def report_of(run: Run, found: ExactResult | None) -> TrainReport:
         early_choice=state.early_choice,
         traffic=prepared.engine.traffic,
     )
-    if found is None:
+    if result is None:
         return report
     certificate = state.certificate
+    assert certificate is not None
     report.objective_error = certificate.objective_error
     report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
     report.n_checked = certificate.n_checked
-    report.n_sv, report.n_bsv = found.model.rows.n_samples, found.n_bsv
-    report.violation, report.duality_gap = found.violation, found.gap
-    report.usable = bool(found.violation < run.solver.size_of_values)
-    report.problems, report.objective = found.problems, found.objective
-    for problem, iterations in zip(report.problems, state.n_iterations.tolist(), strict=True):
-        problem.iterations = iterations
+    report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
+    report.violation, report.duality_gap = result.violation, result.gap
+    report.usable = bool(result.violation < run.solver.size_of_values)
+    report.problems, report.objective = result.problems, result.objective
+    report.problems.iterations = state.n_iterations
     return report
 
 
-def _exact_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
-    """The exact model as far as it is, of a run that was stopped, and what is missing. Raises
-    Stopped where nothing was solved."""
-    if run.level_solver is not None:
-        run.level_solver.hand_over_counts(run.solver)
+def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
+    """Return the current exact model of a stopped run, and the results that are missing.
+
+    The early model is kept in the state. Raises Stopped if there is no model.
+    """
     run.save()
     state, solver = run.state, run.solver
+    solver.count_unfinished()
+    if run.level_solver is not None:
+        run.level_solver.solver.count_unfinished()
+        run.level_solver.hand_over_counts(solver)
     run.set_seconds()
     run.keep_unfinished()
     missing = ["probabilities"] if run.options.probability else []
@@ -202,30 +220,33 @@ def _exact_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     if not state.is_global:
         solver.iterate.forget(np.flatnonzero(~run.is_whole))
     if state.early is None and (run.options.early or not np.any(solver.alpha)):
-        raise _core.Stopped("stopped before anything was solved")
+        raise _core.Stopped("stopped before a model existed")
     if run.options.early:
         return None, missing
     state.certificate = certificate_of_stopped(solver)
     try:
         return exact_model(solver.solution, state.certificate, converged=False), missing
-    except NoMargin as nothing:
-        raise _core.Stopped from nothing
+    except NoMargin as error:
+        raise _core.Stopped from error
 
 
-def _or_missing(run: Run, missing: list[str], name: str, work):
-    """What work on a solution that is complete finds; where it is stopped nothing, and it is
-    missing."""
+def _unless_stopped(
+    run: Run, missing: list[str], name: str, compute: Callable[[Run], Result]
+) -> Result | None:
+    """Compute a result of a finished run; if that is stopped, add its name to `missing`."""
     try:
-        return work(run)
+        return compute(run)
     except _core.Stopped:
         missing.append(name)
         return None
 
 
 def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
-    """What about a second can tell of the solution of a run that was stopped. Entries of the
-    gradient that are not known are computed, of random variables where all would take too long;
-    then the violation is the largest that was seen, objectives and gaps are None."""
+    """Check the current solution of a stopped run in about a second.
+
+    Unknown entries of the gradient are computed. If that would take too long, random variables are
+    checked: the violation is then the largest one seen, and objectives and gaps are None.
+    """
     iterate = solver.iterate
     unknown = _affordable(solver, np.flatnonzero(~iterate.is_known))
     if len(unknown):
@@ -239,8 +260,10 @@ def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
 
 
 def _affordable(solver: FormulationSolver, variables: np.ndarray) -> np.ndarray:
-    """As many of the variables, ascending, as time allows to compute the gradient of; free ones
-    first, which tell rho."""
+    """Select variables whose gradients fit the time budget, ascending.
+
+    Free variables are preferred for half of it, since they determine rho.
+    """
     n_sv = max(int(np.count_nonzero(solver.alpha)), 1)
     cost = _core.value_cost(solver.data.setup, solver.data.points)
     n_possible = int(NANOSECONDS * solver.threads / (cost * n_sv))

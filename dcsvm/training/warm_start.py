@@ -1,20 +1,19 @@
-"""Where a run begins that is given a model of the same rows, trained with another C, gamma, kernel
-or tolerance, or before more rows were appended.
+"""Warm starts from a model of the same rows, or of the first of them.
 
-Levels go on from it: on 50,000 rows of covtype a start from 48,000 of them saves a third of the
-time, one from half of C little, and without levels it costs more than it saves.
+The model may have another C, gamma, kernel or tolerance. Training runs its levels from there: on
+50,000 rows of covtype a start from 48,000 of them saves a third of the time, one from half of C
+little; without levels it costs more than it saves.
 
-Support vectors at their bound begin at the new one, the others where they are; what that does to
-sums is put right among the support vectors.
+Support vectors at the old bound start at the new one, others at their alpha. The equality
+constraints are then restored by changing support vectors.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.ordering import with_label_order
+from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
@@ -23,40 +22,36 @@ from dcsvm.solving.preparation import Prepared
 AT_BOUND = 1.0 - 1e-9  # of the largest coefficient
 
 
-class OtherModel(ValueError):
-    """A model that training cannot begin with; the sentence says why."""
+class OtherModel(ValueError):  # noqa: N818 (renamed together with its users)
+    """A model that training cannot start from."""
 
 
 def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
-    """Raise OtherModel where the support vectors of a model are not among the rows to train on."""
-    part = model.exact or model.early
-    if part.row_numbers is None:
-        raise OtherModel("the model to begin with does not say which rows its support vectors are")
-    if part.row_numbers.max(initial=-1) >= rows.n_samples:
+    """Check that the support vectors of a model are training rows. Raises OtherModel."""
+    part, numbers = _support_of(model)
+    if numbers.max(initial=-1) >= rows.n_samples:
         raise OtherModel(
-            f"the model to begin with is of {part.row_numbers.max() + 1} rows or more, "
-            f"there are {rows.n_samples}"
+            f"the initial model has row {numbers.max() + 1}, there are {rows.n_samples} rows"
         )
     is_precomputed = options.kernel == "precomputed"
     if model.kernel.is_precomputed != is_precomputed:
-        raise OtherModel("the model to begin with is not of such rows: one has a kernel matrix")
+        raise OtherModel("the initial model and the rows must both have a kernel matrix, or none")
     if is_precomputed:
         return
-    if not _are_equal(rows.take_for_model(part.row_numbers), part.rows, options.threads or 1):
-        raise OtherModel("the model to begin with is of other rows: its support vectors differ")
+    if not _are_equal(rows.take_for_model(numbers), part.rows, options.threads or 1):
+        raise OtherModel("the initial model has other rows: support vectors differ")
 
 
 def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
-    """A feasible alpha for every variable of a problem, from a model of its rows.
+    """Make a feasible alpha for prepared rows from a model of them.
 
-    Raises OtherModel where the model is not of its labels and problem type.
+    Raises OtherModel if the model has other labels or another problem type.
     """
     task, formulation = prepared.task, prepared.formulation
-    model = _of_task(task, model)
-    part = model.exact or model.early
+    part, numbers = _support_of(_of_task(task, model))
     weight = prepared.row_map.weight_of_given
-    there = weight[part.row_numbers] > 0
-    numbers, stored = part.row_numbers[there], part.dual_coef[:, there]
+    mask = weight[numbers] > 0
+    numbers, stored = numbers[mask], part.dual_coef[:, mask]
     row, weight = prepared.row_map.row_of_given[numbers], weight[numbers]
     targets = prepared.targets[row]
     bound = task.bound_of(targets)
@@ -74,18 +69,26 @@ def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
     return formulation.with_sums(alpha)
 
 
+def _support_of(model: Model) -> tuple[ExactModel | EarlyModel, np.ndarray]:
+    """Return the part of a model to start from, and the row numbers of its support vectors."""
+    part = model.exact or model.early
+    if part is None or part.row_numbers is None:
+        raise OtherModel("the initial model has no row numbers of its support vectors")
+    return part, part.row_numbers
+
+
 def _of_task(task: Task, model: Model) -> Model:
-    """The model with its classes in the order of the task."""
+    """Return the model with its classes in the order of the task. Raises OtherModel."""
     if model.svm_type != task.svm_type:
-        raise OtherModel(f"the model to begin with is of {model.svm_type}")
+        raise OtherModel(f"the initial model has type {model.svm_type}, not {task.svm_type}")
     try:
         model = with_label_order(model, task.labels)
     except ValueError:
-        raise OtherModel("the model to begin with has other labels") from None
-    part = model.exact or model.early
+        raise OtherModel("the initial model has other labels") from None
+    part, numbers = _support_of(model)
     classes = part.class_
-    if classes is not None and not np.array_equal(classes, task.targets[part.row_numbers]):
-        raise OtherModel("the model to begin with is of other rows: its support vectors differ")
+    if classes is not None and not np.array_equal(classes, task.targets[numbers]):
+        raise OtherModel("the initial model has other rows: support vectors differ")
     return model
 
 
@@ -99,7 +102,7 @@ def _are_equal(rows: Rows, others: Rows, threads: int) -> bool:
 
 
 def _coefficients(task: Task, number: int, targets: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """Signed alpha of the support vectors in one problem, 0 where they are not in it."""
+    """Return the signed alpha of the support vectors in one problem, 0 for other classes."""
     if task.n_classes < 2:
         return coef[0]
     first, second = pairs_of(task.n_classes)[number]
@@ -110,8 +113,7 @@ def _coefficients(task: Task, number: int, targets: np.ndarray, coef: np.ndarray
 def _add(
     prepared: Prepared, variables: slice, row: np.ndarray, signed: np.ndarray, alpha: np.ndarray
 ) -> None:
-    """Add signed values of rows to alpha of the variables they have, of the side that has their
-    sign."""
+    """Add the signed values of rows to alpha of their variables with that sign."""
     problem = prepared.formulation.problem.part(variables)
     for negative in (False, True):
         of_row = np.full(prepared.data.rows.n_samples, -1)

@@ -30,7 +30,7 @@ def test_a_small_model_is_written_and_what_it_is_worth_is_said(
 ):
     done = invoke(compress.main, "--vectors", 40, "--rows", training, "--test", test_file, "m")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert re.match(r"40 vectors of \d+; 40 kernel values for a row, ", done.stdout)
+    assert re.match(r"40 of \d+ vectors; 40 kernel evaluations per row, ", done.stdout)
     assert re.search(
         r"labels changed: \S+ % of 2000 test rows, at most \S+ % with 95 %", done.stdout
     )
@@ -59,18 +59,21 @@ def test_the_range_file_goes_with_the_model(run, invoke, training):
     assert Path("m.range").read_text() == Path("m.small.range").read_text()
     assert invoke(predict.main, training, "m.small", "out").exit_code == 0
     done = invoke(compress.main, "--vectors", 40, "m", "-")
-    assert done.stderr == "error: m: its range file needs a plain file for OUTPUT_FILE\n"
+    assert (
+        done.stderr
+        == "error: m: the range file of the model needs a regular file for OUTPUT_FILE\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
-    [(["m"], 2, "vectors, times or loss is needed"),
+    [(["m"], 2, "vectors, times or loss is required"),
      (["--vectors", "few", "m"], 2, "--vectors: 'few' is not a whole number"),
      (["--vectors", 9999, "m"], 1, "--vectors must be below the"),
-     (["--loss", 1, "m"], 2, "--loss is stated on rows the model has not seen: give --test"),
+     (["--loss", 1, "m"], 2, "--loss needs --test: rows that the model has not seen"),
      (["--vectors", 5, "--early", "m"], 1, "m: the model has no early level"),
      (["--vectors", 5, "--rows", "-", "--test", "-", "m"], 2, "cannot both be standard input"),
-     (["--vectors", 5, "--scale", "r", "m"], 2, "--scale is for rows"),
+     (["--vectors", 5, "--scale", "r", "m"], 2, "--scale needs --rows or --test"),
      (["--vectors", 5, "--scale", "auto", "--rows", "r", "m"], 2, "--scale auto is for training"),
      (["--vectors", 5, "missing"], 1, "missing: no such file"),
      (["--vectors", 5, "--rows", "missing", "m"], 1, "missing: no such file"),
@@ -110,7 +113,7 @@ def test_a_damaged_row_is_named_with_its_place(invoke, model_file, tmp_path):
 def test_test_rows_that_were_trained_on_are_refused(invoke, training, model_file):
     done = invoke(compress.main, "--vectors", 5, "--test", training, "m")
     assert done.exit_code == 1
-    assert "m: the test rows have most of the support vectors among them" in done.stderr
+    assert "m: the test rows include most of the support vectors" in done.stderr
 
 
 def test_the_bar_begins_anew_with_the_next_size(monkeypatch):

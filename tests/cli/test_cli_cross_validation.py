@@ -73,7 +73,7 @@ def test_more_folds_than_rows_leave_one_out(run, write_libsvm):
     path = write_libsvm(np.array([[1.0], [1.1], [-1.0], [-1.1]]), [1, 1, 2, 2])
     result = run(*FAST, "-v", 100, path)
     assert result.stdout == "Cross Validation Accuracy = 100%\n"
-    assert "100 folds of 4 rows: leaving one out instead" in result.stderr
+    assert "100 folds, but 4 rows: leave-one-out instead" in result.stderr
 
 
 def test_folds_that_did_not_converge_exit_with_three(run, training):
@@ -86,7 +86,7 @@ def test_folds_that_did_not_converge_exit_with_three(run, training):
 def test_there_is_no_report_of_a_cross_validation(run, training):
     result = run(*FAST, "-v", 2, "--report", "r.json", training)
     assert result.exit_code == 2
-    assert "--report is not for cross validation (-v)" in result.stderr
+    assert "--report cannot be used with cross-validation (-v)" in result.stderr
 
 
 def test_svm_grid_runs_unchanged(training, tmp_path):

@@ -249,8 +249,8 @@ def test_a_huge_index_in_the_data_does_not_need_huge_memory(run, model, test_fil
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [(4, None), (3, None), (2, None),
-     (1, "up to index 1, the training set of MODEL up to 4: is it of the same kind?"),
-     (6, "up to index 6, the training set of MODEL up to 4: is it of the same kind?")],
+     (1, "up to index 1, the training set of MODEL up to 4: are they the same kind of data?"),
+     (6, "up to index 6, the training set of MODEL up to 4: are they the same kind of data?")],
 )  # fmt: skip
 @pytest.mark.parametrize("options", [[], ["--early"]], ids=["exact", "early"])
 def test_other_features_than_the_model_has_seen_are_told(
@@ -276,6 +276,6 @@ def test_a_model_that_did_not_converge_is_told_of(tmp_path):
     files = [str(tmp_path / name) for name in ("t", "m", "out")]
     said = CliRunner().invoke(main, files)
     assert said.exit_code == 0
-    assert "warning: the exact solution did not converge, its violation is" in said.stderr
+    assert "warning: the exact solution did not converge: violation " in said.stderr
     assert "; --early uses the clusters' models" in said.stderr
     assert CliRunner().invoke(main, ["--early", *files]).stderr == ""

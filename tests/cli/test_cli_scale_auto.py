@@ -189,8 +189,8 @@ def test_a_model_of_libsvms_format_is_warned_of(run, predicted, files):
     done = predicted(files.test, "a.model", "out")
     assert done.exit_code == 0
     assert done.stderr.splitlines()[0] == (
-        "warning: a.model.range is not used: LIBSVM's model format does not say whether the rows "
-        "were scaled by it; if they were, give --scale a.model.range"
+        "warning: a.model.range is not used: a model in LIBSVM's format does not record scaling; "
+        "if the training rows were scaled by it, give --scale a.model.range"
     )
     done = predicted("--scale", "a.model.range", files.test, "a.model", "out")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -212,7 +212,7 @@ def test_the_model_has_to_be_a_file_beside_which_another_may_stand(run, files):
     for name in ("-", "/dev/stdout", os.devnull):
         done = run(*FAST, "--scale", "auto", files.train, name)
         assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
-        assert "MODEL_FILE has to be a plain file" in done.stderr
+        assert "MODEL_FILE must be a regular file" in done.stderr
     assert os.listdir() == []
 
 

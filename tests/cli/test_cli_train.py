@@ -170,8 +170,8 @@ def trained_like(monkeypatch):
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [(["probabilities"], "the model is converged; missing: probabilities"),
-     (["worth of the early level", "probabilities"],
-      "the model is converged; missing: worth of the early level, probabilities")],
+     (["early-level estimate", "probabilities"],
+      "the model is converged; missing: early-level estimate, probabilities")],
     ids=str,
 )  # fmt: skip
 def test_a_stop_after_convergence_says_what_is_missing(
@@ -213,6 +213,6 @@ def test_many_pairs_of_classes_are_told_in_one_line(run, write_libsvm, n_classes
     total = sum(problem["objective"] for problem in problems)
     n_sv, n_bsv = ([problem[key] for problem in problems] for key in ("n_sv", "n_bsv"))
     assert lines[:-1] == [
-        f"15 pairs of classes (each in --report): obj = {total:.6f} in all, "
+        f"15 pairs of classes (each in --report): total obj = {total:.6f}, "
         f"nSV = {min(n_sv)} to {max(n_sv)}, nBSV = {min(n_bsv)} to {max(n_bsv)}"
     ]

@@ -59,8 +59,8 @@ def test_the_line_of_what_is_wrong_is_that_of_the_file(tmp_path):
     [
         (["--workers", 2, "--scheduler", "tcp://host:1"], "give one of"),
         (["--workers", 0], "--workers must be at least 1"),
-        (["--workers", 2, "-v", 5], "--workers is not for cross validation"),
-        (["--workers", 2, "-t", 4], "a precomputed kernel (-t 4) is not for workers"),
+        (["--workers", 2, "-v", 5], "--workers cannot be used with cross-validation"),
+        (["--workers", 2, "-t", 4], "workers cannot use a precomputed kernel (-t 4)"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(training_set, arguments, reason):

@@ -242,10 +242,10 @@ def test_a_time_limit_leaves_what_is_scored(search, training):
 
 
 def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
-    take = grid_file.Outputs.take
+    add = grid_file.Outputs.add
 
     def stopping(self, *what, **how):
-        take(self, *what, **how)
+        add(self, *what, **how)
         self.stop.request()
 
     begin = grid_file.Outputs.follow
@@ -254,7 +254,7 @@ def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
         self.stop = searching.stop
         return begin(self, searching, *what)
 
-    monkeypatch.setattr(grid_file.Outputs, "take", stopping)
+    monkeypatch.setattr(grid_file.Outputs, "add", stopping)
     monkeypatch.setattr(grid_file.Outputs, "follow", follow)
     result = search(*SMALL, training, "no.model")
     assert result.exit_code == 3 and len(result.stdout.splitlines()) == 4
@@ -269,13 +269,16 @@ def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
         (["-log2c", "0,1,0"], "-log2c: '0,1,0' does not lead from 0 to 1"),
         (["-log2g", "0,9999,1"], "-log2g: '0,9999,1' has an exponent beyond 1000"),
         (["-log2c", "0,1,1e-6"], "-log2c: '0,1,1e-6' has more than 1000 values"),
-        (["-log2c", "null", "-log2g", "null"], "there is nothing to choose"),
-        (["-log2p", "0,1,1"], "-log2p is for eps-SVR (-s 3)"),
-        (["-s", 2], "one-class (-s 2) has no C, and nothing to choose it by"),
-        (["-s", 1], "nu-SVC (-s 1) has no C: give -log2c null, and gamma alone is chosen"),
-        (["-v", 1], "-v must be at least 2, not 1"),
-        (["-t", 4, "--scale", "auto"], "a precomputed kernel goes with neither --scale nor --test"),
-        (["-out", "null", "-resume"], "-resume needs a file: -out null writes none"),
+        (["-log2c", "null", "-log2g", "null"], "no parameter to choose"),
+        (["-log2p", "0,1,1"], "-log2p needs eps-SVR (-s 3)"),
+        (["-s", 2], "one-class (-s 2) has no C and no score to choose it by"),
+        (["-s", 1], "nu-SVC (-s 1) has no C: give -log2c null to choose gamma only"),
+        (["-v", 1], "-v must be at least 2, got 1"),
+        (
+            ["-t", 4, "--scale", "auto"],
+            "a precomputed kernel cannot be used with --scale or --test",
+        ),
+        (["-out", "null", "-resume"], "-resume needs a file if -out is null"),
         (["-log2c", "400,500,50"], "C must be at most 1e+100"),
     ],
 )

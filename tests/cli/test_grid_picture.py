@@ -130,7 +130,7 @@ def test_without_matplotlib_the_grid_is_not_run(monkeypatch, tmp_path):
     (tmp_path / "data").write_text("1 1:1\n-1 1:0\n" * 10)
     done = CliRunner().invoke(main, ["-q", "-png", "grid.png", "data"])
     assert done.exit_code == 1
-    assert done.output == "error: -png needs matplotlib: pip install 'dcsvm[plot]'\n"
+    assert done.output == "error: -png requires matplotlib: pip install 'dcsvm[plot]'\n"
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 

@@ -53,7 +53,7 @@ def test_help_has_every_option_in_a_group_with_its_default(help_of, command):
 def test_defaults_are_those_of_the_training_options(help_of):
     text = " ".join(help_of(train.main, 100).split())
     for words in ("[0.001] --gap", "[1/features] -r", "4 precomputed [2] -d", "coarser level [4]",
-                  "4 nu-SVR [0] -c", "regressions [1] -w", "kmeans [tree]"):  # fmt: skip
+                  "4 nu-SVR [0] -c", "nu-SVR [1] -w", "kmeans [tree]"):  # fmt: skip
         assert words in text
 
 

@@ -44,18 +44,18 @@ MANY_LABELS = {
 }
 LONG_ROW = "1 " + " ".join(f"{k}:1" for k in range(1, 20001)) + "\n"
 MODELS = {
-    "2147483646 lines are announced": model_text(total_sv=HUGE, nr_sv=f"{HUGE} 0"),
-    "is not between 0 and 2147483646": model_text(total_sv="9" * 4000),
-    "label has 2 numbers, not 2147483646": model_text(nr_class=HUGE),
-    "rho has 1 numbers, not 449985000": model_text(**MANY_LABELS),
-    "is not a whole number": model_text(nr_sv="1e300 1e300"),
+    "expected 2147483646 lines": model_text(total_sv=HUGE, nr_sv=f"{HUGE} 0"),
+    "must be from 0 to 2147483646": model_text(total_sv="9" * 4000),
+    "label must have 2147483646 numbers, got 2": model_text(nr_class=HUGE),
+    "rho must have 449985000 numbers, got 1": model_text(**MANY_LABELS),
+    "must be integers from 0": model_text(nr_sv="1e300 1e300"),
     "is above 2147483646": model_text("1 2147483648:1\n"),
-    "dense rows of 2147483646 features do not fit this file": model_text(
+    "too short for dense rows of 2147483646 features": model_text(
         section=section(n_features=HUGE, rows="dense")
     ),
-    "the centers do not have 2147483646 clusters": model_text(section=section(n_clusters=HUGE)),
-    "2147483646 lines are announced, 4 follow": model_text(section=section(total_center_rows=HUGE)),
-    "2147483646 lines are announced, 1 follow": model_text(section=section(total_early_sv=HUGE)),
+    "n_clusters must be 1, got 2147483646": model_text(section=section(n_clusters=HUGE)),
+    "expected 2147483646 lines, got 4": model_text(section=section(total_center_rows=HUGE)),
+    "expected 2147483646 lines, got 1": model_text(section=section(total_early_sv=HUGE)),
     # every line would stand for the long row
     "more than two clusters": model_text(
         LONG_ROW, section("0 0 1 1 1\n" * 20000, n_features="20000", total_early_sv="20000")
@@ -115,7 +115,7 @@ def test_an_archive_may_not_unpack_to_more_than_half_of_the_memory(tmp_path, sma
     path = tmp_path / "bomb"
     path.write_bytes(gzip.compress(b"1 1:1\n" * 500_000))
     assert refusal(read_dataset, path) == (
-        f"{path}: more than 2 MB of text, half of the memory available"
+        f"{path}: more than 2 MB of text, half of the available memory"
     )
 
 

@@ -83,7 +83,7 @@ def test_a_value_is_never_read_as_an_option():
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
-    [(["-w", "1"], "the label is glued to -w, as in -w1 5"),
+    [(["-w", "1"], "the label follows -w without a space, as in -w1 5"),
      (["-w1"], "the option -w1 requires a value"),
      (["-c"], "the option -c requires a value"),
      (["-c5", "data"], "no such option: -c5 (a value is the next argument, as in -c 5)"),

@@ -10,7 +10,7 @@ import pytest
 import dcsvm
 from dcsvm.cli import compress, grid, man, predict, train
 from dcsvm.problem.compress_options import CompressOptions
-from dcsvm.problem.option_table import UnknownOption, described, option_of
+from dcsvm.problem.option_table import UnknownOptionError, described, option_of
 from dcsvm.problem.options import TrainOptions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
@@ -54,7 +54,7 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
     text = with_tables("before\n\n```{options} dcsvm-train Kernel\n```\n\n```{keywords}\n```\n")
     lines = text.splitlines()
     assert lines[0] == "before" and "```" not in text
-    gamma = r"of rbf exp(-gamma \|u-v\|^2), poly, sigmoid. 0 is the default, as in LIBSVM."
+    gamma = r"gamma of exp(-gamma \|u-v\|^2), poly, sigmoid. 0 selects the default, as in LIBSVM."
     assert f"| `-g GAMMA` | {gamma} | 1/features |" in lines
     assert "| `gamma` | `-g` | a number, at least 0 and finite, or None | `None` |" in lines
     assert "| `levels` | `-l` | a whole number, from 0 to 30, or None | `None` |" in lines
@@ -63,15 +63,16 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
 def test_help_of_train_is_made_from_the_table():
     text = " ".join(dcsvm.train.__doc__.split())
     assert "{options}" not in text
-    assert "- gamma (float | None, None): of rbf exp(-gamma |u-v|^2), poly, sigmoid;" in text
+    assert "- gamma (float | None, None): gamma of exp(-gamma |u-v|^2), poly, sigmoid;" in text
     assert (
-        "- branching (int, 4): clusters for each one of the next coarser level; at least 2" in text
+        "- branching (int, 4): child clusters per cluster of the coarser level; at least 2" in text
     )
     assert described(None, TrainOptions) is None  # python -OO
 
 
 def test_a_table_refuses_other_names():
-    with pytest.raises(UnknownOption, match=r"unknown option 'x'; help\(dcsvm.Model.compress\)"):
+    hint = r"unknown option 'x'; help\(dcsvm.Model.compress\)"
+    with pytest.raises(UnknownOptionError, match=hint):
         CompressOptions.of(x=1)
-    with pytest.raises(UnknownOption, match="did you mean 'vectors'"):
+    with pytest.raises(UnknownOptionError, match="did you mean 'vectors'"):
         CompressOptions.of(vector=1)

@@ -45,32 +45,32 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
     result = run(option, value, "not_read")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert re.match(rf"error: {option}( must be .*, not |: '{value}' is not )", line)
+    assert re.match(rf"error: {option}( must be .*, got |: '{value}' is not )", line)
     assert line.endswith("; see dcsvm-train --help")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["-w1", "0"], "error: -w must be positive and finite, not 0 for class 1;"),
-     (["-w1", "-2", "-w1", "-2"], "error: -w must be positive and finite, not -2 for class 1;"),
-     (["-wnan", "1"], "error: -w is for labels, finite numbers or strings, not nan;"),
+    [(["-w1", "0"], "error: -w must be positive and finite, got 0 for class 1;"),
+     (["-w1", "-2", "-w1", "-2"], "error: -w must be positive and finite, got -2 for class 1;"),
+     (["-wnan", "1"], "error: -w keys must be labels, finite numbers or strings, got nan;"),
      (["-c", "1e90", "-w1", "1e300"],
-      "error: -w times C must be above 0 and at most 1e+100, not inf for class 1;"),
-     (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, not inf for class"),
+      "error: -w times C must be above 0 and at most 1e+100, got inf for class 1;"),
+     (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, got inf for class"),
      (["-l", "1", "--early-level", "2"],
-      "error: --early-level must be at most 1, the finest level, not 2;"),
-     (["-s", "2", "-b", "1"], "error: -b is not for one-class, which has no probabilities;"),
+      "error: --early-level must be at most 1, the finest level, got 2;"),
+     (["-s", "2", "-b", "1"], "error: -b is not available for one-class;"),
      (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
      (["-t", "4", "--scale", "auto"], "a precomputed kernel cannot be scaled"),
      (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),
-     (["--early-level", "auto"], "error: --early-level auto is for early models alone"),
+     (["--early-level", "auto"], "error: --early-level auto is for early models only"),
      (["--early-level", "x"], "'x' is neither a whole number nor auto"),
-     (["--early", "--overlap", "2.5"], "error: --overlap must be from 1 to 2, not 2.5;"),
-     (["-s", "2", "--overlap", "1.5"], "error: --overlap is not for one_class"),
-     (["--test", "a"], "--test is for --early with --early-level auto"),
-     (["--early", "--early-level", "2", "--test", "a"], "--test is for --early with --early-level"),
-     (["-v", "5", "--early", "--test", "a"], "--test is not for cross validation (-v)"),
-     (["--checkpoint", "a", "--resume", "b"], "different folders")],
+     (["--early", "--overlap", "2.5"], "error: --overlap must be from 1 to 2, got 2.5;"),
+     (["-s", "2", "--overlap", "1.5"], "error: --overlap is not available for one_class"),
+     (["--test", "a"], "--test needs --early with --early-level auto"),
+     (["--early", "--early-level", "2", "--test", "a"], "--test needs --early with --early-level"),
+     (["-v", "5", "--early", "--test", "a"], "--test cannot be used with cross-validation (-v)"),
+     (["--checkpoint", "a", "--resume", "b"], "must name the same folder")],
     ids=str,
 )  # fmt: skip
 def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
@@ -109,9 +109,9 @@ def test_an_option_that_does_not_suit_the_data_is_named_as_it_is_typed(run, trai
 NOT_A_VALUE = {
     ("-c", "abc"): "-c: 'abc' is not a number", ("-d", "2.5"): "-d: '2.5' is not a whole number",
     ("-s", "5"): "-s: '5' is not 0, 1, 2, 3 or 4", ("-b", "yes"): "-b: 'yes' is not 0 or 1",
-    ("-w1", "x"): "-w: 'x' is not a number", ("-c", "-1"): "-c must be positive and finite, not -1",
-    ("--time-limit", "0"): "--time-limit must be positive and finite, not 0",
-    ("--levels", "-1"): "-l must be at least 0, not -1",
+    ("-w1", "x"): "-w: 'x' is not a number", ("-c", "-1"): "-c must be positive and finite, got -1",
+    ("--time-limit", "0"): "--time-limit must be positive and finite, got 0",
+    ("--levels", "-1"): "-l must be at least 0, got -1",
 }  # fmt: skip
 
 

@@ -388,7 +388,7 @@ def test_no_clusters_and_empty_clusters_are_nothing():
     X, y = labelled_rows(20, 4, seed=20)
     problem, none = c_svc(y, 1.0), np.empty(0, np.int32)
     alpha, _, reports = solve(X, RBF, problem, clusters=[none])
-    assert reports == []
+    assert len(reports) == 1
     everything = np.arange(20)
     alpha, _, reports = solve(X, RBF, problem, clusters=[none, everything, none])
     assert len(reports) == 3
@@ -507,7 +507,7 @@ def test_a_stop_ends_an_outer_step_and_takes_it_back():
     def is_taken_back(share):
         iterate = Iterate.of(np.zeros(1500))
         report = go_on(X, problem, iterate, stop=_core.Stop(seconds=share * seconds))
-        if not iterate.alpha.any():
+        if iterate.known.any() and not iterate.alpha.any():
             assert np.array_equal(iterate.gradient, -problem.linear)
         return report["kernel_evaluations"] > 0 and not iterate.alpha.any()
 

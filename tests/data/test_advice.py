@@ -39,23 +39,23 @@ def test_one_column_of_counts_beside_one_hot_columns_is_named():
     X = np.eye(40, dtype=np.float32)[np.arange(200) % 40]
     X[:, 5] = 50 * np.arange(200)
     (sentence,) = said(X)
-    assert sentence.startswith("feature 6 spans 9.95e+03 but ")
+    assert sentence.startswith("feature 6 spans 9.95e+03, but ")
 
 
 def test_constant_columns_are_named():
     X = numbers()
     X[:, 2] = 1.5
-    assert said(X) == ["feature 3 is 1.5 in all rows and tells nothing"]
+    assert said(X) == ["feature 3 is constant: 1.5 in all rows"]
     X[:, 4] = -0.5
     (sentence,) = said(X)
-    assert sentence.startswith("2 features have one value in all rows")
+    assert sentence.startswith("2 features are constant, ")
     assert sentence.endswith("feature 3")
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_labels_that_are_all_different_are_named(shift):
     (sentence,) = said(numbers(), np.arange(200) + shift)
-    assert sentence.startswith("200 of 200 rows have labels of their own")
+    assert sentence.startswith("200 distinct labels in 200 rows: ")
     assert said(numbers(), np.arange(200) % 26 + shift) == []
 
 

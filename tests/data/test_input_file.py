@@ -64,7 +64,7 @@ def test_no_more_than_is_allowed_goes_through_a_temporary_file(write, monkeypatc
     monkeypatch.setattr(pieces, "HELD", len(TEXT) // 4)
     monkeypatch.setattr(pieces, "PIECE", 1000)
     monkeypatch.setattr(pieces, "available_memory", lambda: len(TEXT))
-    with pytest.raises(DataError, match="of text, half of the memory available"):
+    with pytest.raises(DataError, match="of text, half of the available memory"):
         read_text(write(gzip.compress(TEXT)))
 
 

@@ -133,7 +133,7 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
     monkeypatch.setattr(room.os, "posix_fallocate", unknown, raising=False)
     assert parse_dataset(text, "rows").rows.is_mapped
     monkeypatch.setattr(room, "_is_memory", lambda folder: True)
-    with pytest.raises(DataError, match="it is memory itself"):
+    with pytest.raises(DataError, match="it is a file system in memory"):
         parse_dataset(text, "rows")
     monkeypatch.setattr(room, "_is_memory", lambda folder: False)
     monkeypatch.setattr(room.os, "posix_fallocate", full, raising=False)

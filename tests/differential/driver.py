@@ -21,11 +21,11 @@ from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
-import dcsvm._core
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 import dcsvm
+import dcsvm._core
 
 UNKNOWN = 2  # the status of a command that does not know an option, or its value
 
@@ -151,7 +151,7 @@ def run(line):
         except SystemExit as end:
             status = end.code
         except Exception as error:
-            is_unknown = type(error).__name__ in ("UnknownOption", "OptionError")
+            is_unknown = type(error).__name__.removesuffix("Error") in ("UnknownOption", "Option")
             status = UNKNOWN if is_unknown else 1
             traceback.print_exc()
             reason = f"{type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ import dcsvm
 from dcsvm.distributed import connection, train
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.dask_engine import RemoteTree
-from dcsvm.distributed.tasks import Tasks, WorkersLost
+from dcsvm.distributed.tasks import Tasks, WorkersLostError
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 
@@ -118,7 +118,9 @@ def test_a_task_at_which_too_many_workers_die_is_given_up_with_its_name(monkeypa
     with workers_of_this_machine(1, threads=1) as client:
         tasks = Tasks(client)
         deadly = tasks.submit("deadly", os._exit, 1)
-        with pytest.raises(WorkersLost, match="workers died again and again at deadly-.*memory"):
+        with pytest.raises(
+            WorkersLostError, match="workers died repeatedly at task deadly-.*memory"
+        ):
             tasks.results([deadly])
 
 

@@ -107,7 +107,7 @@ def test_a_stopped_run_says_so(client, rows_in_spots):
     ("given", "error", "reason"),
     [
         ({"stop": 5}, TypeError, "stop must be a dcsvm.Stop"),
-        ({"test": ([[1.0]], [1])}, ValueError, "test rows are for early models"),
+        ({"test": ([[1.0]], [1])}, ValueError, "test rows require early models"),
         ({"C": -1}, ValueError, "C must be positive"),
         ({"cost": 1}, TypeError, "unknown option 'cost'"),
     ],

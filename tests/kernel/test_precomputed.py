@@ -167,7 +167,7 @@ def test_a_sparse_matrix_is_as_good_as_a_dense_one(problem):
 
 
 def test_a_matrix_that_is_not_square_is_refused():
-    with pytest.raises(ValueError, match="square matrix, not 4 rows and 3 columns"):
+    with pytest.raises(ValueError, match="must be square, got 4 rows and 3 columns"):
         dcsvm.train(np.ones((4, 3)), [1, -1, 1, -1], kernel="precomputed")
 
 
@@ -235,12 +235,12 @@ def test_prediction_needs_the_values_with_all_training_rows(model, problem):
         assert np.array_equal(model.decision_function(of_a_file, method=method), expected)
         with pytest.raises(ValueError, match="903 kernel values, the model was trained on 900"):
             model.predict(more, method=method)
-        with pytest.raises(ValueError, match="rows have 899 kernel values, .* all 900 training"):
+        with pytest.raises(ValueError, match="with all 900 training rows, got 899"):
             model.predict(K_test[:, :-1], method=method)
 
 
 def test_euclidean_clusters_are_refused(problem):
-    with pytest.raises(ValueError, match="kmeans needs features"):
+    with pytest.raises(ValueError, match="kmeans requires features"):
         dcsvm.train(problem[4], problem[1], kernel="precomputed", clustering="kmeans")
 
 
@@ -299,7 +299,7 @@ def test_rows_with_serial_numbers_are_warned_of_with_other_kernels(more):
     data = parse_dataset(text, "k.txt")
     assert data.rows.is_dense == (more == b"")
     (sentence,) = advice(data.rows, data.labels, data.first_index)
-    assert "as those of a precomputed kernel (-t 4)" in sentence
+    assert "as in files of a precomputed kernel (-t 4)" in sentence
     assert advice(data.rows, data.labels, 1) == []
 
 
@@ -355,7 +355,7 @@ def test_a_model_of_svm_train_is_read(tmp_path):
     (tmp_path / "a.model").write_text(LIBSVM_TEXT)
     model = load_model(tmp_path / "a.model")
     assert model.decision_function(np.array([[1.0, 5.0, 2.0]])).tolist() == [2.25]
-    with pytest.raises(ValueError, match="rows have 2 kernel values"):
+    with pytest.raises(ValueError, match="with all 3 training rows, got 2"):
         model.predict(np.ones((1, 2)))
 
 
@@ -363,9 +363,9 @@ def test_a_model_of_svm_train_is_read(tmp_path):
     ("old", "new", "message"),
     [
         ("0:3 ", "", "9:5: 0:serial_number is missing"),
-        ("0:3", "0:0", "model:9: a serial number is not a whole number from 1"),
-        ("0:3", "0:1.5", "model:9: a serial number is not a whole number from 1"),
-        ("0:3", "0:1e12", "model:9: a serial number is not a whole number from 1"),
+        ("0:3", "0:0", "model:9: a serial number must be an integer from 1"),
+        ("0:3", "0:1.5", "model:9: a serial number must be an integer from 1"),
+        ("0:3", "0:1e12", "model:9: a serial number must be an integer from 1"),
         ("0:3", "0:3 1:2", "missing"),
         ("0:3", "1:3", "missing before"),
     ],
@@ -382,14 +382,14 @@ def test_a_damaged_model_of_svm_train_is_refused(tmp_path, old, new, message):
         (
             "kernel_type precomputed\nnr_class",
             "kernel_type linear\nnr_class",
-            "rows serials is not",
+            "rows must be dense or sparse, got serials",
         ),
         ("center_kernel_type precomputed", "center_kernel_type linear", "centers cannot have"),
-        ("center_products ", "center_products nan ", "of center_products is not finite"),
-        ("center_products ", "center_products 1 ", "more than the levels"),
-        ("center_products ", "center_products x ", "list of numbers"),
+        ("center_products ", "center_products nan ", "center_products must be finite"),
+        ("center_products ", "center_products 1 ", "more nodes or inner products"),
+        ("center_products ", "center_products x ", "center_products must be numbers"),
         ("center_products ", "something else ", "unknown key"),
-        ("rows serials", "rows dense", "is not serials"),
+        ("rows serials", "rows dense", "rows must be serials, got dense"),
         ("n_features 900", "n_features 10", "above n_features 10"),
     ],
 )
@@ -437,6 +437,17 @@ def test_serial_numbers_say_which_columns_the_rows_are(files, problem):
         values = np.loadtxt(folder / "out")[:, 1]
         wanted = expected.decision_function(K_test[:, chosen], method=method)
         np.testing.assert_allclose(values, wanted, atol=1e-9)
+
+
+def test_an_early_level_is_chosen_by_test_rows_of_a_precomputed_kernel(files, problem):
+    folder, _ = files
+    options = ["-q", "-t", 4, "-c", 4, "--early", "--early-level", "auto"]
+    trained = run(
+        train_command, *options, "--test", folder / "test", folder / "train", folder / "model"
+    )
+    assert trained.exit_code == 0, trained.stderr
+    early = load_model(folder / "model")
+    assert np.mean(early.predict(problem[5]) == problem[3]) > 0.8  # labels are noisy
 
 
 def test_a_precomputed_kernel_is_not_scaled(files):

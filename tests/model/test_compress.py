@@ -149,20 +149,20 @@ def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
 
 @pytest.mark.parametrize(
     ("how", "sentence"),
-    [({}, "one of the three; 0 are given"),
-     ({"vectors": 3, "loss": 1}, "one of the three; 2 are given"),
-     ({"vectors": 0}, "vectors must be at least 1, not 0"),
+    [({}, "exactly one of them, got 0"),
+     ({"vectors": 3, "loss": 1}, "exactly one of them, got 2"),
+     ({"vectors": 0}, "vectors must be at least 1, got 0"),
      ({"vectors": 10**6}, "vectors must be below the"),
      ({"times": 1}, "times must be above 1"),
-     ({"times": 1e6}, "leaves none of"),
+     ({"times": 1e6}, "leaves no vectors"),
      ({"loss": 100}, "loss must be above 0 and below 100"),
-     ({"loss": 1}, "stated on test rows"),
-     ({"loss": 0.001, "test": disc(100, 5)[0]}, "cannot be stated on 100 test rows"),
-     ({"loss": 0.2, "test": disc(3000, 5)[0]}, "at best .* of the labels may change"),
-     ({"vectors": 9, "test": disc(2000, 0)[0]}, "test rows have most of the support vectors"),
+     ({"loss": 1}, "loss requires test rows"),
+     ({"loss": 0.001, "test": disc(100, 5)[0]}, "requires at least .* test rows, got 100"),
+     ({"loss": 0.2, "test": disc(3000, 5)[0]}, "up to .* % of the labels may change"),
+     ({"vectors": 9, "test": disc(2000, 0)[0]}, "test rows include most of the support vectors"),
      ({"vectors": 9, "steps": 0}, "steps must be at least 1"),
      ({"vectors": 9, "method": "all"}, "method must be one of exact, early"),
-     ({"vectors": 9, "method": "early"}, "no early level to compress"),
+     ({"vectors": 9, "method": "early"}, "the model has no early level"),
      ({"vectors": 9, "X": np.zeros((5, 9))}, "9 features"),
      ({"vectors": 9, "X": np.zeros((0, 3))}, "no rows to fit to"),
      ({"vectors": 9, "test": np.zeros((0, 3))}, "no test rows")],
@@ -187,7 +187,7 @@ def test_what_has_no_vectors_cannot_be_compressed():
         matrix.compress(vectors=5)
     single = dcsvm.train([[0.0], [1.0]], [1, 2], class_weight={1: 1e-9}, threads=1)
     single = single.compress(vectors=1) if single.exact.rows.n_samples > 1 else single
-    with pytest.raises(ValueError, match="support vectors are 1"):
+    with pytest.raises(ValueError, match="2 support vectors or more, got 1"):
         single.compress(vectors=1)
 
 
@@ -215,14 +215,14 @@ def test_a_linear_regression_becomes_a_vector():
 
 
 def test_finding_the_cluster_limits_the_times(early):
-    with pytest.raises(ValueError, match="to find its cluster alone"):
+    with pytest.raises(ValueError, match="to assign a row to its cluster"):
         early.compress(disc(2000, 0)[0], times=1000, threads=1)
 
 
 def test_a_loss_of_a_regression_is_refused():
     X, _ = disc(200, 0)
     curve = dcsvm.train(X, X[:, 0], svm_type="epsilon_svr", epsilon=0.01, threads=1)
-    with pytest.raises(ValueError, match="a regression has none of"):
+    with pytest.raises(ValueError, match="loss requires a classifier"):
         curve.compress(X, test=X + 1, loss=1)
 
 

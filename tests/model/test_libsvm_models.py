@@ -149,7 +149,7 @@ def test_what_libsvm_cannot_hold_is_refused_in_its_format(tmp_path):
                        np.ones((1, 2)), np.zeros((2, 1)), np.arange(2))  # fmt: skip
     labels = np.array([0.5, 1.0])
     path = tmp_path / "a.model"
-    with pytest.raises(ValueError, match="labels are whole numbers, not 0.5"):
+    with pytest.raises(ValueError, match="labels must be integers, got 0.5"):
         Model(Kernel("rbf"), labels, exact, None).save(path, format="libsvm")
     with pytest.raises(ValueError, match="no early models, and this model has no exact solution"):
         Model(Kernel("rbf"), 2 * labels, None, early).save(path, format="libsvm")

@@ -194,11 +194,11 @@ def test_what_a_model_does_not_have_is_one_sentence(T):
     ):
         replace(model, probability=None).predict_probability(T)
     regression = replace(model, svm_type="nu_svr", labels=np.empty(0))
-    with pytest.raises(ValueError, match="type nu_svr has no probabilities of classes"):
+    with pytest.raises(ValueError, match="type nu_svr has no class probabilities"):
         regression.predict_probability(T)
-    with pytest.raises(ValueError, match="no exact solution, which exact prediction needs"):
+    with pytest.raises(ValueError, match="the model has no exact solution"):
         replace(model, exact=None).predict(T, method="exact")
-    with pytest.raises(ValueError, match="no early level, which early prediction needs"):
+    with pytest.raises(ValueError, match="the model has no early level"):
         replace(model, early=None).predict_probability(T, method="early")
-    with pytest.raises(ValueError, match="method must be one of exact, early, not 'x'"):
+    with pytest.raises(ValueError, match="method must be one of exact, early, got 'x'"):
         model.predict(T, method="x")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dcsvm.problem.option_rules import SVM_TYPES, OptionError
-from dcsvm.problem.option_table import UnknownOption, option_of
+from dcsvm.problem.option_table import UnknownOptionError, option_of
 from dcsvm.problem.options import TrainOptions
 
 
@@ -33,35 +33,35 @@ def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [({"C": -1}, "C must be positive and finite, not -1"),
-     ({"C": 0}, "C must be positive and finite, not 0"),
-     ({"C": float("nan")}, "C must be positive and finite, not nan"),
-     ({"C": 10**400}, "C must be positive and finite, not inf"),
-     ({"C": None}, "C must be a number, not None"),
-     ({"C": True}, "C must be a number, not True"),
-     ({"C": np.bool_(True)}, f"C must be a number, not {np.bool_(True)!r}"),
-     ({"C": "1"}, "C must be a number, not '1'"),
-     ({"C": 1 + 2j}, "C must be a number, not (1+2j)"),
-     ({"gamma": "scale"}, "gamma must be a number or None, not 'scale'"),
-     ({"gamma": -1}, "gamma must be at least 0 and finite, not -1"),
-     ({"coef0": float("inf")}, "coef0 must be finite, not inf"),
-     ({"degree": 2.0}, "degree must be a whole number, not 2.0"),
-     ({"degree": 2**31 - 1}, "degree must be at most 2147483646, not 2147483647"),
-     ({"nu": 1.5}, "nu must be above 0 and at most 1, not 1.5"),
-     ({"epsilon": -0.5}, "epsilon must be at least 0 and finite, not -0.5"),
-     ({"levels": 31}, "levels must be at most 30, not 31"),
-     ({"levels": 4.0}, "levels must be a whole number or None, not 4.0"),
-     ({"levels": False}, "levels must be a whole number or None, not False"),
-     ({"seed": None}, "seed must be a whole number, not None"),
-     ({"threads": 1025}, "threads must be at most 1024, not 1025"),
-     ({"cache_mb": 2e9}, "cache_mb must be positive and at most 1000000000, not 2e+09"),
-     ({"max_iterations": 0}, "max_iterations must be at least 1 (or -1 for no limit), not 0"),
-     ({"bias": 1}, "bias must be True or False, not 1"),
-     ({"early": None}, "early must be True or False, not None"),
-     ({"clustering": "x"}, "clustering must be one of tree, adaptive, random, kmeans, not 'x'"),
-     ({"kernel": 2}, "kernel must be one of linear, polynomial, rbf, sigmoid, precomputed, not 2"),
+    [({"C": -1}, "C must be positive and finite, got -1"),
+     ({"C": 0}, "C must be positive and finite, got 0"),
+     ({"C": float("nan")}, "C must be positive and finite, got nan"),
+     ({"C": 10**400}, "C must be positive and finite, got inf"),
+     ({"C": None}, "C must be a number, got None"),
+     ({"C": True}, "C must be a number, got True"),
+     ({"C": np.bool_(True)}, f"C must be a number, got {np.bool_(True)!r}"),
+     ({"C": "1"}, "C must be a number, got '1'"),
+     ({"C": 1 + 2j}, "C must be a number, got (1+2j)"),
+     ({"gamma": "scale"}, "gamma must be a number or None, got 'scale'"),
+     ({"gamma": -1}, "gamma must be at least 0 and finite, got -1"),
+     ({"coef0": float("inf")}, "coef0 must be finite, got inf"),
+     ({"degree": 2.0}, "degree must be a whole number, got 2.0"),
+     ({"degree": 2**31 - 1}, "degree must be at most 2147483646, got 2147483647"),
+     ({"nu": 1.5}, "nu must be above 0 and at most 1, got 1.5"),
+     ({"epsilon": -0.5}, "epsilon must be at least 0 and finite, got -0.5"),
+     ({"levels": 31}, "levels must be at most 30, got 31"),
+     ({"levels": 4.0}, "levels must be a whole number or None, got 4.0"),
+     ({"levels": False}, "levels must be a whole number or None, got False"),
+     ({"seed": None}, "seed must be a whole number, got None"),
+     ({"threads": 1025}, "threads must be at most 1024, got 1025"),
+     ({"cache_mb": 2e9}, "cache_mb must be positive and at most 1000000000, got 2e+09"),
+     ({"max_iterations": 0}, "max_iterations must be at least 1 (or -1 for no limit), got 0"),
+     ({"bias": 1}, "bias must be True or False, got 1"),
+     ({"early": None}, "early must be True or False, got None"),
+     ({"clustering": "x"}, "clustering must be one of tree, adaptive, random, kmeans, got 'x'"),
+     ({"kernel": 2}, "kernel must be one of linear, polynomial, rbf, sigmoid, precomputed, got 2"),
      ({"svm_type": []}, "svm_type must be one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr, "
-      "not []")],
+      "got []")],
     ids=str,
 )  # fmt: skip
 def test_a_wrong_value_is_named_with_what_it_must_be(options, sentence):
@@ -76,19 +76,19 @@ def test_a_large_value_is_not_shown_whole():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [({"class_weight": "balanced"},
-      "class_weight must be a dict of label: factor or None, not 'balanced'"),
-     ({"class_weight": {1: 0}}, "class_weight must be positive and finite, not 0 for class 1"),
+      "class_weight must be a dict of label: factor or None, got 'balanced'"),
+     ({"class_weight": {1: 0}}, "class_weight must be positive and finite, got 0 for class 1"),
      ({"class_weight": {"a": -2}},
-      "class_weight must be positive and finite, not -2 for class 'a'"),
-     ({"class_weight": {2.5: "x"}}, "class_weight must be a number, not 'x' for class 2.5"),
+      "class_weight must be positive and finite, got -2 for class 'a'"),
+     ({"class_weight": {2.5: "x"}}, "class_weight must be a number, got 'x' for class 2.5"),
      ({"class_weight": {None: 1}},
-      "class_weight is for labels, finite numbers or strings, not None"),
+      "class_weight keys must be labels, finite numbers or strings, got None"),
      ({"class_weight": {float("nan"): 1}},
-      "class_weight is for labels, finite numbers or strings, not nan"),
-     ({"C": 1e300}, "C must be at most 1e+100, not 1e+300"),
+      "class_weight keys must be labels, finite numbers or strings, got nan"),
+     ({"C": 1e300}, "C must be at most 1e+100, got 1e+300"),
      ({"C": 1e90, "class_weight": {1: 1e300}},
-      "class_weight times C must be above 0 and at most 1e+100, not inf for class 1"),
-     ({"C": -1, "class_weight": {1: 2}}, "C must be positive and finite, not -1")],
+      "class_weight times C must be above 0 and at most 1e+100, got inf for class 1"),
+     ({"C": -1, "class_weight": {1: 2}}, "C must be positive and finite, got -1")],
     ids=str,
 )  # fmt: skip
 def test_weights_of_classes_are_blamed_for_what_is_theirs(options, sentence):
@@ -98,18 +98,20 @@ def test_weights_of_classes_are_blamed_for_what_is_theirs(options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [({"svm_type": "one_class", "probability": True},
-      "probability is not for one-class, which has no probabilities"),
+      "probability is not available for one-class"),
      ({"kernel": "precomputed", "clustering": "kmeans"},
-      "clustering kmeans needs features, a precomputed kernel has none"),
-     ({"kernel": "sigmoid", "gap": 0.1}, "gap cannot be stated for the kernel sigmoid"),
+      "clustering kmeans requires features, not a precomputed kernel"),
+     ({"kernel": "sigmoid", "gap": 0.1},
+      "gap requires a positive semidefinite kernel, got sigmoid"),
      ({"kernel": "polynomial", "coef0": -1, "gap": 0.1},
-      "gap cannot be stated for the kernel polynomial"),
-     ({"svm_type": "nu_svc", "early": True}, "early is not for nu_svc, which has no levels"),
+      "gap requires a positive semidefinite kernel, got polynomial"),
+     ({"svm_type": "nu_svc", "early": True},
+      "early is not available for nu_svc, which has no levels"),
      ({"svm_type": "nu_svr", "early_level": 2},
-      "early_level is not for nu_svr, which has no levels"),
-     ({"levels": 0, "early": True}, "early needs levels, and there are none"),
-     ({"levels": 0, "early_level": 1}, "early_level needs levels, and there are none"),
-     ({"levels": 2, "early_level": 3}, "early_level must be at most 2, the finest level, not 3")],
+      "early_level is not available for nu_svr, which has no levels"),
+     ({"levels": 0, "early": True}, "early requires at least one level"),
+     ({"levels": 0, "early_level": 1}, "early_level requires at least one level"),
+     ({"levels": 2, "early_level": 3}, "early_level must be at most 2, the finest level, got 3")],
     ids=str,
 )  # fmt: skip
 def test_options_that_do_not_go_together_are_named(options, sentence):
@@ -135,7 +137,7 @@ def test_scalars_of_numpy_become_plain():
      ("max_iter", "did you mean 'max_iterations'?"), ("xyz", "help(dcsvm.train) lists them")],
 )  # fmt: skip
 def test_an_unknown_option_is_a_type_error_with_a_hint(name, hint):
-    with pytest.raises(UnknownOption) as caught:
+    with pytest.raises(UnknownOptionError) as caught:
         TrainOptions.of(**{name: 1})
     assert isinstance(caught.value, TypeError)
     assert str(caught.value).startswith(f"unknown option {name!r}; {hint}")
@@ -154,7 +156,7 @@ def test_other_names_of_types_are_refused(wrong):
 
 
 def test_errors_survive_pickling():
-    for error in (OptionError("C", "is odd"), UnknownOption("unknown option 'gama'")):
+    for error in (OptionError("C", "is odd"), UnknownOptionError("unknown option 'gama'")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 

@@ -148,8 +148,10 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
     if (stop) sum += std::accumulate(solution.alpha.begin(), solution.alpha.end(), 0.0);
     return stop != nullptr;
   };
-  solution.reports = solve_clusters(setup, points, qp, {sizes.size(), start.data(), members.data()},
-                                    solution.iterate(), options);
+  std::vector<ClusterState> states(sizes.size());
+  solve_clusters(setup, points, qp, {sizes.size(), start.data(), members.data()},
+                 solution.iterate(), options, states);
+  for (const ClusterState& state : states) solution.reports.push_back(state.report);
   require(stop || n_calls >= sizes.size(), "progress");
   return solution;
 }

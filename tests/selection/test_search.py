@@ -157,7 +157,7 @@ def test_a_fold_without_weight_is_empty(monkeypatch):
         monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
         (again,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
         assert abs(again.loss - score.loss) < 0.02 and again.converged
-    with pytest.raises(ValueError, match="leaves none to learn from"):
+    with pytest.raises(ValueError, match="there are no training rows"):
         searched((X, y), OPTIONS, grid, fold=fold, sample_weight=np.where(fold == 1, 1.0, 0.0))
 
 
@@ -327,14 +327,14 @@ def test_of_equal_losses_the_smaller_C_is_best():
 @pytest.mark.parametrize(
     "given, reason",
     [
-        ({"Cs": []}, "there is no C to try"),
+        ({"Cs": []}, "the grid has no values of C"),
         ({"Cs": [-1]}, "C must be"),
         ({"gammas": [-1]}, "gamma must be"),
         ({"kernel": "linear", "gammas": [1]}, "the kernel linear has no gamma"),
-        ({"epsilons": [1]}, "epsilon is of epsilon-SVR"),
+        ({"epsilons": [1]}, "epsilons require epsilon_svr"),
         ({"svm_type": "one_class"}, "one-class SVM has no C"),
         ({"folds": 2.5}, "folds must be a whole number or an array"),
-        ({"folds": np.zeros(60, int)}, "leaves none to learn from"),
+        ({"folds": np.zeros(60, int)}, "there are no training rows"),
         ({"folds": 1}, "cannot be divided into 1 folds"),
         ({"folds": np.zeros(3)}, "folds must be"),
         ({"folds": np.full(60, -1)}, "no rows are held out"),

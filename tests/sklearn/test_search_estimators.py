@@ -188,7 +188,7 @@ def test_fewer_rows_of_a_class_than_folds_are_spread(three_classes):
     own = np.concatenate([np.flatnonzero(y != "two"), np.flatnonzero(y == "two")[:2]])
     fitted = SVCCV(**SMALL, cv=5, random_state=0).fit(X[own], y[own])
     assert fitted.scores_.shape[0] == 5 and np.isfinite(fitted.scores_).all()
-    with pytest.raises(ValueError, match="n_samples=6 cannot be divided into 7 folds"):
+    with pytest.raises(ValueError, match="cv must be at most n_samples=6, got 7"):
         SVCCV(cv=7).fit(X[:6], y[:6])
 
 
@@ -212,14 +212,14 @@ def test_splits_that_are_no_folds_are_refused(three_classes):
     X, y = three_classes
     rows = np.arange(len(y))
     for cv, reason in (
-        (TimeSeriesSplit(3), "does not train on all rows that it does not test"),
-        (ShuffleSplit(20, random_state=0), "tests a row twice"),
-        (RepeatedKFold(n_splits=3, n_repeats=2), "tests a row twice"),
-        ([(rows[10:], np.zeros(10, int))], "tests a row twice"),
-        ([(np.resize(rows[10:], len(y)), rows[:10])], "does not train on all rows"),
-        ([(rows, rows[:10])], "does not train on all rows"),
-        ([(rows, rows[:0])], "no row to test"),
-        ([(rows[10:], rows[:10] + len(y))], "is not one of 240 rows"),
+        (TimeSeriesSplit(3), "must train on all rows outside its test set"),
+        (ShuffleSplit(20, random_state=0), "must be disjoint"),
+        (RepeatedKFold(n_splits=3, n_repeats=2), "must be disjoint"),
+        ([(rows[10:], np.zeros(10, int))], "must be disjoint"),
+        ([(np.resize(rows[10:], len(y)), rows[:10])], "must train on all rows"),
+        ([(rows, rows[:10])], "must train on all rows"),
+        ([(rows, rows[:0])], "has an empty test set"),
+        ([(rows[10:], rows[:10] + len(y))], "does not index 240 rows"),
         ([], "no splits"),
     ):
         with pytest.raises(ValueError, match=reason):

@@ -86,7 +86,7 @@ def checked(problem, alpha, gradient, difference, **changes):
     known.learn(np.arange(n), gradient.copy())
     scope = Scope(n, 1, True, False, 0.0, Reach(), tolerance=1e9, seed=0)
     exact, state = gradient + difference, Checked.nothing(n)
-    gradients = lambda some: [(some, exact[some])]  # noqa: E731
+    gradients = lambda some, _: [(some, exact[some])]  # noqa: E731
     found = check(whole(problem), known, state, gradients, replace(scope, **changes))
     return found, state.is_exact == 1
 

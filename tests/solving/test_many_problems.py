@@ -4,8 +4,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import dcsvm
+from dcsvm import _core
+from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.problem.dual_problems import c_svc_pairs
+from dcsvm.problem.formulation import in_folds
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.preparation import prepare_rows
+from dcsvm.solving.solver import FormulationSolver
 
 
 def rows_of_classes(n_rows, n_classes):
@@ -53,3 +59,39 @@ def test_variables_of_pairs_are_the_rows_of_both_classes_in_order():
         assert np.array_equal(found.problem.rows[part], own)
         signs = np.sign(found.problem.lower + found.problem.upper)[part]
         assert np.array_equal(signs, np.where(classes[own] == first, 1, -1) if len(own) else [])
+
+
+def test_all_pairs_are_certified_and_reported_by_a_few_calls(monkeypatch):
+    calls, optimality = [], _core.optimality
+
+    def counted(*args):
+        calls.append(1)
+        return optimality(*args)
+
+    monkeypatch.setattr(_core, "optimality", counted)
+    X, y = rows_of_classes(120, 30)
+    report = dcsvm.train(X, y, C=1.0, gamma=0.1).report
+    assert report.converged and len(report.problems) == 435
+    assert len(calls) < 20
+
+
+def test_iterations_are_counted_for_the_problems_that_were_solved():
+    X, y = rows_of_classes(120, 3)
+    options = TrainOptions(C=1.0, gamma=0.1, threads=1)
+    prepared = prepare_rows(Rows.from_array(X), y.astype(float), options)
+    both = in_folds(prepared.task.formulate, prepared.targets, [prepared.sample_weight] * 2)
+    solver = FormulationSolver(prepared, formulation=both)
+    members = both.variables_of_fold(1)
+    solved = solver.solve(members, solver.units.sizes(members), 1e-3)
+    found = solver.state.n_iterations
+    assert not found[:3].any() and found[3:].all()
+    assert found.sum() == solved["iterations"].sum()
+
+
+def test_reports_of_problems_are_a_sequence_of_plain_values():
+    X, y = rows_of_classes(60, 4)
+    problems = dcsvm.train(X, y, C=1.0, gamma=0.1).report.problems
+    assert len(problems) == 6
+    assert [one.rho for one in problems[1:3]] == [problems[1].rho, problems[2].rho]
+    assert problems[-1].iterations > 0 and type(problems[-1].n_sv) is int
+    assert problems[0].parameter[0] == "nu"

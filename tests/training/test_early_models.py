@@ -370,7 +370,7 @@ def test_test_rows_choose_the_level_that_predicts_them_best(wavy):
 
 def test_test_rows_that_do_not_fit_are_refused(wavy):
     X, y = wavy
-    with pytest.raises(ValueError, match="test rows are for early models whose level"):
+    with pytest.raises(ValueError, match="test rows require early models"):
         dcsvm.train(X, y, **EARLY, early_level=1, test=(X, y))
     with pytest.raises(ValueError, match="3000 test rows have 10 labels"):
         dcsvm.train(X, y, **EARLY, test=(X, y[:10]))
@@ -423,12 +423,13 @@ def test_the_command_says_which_level_it_found(wavy, tmp_path, monkeypatch, writ
     assert done.exit_code == 0, done.stderr
     report = json.loads((tmp_path / "r.json").read_text())
     choice, level = report["early_choice"], report["levels"][0]
-    said = f"{100 * choice['loss']:.2f} +- {100 * choice['error']:.2f} % wrong"
-    assert f"early level {choice['level']} of 1 to 2: {said} (3000 rows left out)" in done.stderr
+    said = f"{100 * choice['loss']:.2f} +- {100 * choice['error']:.2f} %"
+    line = f"early level {choice['level']} (searched 1-2): LOO error {said} (3000 rows)"
+    assert line in done.stderr
     assert level["level"] == choice["level"] and abs(level["overlap"] - 1.5) < 0.01
     done = run(train_command, [*options, "--test", "test", "train", "m"])
     assert done.exit_code == 0, done.stderr
-    assert "% wrong (500 test rows)" in done.stderr
+    assert "test error " in done.stderr and "% (500 rows)" in done.stderr
     done = run(train_command, [*options, "--test", "nowhere", "train", "n"])
     assert done.exit_code == 1 and "nowhere" in done.stderr and not os.path.exists("n")
     done = run(train_command, [*options, "-v", "3", "train"])

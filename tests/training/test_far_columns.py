@@ -111,7 +111,7 @@ def test_training_begins_with_a_model_of_far_indices():
     found = dcsvm.train(far(X), y, C=16.0, gamma=0.5, init_model=first, **SMALL)
     near = dcsvm.train(X[:500], y[:500], C=8.0, gamma=0.5, **SMALL)
     assert_same(found, dcsvm.train(X, y, C=16.0, gamma=0.5, init_model=near, **SMALL), X)
-    with pytest.raises(ValueError, match="of other rows"):
+    with pytest.raises(ValueError, match="has other rows"):
         dcsvm.train(X, y, C=16.0, gamma=0.5, init_model=first, **SMALL)
 
 

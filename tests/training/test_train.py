@@ -103,7 +103,7 @@ def test_a_model_describes_itself_in_a_line(wavy):
 
 def test_a_file_keeps_numbers_only(wavy, tmp_path):
     model = dcsvm.train(wavy[0], np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
-    with pytest.raises(ValueError, match="labels of this model are strings"):
+    with pytest.raises(ValueError, match="cannot hold labels that are strings"):
         model.save(tmp_path / "a.model")
     assert not list(tmp_path.iterdir())
 
@@ -164,7 +164,7 @@ def test_help_lists_every_option_with_its_default():
 
 
 @pytest.mark.parametrize("options, error, told", [
-    ({"gamma": "scale"}, ValueError, "gamma must be a number or None, not 'scale'"),
+    ({"gamma": "scale"}, ValueError, "gamma must be a number or None, got 'scale'"),
     ({"cache_mb": 1}, ValueError, "cache_mb must be at least"),
     ({"gama": 1}, TypeError, "unknown option 'gama'; did you mean 'gamma'"),
 ])  # fmt: skip

@@ -75,11 +75,11 @@ def test_other_rows_labels_and_problems_are_refused(data):
     X, y = data
     model, _ = train(X, y)
     wrong = {
-        "of other rows": (X + np.float32(0.5), y, {}),
-        "its support vectors differ": (X, np.concatenate([y[:50], y[:49:-1]]), {}),
+        "has other rows": (X + np.float32(0.5), y, {}),
+        "support vectors differ": (X, np.concatenate([y[:50], y[:49:-1]]), {}),
         "has other labels": (X, np.where(y == 2.0, 4.0, y), {}),
-        "is of c_svc": (X, y, {"svm_type": "nu_svc", "nu": 0.3}),
-        "rows or more, there are 500": (X[:500], y[:500], {}),
+        "has type c_svc, not nu_svc": (X, y, {"svm_type": "nu_svc", "nu": 0.3}),
+        "there are 500 rows": (X[:500], y[:500], {}),
     }
     for reason, (those, labels, options) in wrong.items():
         with pytest.raises(ValueError, match=reason):
@@ -98,4 +98,4 @@ def test_the_command_begins_with_a_model(tmp_path, write_libsvm):
     (tmp_path / "m").write_bytes(text)
     done = runner.invoke(main, ["--init-model", files[1], *files])
     assert done.exit_code == 1
-    assert "does not say which rows its support vectors are" in done.output
+    assert "has no row numbers of its support vectors" in done.output

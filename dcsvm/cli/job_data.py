@@ -1,0 +1,76 @@
+"""Read and scale the data sets of a job."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dcsvm.cli.files import AUTO, say
+from dcsvm.cli.jobs import DataJob, TrainingJob
+from dcsvm.data.advice import advice
+from dcsvm.data.dataset import OWN_RANGES, Dataset, read_dataset
+from dcsvm.data.range_file import load_scaling
+from dcsvm.data.scaling import Scaling
+from dcsvm.machine import usable_threads
+from dcsvm.model.file import RangeFileError, scaling_beside
+from dcsvm.model.model import Model
+from dcsvm.problem.option_rules import REGRESSIONS
+from dcsvm.problem.options import TrainOptions
+
+if TYPE_CHECKING:
+    from dcsvm.cli.train_remote import RemoteSet
+
+
+def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
+    """Read and scale the training set of a job, and print warnings about the data."""
+    scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
+    serials = "training" if options.kernel == "precomputed" else None
+    data = read_data(
+        job,
+        job.training_set_file,
+        options.threads,
+        scaling=scaling,
+        serials=serials,
+    )
+    classes = None if options.svm_type in REGRESSIONS else data.labels
+    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
+        say(f"warning: {sentence}")
+    return data
+
+
+def read_test_set(
+    path: str, job: TrainingJob, options: TrainOptions, training_set: "Dataset | RemoteSet"
+) -> Dataset:
+    """Read test rows with the scaling and the first index of the training set."""
+    return read_data(
+        job,
+        path,
+        options.threads,
+        scaling=training_set.scaling,
+        first_index=training_set.first_index,
+        serials="any" if options.kernel == "precomputed" else None,
+    )
+
+
+def read_data(job: DataJob, path: str, threads: int | None, **kwargs: Any) -> Dataset:
+    """Read a data set in the syntax that the job allows; for `kwargs` see `parse_dataset`."""
+    return read_dataset(path, lenient=job.lenient, threads=usable_threads(threads), **kwargs)
+
+
+def scaling_given(job: DataJob) -> Scaling | None:
+    """Load the range file of --scale, if given."""
+    return None if job.scale_file is None else load_scaling(job.scale_file)
+
+
+def model_for_file(model: Model, job: TrainingJob, data: "Dataset | RemoteSet") -> Model:
+    """Add the first index of the training set to a model, and the scaling of --scale auto."""
+    model = replace(model, first_index=data.first_index)
+    if job.scale_file == AUTO and data.scaling is not None:
+        return model.scaled_by(data.scaling)
+    return model
+
+
+def scaling_of(model_file: str, model: Model) -> Scaling | None:
+    """Load the range file beside a model, if the model was trained on scaled rows."""
+    try:
+        return scaling_beside(model_file, model)
+    except RangeFileError as error:
+        raise RangeFileError(f"{error}: give it with --scale FILE") from None
