@@ -1,14 +1,10 @@
 # Part of _core.pyx. Exclusive 0/1 columns of dense rows as codes (csrc/rows/codes.h).
 
 cdef class Coding:
-    """What coded rows mean: `numeric` are the columns that are kept, `codes` the exclusive 0/1
-    columns of each code (csrc/rows/codes.h). All others are zero."""
+    """What codes mean: `numeric` are the columns that are kept, `codes` the exclusive 0/1 columns of
+    each code (csrc/rows/codes.h). All others are zero."""
 
     cdef CodedColumns columns
-
-    def __init__(self, numeric, codes):
-        self.columns.numeric, self.columns.codes = numeric, codes
-        self.columns.find_places()
 
     @property
     def row_size(self):
@@ -18,16 +14,12 @@ cdef class Coding:
     def __eq__(self, other):
         return isinstance(other, Coding) and self.columns == (<Coding>other).columns
 
-    def __hash__(self):
-        return hash((tuple(self.columns.numeric), tuple(map(tuple, self.columns.codes))))
-
-    def __reduce__(self):
-        return Coding, (self.columns.numeric, self.columns.codes)
+    __hash__ = None
 
     def encode(self, Points points, uint8_t[:, ::1] out, int threads):
-        """Write dense rows as coded ones, uint8 (n, row_size)."""
+        """Write the rows of dense points with codes, uint8 (n, row_size)."""
         if <size_t>out.shape[0] != points.points.n_samples or <size_t>out.shape[1] != self.row_size:
-            raise ValueError("the array does not have the shape of the coded rows")
+            raise ValueError("the array does not have the shape of the rows with codes")
         check_plain(points, "codes are those")
         if out.shape[0] > 0:
             with nogil:
@@ -46,8 +38,9 @@ cdef class CodingSearch:
 
     def see(self, Points part, int threads):
         check_threads(threads)
-        if part.points.n_features != self.n_features or not part.points.is_dense():
-            raise ValueError("rows are not dense ones of the same features")
+        check_plain(part, "codes are found in features")
+        if part.points.n_features != self.n_features:
+            raise ValueError("rows are not of the same features")
         with nogil:
             self.search.get().see(part.points, threads)
 
@@ -55,11 +48,11 @@ cdef class CodingSearch:
         """The Coding of the rows seen, where a pair of them then costs less than 1/worth of the
         operations, and no more than as the bytes that they are; else None. More rows only cost
         more."""
-        cdef CodedColumns columns = self.search.get().found()
-        cdef CPoints points
-        points.n_features = self.n_features
-        if columns.codes.size() == 0 or columns.cost() * worth > 2.0 * self.n_features:
+        cdef Coding coding = Coding()
+        coding.columns = self.search.get().found()
+        cdef double cost = coding.columns.cost()
+        if coding.columns.codes.size() == 0 or cost * worth > 2.0 * self.n_features:
             return None
-        if are_bytes and may_be_bytes(points) and bytes_cost(points) < columns.cost():
+        if are_bytes and c_may_be_bytes(self.n_features) and bytes_cost(self.n_features) < cost:
             return None
-        return Coding(columns.numeric, columns.codes)
+        return coding

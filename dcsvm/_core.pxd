@@ -41,7 +41,6 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         vector[vector[int32_t]] codes
         double cost() const
         size_t row_size() const
-        void find_places() except +
         cbool operator==(const CodedColumns&) const
 
     cdef cppclass CPoints "dcsvm::Points":
@@ -51,8 +50,6 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         const float* dense
         size_t dense_stride
         const uint8_t* dense_bytes
-        const uint8_t* coded_rows
-        const CodedColumns* coding
         size_t n_codes
         const uint8_t* codes
         const double* other_terms
@@ -83,8 +80,6 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, uint8_t*) except +
     void take_coded(const CodedColumns&, const uint8_t*, CPoints&)
 
-    void copy_features(const CPoints&, int, float*) except +
-
 
 cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
     cdef struct KernelSetup:
@@ -102,10 +97,10 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
 
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     cbool c_suit_bytes "dcsvm::suit_bytes"(size_t)
-    cbool may_be_bytes(const CPoints&)
+    cbool c_may_be_bytes "dcsvm::may_be_bytes"(size_t)
     cbool c_may_step "dcsvm::may_step"(size_t, double, double)
     cbool are_bytes(const CPoints&, int) except +
-    double bytes_cost(const CPoints&)
+    double bytes_cost(size_t)
     void c_find_bytes "dcsvm::find_bytes"(const CPoints&, int, uint8_t*) except +
     void c_sum_bytes "dcsvm::sum_bytes"(const CPoints&, int, int32_t*) except +
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +

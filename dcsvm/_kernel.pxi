@@ -118,6 +118,11 @@ def suit_bytes(size_t n_features):
     return c_suit_bytes(n_features)
 
 
+def may_be_bytes(size_t n_features):
+    """Whether this machine multiplies bytes, and so many features suit that."""
+    return c_may_be_bytes(n_features)
+
+
 def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
     """Reorder rows in place: row order[i] becomes row i; `order` is a permutation.
 

@@ -1,8 +1,9 @@
 # Part of _core.pyx. Rows, a kernel on them, and which of them may meet.
 
 cdef class Points:
-    """Rows of a data set for the core: dense (n, d), CSR, or of a precomputed kernel. Keeps the
-    arrays alive, of which those without entries have an address, too."""
+    """Rows of a data set for the core: dense (n, d), CSR, or of a precomputed kernel. They never
+    change: what is encoded or prepared for a kernel is another object. Keeps the arrays alive, of which
+    those without entries have an address, too."""
 
     cdef CPoints points
     cdef size_t n_columns  # features, codes included
@@ -11,9 +12,9 @@ cdef class Points:
     cdef object largest  # squared norm, once it is asked for
     cdef int threads
     cdef Coding coding  # the same object where rows meet as the same codes
-    cdef Coding coding_of_rows  # of coded rows
 
     def __init__(self, rows, int threads):
+        """The Rows as they are; packed ones as floats."""
         check_threads(threads)
         cdef const float[:, ::1] dense
         cdef const uint8_t[:, ::1] dense_bytes
@@ -21,22 +22,18 @@ cdef class Points:
         cdef const int32_t[::1] indices
         cdef const float[::1] values
         cdef const int32_t[::1] columns
+        if rows.is_packed:
+            rows = rows.as_floats(threads)
         self.threads = threads
         self.points.n_samples = rows.n_samples
         self.points.n_features = self.n_columns = rows.n_features
-        self.points.is_mapped = rows.is_dense and rows.is_mapped
-        if rows.is_bytes or rows.coding is not None:
+        self.points.is_mapped = rows.is_in_file
+        if rows.is_bytes:
             self.arrays = dense_bytes = rows.stored
-            row_size = self.points.byte_row_size() if rows.is_bytes else rows.coding.row_size
+            row_size = self.points.byte_row_size()
             if dense_bytes.shape[0] != rows.n_samples or dense_bytes.shape[1] != row_size:
-                what = "rows of bytes" if rows.is_bytes else "coded rows"
-                raise ValueError(f"{what} do not have the stated shape")
-            if rows.is_bytes:
-                self.points.dense_bytes = &dense_bytes[0, 0]
-            else:
-                self.coding_of_rows = rows.coding
-                self.points.coded_rows = &dense_bytes[0, 0]
-                self.points.coding = &self.coding_of_rows.columns
+                raise ValueError("rows of bytes do not have the stated shape")
+            self.points.dense_bytes = &dense_bytes[0, 0]
         elif rows.dense is not None:
             self.arrays = dense = rows.dense
             if dense.shape[0] != rows.n_samples or dense.shape[1] != rows.n_features:
@@ -57,6 +54,28 @@ cdef class Points:
                 raise ValueError("there is not one column for each row")
             check_range(rows.columns, rows.n_features, "column")
             self.points.columns = &columns[0]
+
+    @staticmethod
+    def of_codes(Coding coding, const uint8_t[:, ::1] coded, size_t n_features, int threads):
+        """Rows of so many features that `coding` has encoded, uint8 (n, coding.row_size)."""
+        if <size_t>coded.shape[1] != coding.columns.row_size():
+            raise ValueError("rows with codes do not have the stated shape")
+        cdef Points points = Points.__new__(Points)
+        points.points.n_samples, points.n_columns = coded.shape[0], n_features
+        points.take_codes(coding, coded)
+        points.threads = threads
+        return points
+
+    cdef Points copied(self):
+        cdef Points other = Points.__new__(Points)
+        other.points, other.n_columns, other.coding = self.points, self.n_columns, self.coding
+        other.arrays, other.byte_arrays, other.columns = self.arrays, self.byte_arrays, self.columns
+        other.other_terms, other.threads, other.largest = self.other_terms, self.threads, self.largest
+        return other
+
+    cdef take_codes(self, Coding coding, const uint8_t[:, ::1] coded):
+        take_coded(coding.columns, &coded[0, 0], self.points)
+        self.arrays, self.coding = coded, coding
 
     @property
     def n_samples(self):
@@ -86,100 +105,43 @@ cdef class Points:
     def n_codes(self):
         return self.points.n_codes
 
-    def encode(self, double worth, size_t memory_bytes, int threads, cbool with_bytes):
-        """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
-        rows then costs less than 1/worth of the operations; or, `with_bytes`, let rows of bytes
-        meet as such where that costs less still. What is added may take `memory_bytes`. Both sides
-        of a tile must be these points, or others that were encoded as them. Returns the bytes that
-        were added."""
-        cdef CodedColumns columns
-        if not self.points.is_dense() or self.points.n_samples == 0:
-            return 0
-        search = CodingSearch(self.points.n_features)
-        search.see(self, threads)
-        columns = (<CodingSearch>search).search.get().found()
-        cdef cbool is_there = self.coding_of_rows is not None and self.coding_of_rows.columns == columns
-        cdef size_t size = 0 if is_there else self.points.n_samples * columns.row_size()
-        cdef double cost = 2.0 * self.points.n_features
-        cdef cbool has_codes = (columns.codes.size() > 0 and columns.cost() * worth <= cost
-                                and size <= memory_bytes)
-        if has_codes:
-            cost = columns.cost()
-        if with_bytes and self.may_meet_as_bytes() and bytes_cost(self.points) < cost:
-            self.encode_bytes(threads)
-            return self.points.n_samples * sizeof(int32_t)
-        if not has_codes:
-            return 0
-        self.encode_columns(self.coding_of_rows if is_there else Coding(columns.numeric, columns.codes),
-                            threads)
-        return size
+    @property
+    def has_bytes(self):
+        return self.points.bytes != NULL
 
-    cdef cbool may_meet_as_bytes(self):
-        return self.points.dense_bytes != NULL and may_be_bytes(self.points)
+    @property
+    def bytes_beat_sparse(self):
+        """Whether bytes of all features are cheaper than these sparse rows."""
+        return bytes_beat_sparse(self.points)
 
-    def encode_as(self, Points other, Setup setup, int threads):
-        """Encode dense rows as `other` was, by its codes or as bytes, in place, to meet it by a
-        setup. Returns bool (n,): which rows are the same then; no others must be used. None where
-        other is not encoded."""
+    def encoded_as(self, Points other, Setup setup, int threads):
+        """Encode dense rows as `other` was, by its codes or as bytes, to meet it by a setup.
+
+        Returns (the encoded rows, which of them lost nothing, bool (n,): no others must be used),
+        or None where other is not encoded."""
         if other.coding is None and other.points.bytes == NULL:
             return None
         if self.points.n_features != other.n_columns or not self.points.is_dense():
             raise ValueError("rows are not of the same columns")
         fitting = np.empty(self.points.n_samples, dtype=np.uint8)
         cdef uint8_t[::1] fits = fitting
-        cdef double[::1] terms
+        cdef double[::1] terms = np.empty(self.points.n_samples)
         if self.points.n_samples == 0:
-            return fitting.astype(bool)
+            return self, fitting.view(bool)
         if other.points.bytes != NULL:
             with nogil:
                 c_find_bytes(self.points, threads, &fits[0])
-            self.encode_bytes(threads)
-        elif self.coding_of_rows == other.coding:
-            fitting[:] = 1
-            self.encode_columns(other.coding, threads)
-        else:
-            terms = np.empty(self.points.n_samples)
-            with nogil:
-                c_find_fitting(self.points, other.coding.columns, setup.setup.kernel.argument,
-                               threads, &fits[0], &terms[0])
-            self.encode_columns(other.coding, threads)
-            self.points.other_terms = &terms[0]
-            self.other_terms = terms
-        return fitting.view(bool)
-
-    cdef encode_columns(self, Coding coding, int threads):
-        """Let the rows meet others as codes: those that they are, or a copy."""
-        cdef const uint8_t[:, ::1] coded
-        if self.coding_of_rows == coding:
-            coded = self.arrays
-        else:
-            rows = np.empty((self.points.n_samples, coding.row_size), dtype=np.uint8)
-            coding.encode(self, rows, threads)
-            self.points.is_mapped = False
-            self.arrays = coded = rows
-        take_coded(coding.columns, &coded[0, 0], self.points)
-        self.coding, self.prepared_for = coding, None
-
-    @property
-    def has_bytes(self):
-        return self.points.bytes != NULL
-
-    @property
-    def may_be_bytes(self):
-        """Whether bytes of all features are possible on this machine, and cheaper than sparse rows
-        where these are such."""
-        return may_be_bytes(self.points) and (
-            self.points.indptr == NULL or bytes_beat_sparse(self.points))
-
-    def features(self, int threads):
-        """Dense rows that are not encoded, as float32 (n, d)."""
-        rows = np.empty((self.points.n_samples, self.points.n_features), dtype=np.float32)
-        cdef float[:, ::1] out = rows
-        check_plain(self, "features are those")
-        if rows.size:
-            with nogil:
-                copy_features(self.points, threads, &out[0, 0])
-        return rows
+            return self.as_bytes(threads), fitting.view(bool)
+        with nogil:
+            c_find_fitting(self.points, other.coding.columns, setup.setup.kernel.argument, threads,
+                           &fits[0], &terms[0])
+        coded = np.empty((self.points.n_samples, other.coding.row_size), dtype=np.uint8)
+        other.coding.encode(self, coded, threads)
+        cdef Points result = self.copied()
+        result.take_codes(other.coding, coded)
+        result.points.other_terms = &terms[0]
+        result.other_terms = terms
+        return result, fitting.view(bool)
 
     def are_bytes(self, int threads):
         """Whether the rows are 8-bit integers and this machine has tiles for them."""
@@ -190,48 +152,59 @@ cdef class Points:
             possible = are_bytes(self.points, threads)
         return possible
 
-    def encode_bytes(self, int threads):
-        """Let the rows meet others as bytes, which they must be, as both sides of a tile must: those
-        that they are, or a copy of floats."""
+    def as_bytes(self, int threads):
+        """The same dense rows, which meet others as bytes, which they must be, as both sides of a
+        tile must: those that they are, or a copy of floats."""
+        cdef Points result = self.copied()
         cdef uint8_t[:, ::1] values
         row_sums = np.empty(self.points.n_samples, dtype=np.int32)
         cdef int32_t[::1] sums = row_sums
         if self.points.dense_bytes != NULL:
-            self.points.bytes = self.points.dense_bytes
+            result.points.bytes = self.points.dense_bytes
             with nogil:
-                c_sum_bytes(self.points, threads, &sums[0])
-            self.byte_arrays = self.arrays, row_sums
+                c_sum_bytes(result.points, threads, &sums[0])
+            result.byte_arrays = self.arrays, row_sums
         else:
             values = np.empty((self.points.n_samples, self.points.byte_row_size()), dtype=np.uint8)
             with nogil:
                 c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
-            self.points.bytes = &values[0, 0]
-            self.byte_arrays = values, row_sums
-        self.points.byte_sums, self.prepared_for = &sums[0], None
+            result.points.bytes = &values[0, 0]
+            result.byte_arrays = values, row_sums
+        result.points.byte_sums = &sums[0]
+        return result
 
-    def take_bytes(self, codes, int32_t origin=0, int32_t step=1):
-        """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
-        features up to a multiple of 4 columns; distances are those of the integers. With another
-        origin and step, as may_step() allows, they may meet rows of bytes as origin + step * codes.
-        Returns the bytes they take."""
+    def with_bytes(self, codes, int32_t origin=0, int32_t step=1):
+        """The same rows, which meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after
+        the features up to a multiple of 4 columns; distances are those of the integers. With another
+        origin and step, as may_step() allows, they may meet rows of bytes as origin + step * codes."""
         cdef const uint8_t[:, ::1] values = codes
         sums = codes.sum(axis=1, dtype=np.int32)
         cdef int32_t[::1] row_sums = sums
         if codes.shape != (self.points.n_samples, self.points.byte_row_size()):
             raise ValueError("there is not one 8-bit integer for each feature")
-        self.points.bytes, self.points.byte_sums = &values[0, 0], &row_sums[0]
-        self.points.byte_origin, self.points.byte_step = origin, step
-        self.byte_arrays, self.prepared_for = (codes, sums), None
-        return codes.nbytes + sums.nbytes
+        cdef Points result = self.copied()
+        result.points.bytes, result.points.byte_sums = &values[0, 0], &row_sums[0]
+        result.points.byte_origin, result.points.byte_step = origin, step
+        result.byte_arrays = codes, sums
+        return result
 
-    def prepare(self, Setup setup, int threads):
-        """Compute the row terms that a setup needs, which rows must have before they meet others;
-        encoded rows after they are encoded."""
+    @property
+    def bytes_beside(self):
+        """Bytes of what an encoding holds beside the rows themselves."""
+        codes = 0 if self.coding is None else np.asarray(self.arrays).nbytes
+        return codes + sum(array.nbytes for array in self.byte_arrays or ()
+                           if array is not self.arrays)
+
+    def prepared(self, Setup setup, int threads):
+        """Return these rows with the row terms of a setup, which rows must have before they meet
+        others."""
+        cdef Points result = self.copied()
         cdef double[::1] terms = np.empty(max(self.points.n_samples, 1))
         with nogil:
             compute_row_terms(self.points, setup.setup, threads, &terms[0])
-        self.row_terms, self.prepared_for = terms, setup.needs
-        self.points.row_terms = &terms[0]
+        result.row_terms, result.prepared_for = terms, setup.needs
+        result.points.row_terms = &terms[0]
+        return result
 
 
 cdef class Setup:

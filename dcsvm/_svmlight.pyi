@@ -52,7 +52,12 @@ class Text:
     ) -> tuple[_Float64, _Int64, _Int32, np.ndarray, int]: ...
 
 def densify(
-    indptr: _Int64, indices: _Int32, values: _Float32, n_features: int, threads: int
+    indptr: _Int64,
+    indices: _Int32,
+    values: _Float32,
+    n_features: int,
+    threads: int,
+    make: Callable[[tuple[int, int], type], np.ndarray] = ...,
 ) -> _Float32: ...
 def write_dense(
     prefix: _Float64,

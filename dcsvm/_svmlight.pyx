@@ -287,10 +287,11 @@ cdef TextLines _lines(const double[:, ::1] prefix, const int64_t[::1] row_number
 
 
 def densify(const int64_t[::1] indptr not None, const int32_t[::1] indices not None,
-            const float[::1] values not None, Py_ssize_t n_features, int threads):
-    """Return the CSR rows as a new C-contiguous float32 array (n_rows, n_features)."""
+            const float[::1] values not None, Py_ssize_t n_features, int threads, make=np.zeros):
+    """Return the CSR rows as C-contiguous float32 (n_rows, n_features), of an array of zeros that
+    make(shape, dtype) returns."""
     cdef TextCsr rows = _csr(indptr, indices, values)
-    dense = np.zeros((indptr.shape[0] - 1, n_features), np.float32)
+    dense = make((indptr.shape[0] - 1, n_features), np.float32)
     cdef float[:, ::1] view = dense
     cdef float* out = &view[0, 0]
     with nogil:

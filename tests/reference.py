@@ -147,14 +147,16 @@ def points_of(X, form="product", threads=1):
     return _core.Points(rows, threads)
 
 
-def setup_of(kernel, points, form=None, targets=None):
-    """A core setup for a Kernel, or (name, gamma, coef0, degree), for which the points and other
-    `targets` are prepared."""
+def setup_of(kernel, points, form=None):
+    """A core setup for a Kernel, or (name, gamma, coef0, degree)."""
     kernel = kernel if isinstance(kernel, Kernel) else Kernel(*kernel)
-    setup = _core.Setup(kernel, points, None if form is None else FORMS[form])
-    for one in (points, targets or points):
-        one.prepare(setup, 1)
-    return setup
+    return _core.Setup(kernel, points, None if form is None else FORMS[form])
+
+
+def prepared(kernel, points, form=None):
+    """A setup as of setup_of(), and the points prepared for it."""
+    setup = setup_of(kernel, points, form)
+    return setup, points.prepared(setup, 1)
 
 
 def kernels_with(gamma=1.0, coef0=0.0, degree=3):

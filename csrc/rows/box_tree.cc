@@ -4,7 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "rows/codes.h"
 #include "rows/points.h"
 #include "threads/parallel.h"
 
@@ -27,7 +26,7 @@ constexpr double smallest_part = 1.0 / 64;
 
 }  // namespace
 
-// Lowest and highest of every feature, and how many rows have a coded column set.
+// Lowest and highest of every feature.
 struct BoxTree::Extent {
   explicit Extent(std::size_t d)
       : low(d, std::numeric_limits<float>::infinity()),
@@ -41,8 +40,6 @@ struct BoxTree::Extent {
     }
   }
   std::vector<float> low, high;
-  std::size_t n_rows = 0;
-  std::vector<std::size_t> n_set;  // empty where rows are not coded
 };
 
 BoxTree::BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
@@ -134,38 +131,10 @@ double BoxTree::squared_extent(std::int32_t node) const {
 
 // Of every step-th row.
 BoxTree::Extent BoxTree::extent_of(std::size_t begin, std::size_t end, std::size_t step) const {
-  if (points_.coded_rows) return coded_extent_of(begin, end, step);
   Extent extent(d_);
   for (std::size_t i = begin; i < end; i += step) {
     const float* x = row(i);
     extent.include(x, x);
-  }
-  return extent;
-}
-
-// The same without widening rows.
-BoxTree::Extent BoxTree::coded_extent_of(std::size_t begin, std::size_t end,
-                                         std::size_t step) const {
-  const CodedColumns& columns = *points_.coding;
-  Extent numeric(columns.numeric.size()), extent(d_);
-  extent.n_set.resize(d_);
-  for (std::size_t i = begin; i < end; i += step) {
-    const CodedRow x = columns.row(points_.coded_rows, static_cast<std::size_t>(order_[i]));
-    numeric.include(x.numeric, x.numeric);
-    for (std::size_t c = 0; c < columns.codes.size(); ++c) {
-      if (x.codes[c] == no_code) continue;
-      ++extent.n_set[static_cast<std::size_t>(columns.codes[c][x.codes[c]])];
-    }
-    ++extent.n_rows;
-  }
-  for (std::size_t k = 0; k < d_; ++k) {
-    extent.low[k] = extent.n_set[k] == extent.n_rows ? 1.0f : 0.0f;
-    extent.high[k] = extent.n_set[k] > 0 ? 1.0f : 0.0f;
-  }
-  for (std::size_t k = 0; k < columns.numeric.size(); ++k) {
-    const auto at = static_cast<std::size_t>(columns.numeric[k]);
-    extent.low[at] = numeric.low[k];
-    extent.high[at] = numeric.high[k];
   }
   return extent;
 }
@@ -175,21 +144,16 @@ void BoxTree::set_box(std::size_t node, const Extent& extent) {
   std::copy(extent.high.begin(), extent.high.end(), boxes_.data() + node * 2 * d_ + d_);
 }
 
-// Of a feature over every step-th row, whose extent is known.
-double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature,
-                         const Extent& extent) const {
+// Of a feature over every step-th row.
+double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
+                         std::size_t feature) const {
   double n = 0, sum = 0, squares = 0;
-  if (points_.coded_rows && points_.coding->place_of(feature).kind == CodedColumns::Kind::coded) {
-    n = static_cast<double>(extent.n_rows);
-    sum = squares = static_cast<double>(extent.n_set[feature]);
-  } else {
-    const FeatureColumn column(points_, feature);
-    for (std::size_t i = begin; i < end; i += step) {
-      const double x = column[static_cast<std::size_t>(order_[i])];
-      n += 1;
-      sum += x;
-      squares += x * x;
-    }
+  const FeatureColumn column(points_, feature);
+  for (std::size_t i = begin; i < end; i += step) {
+    const double x = column[static_cast<std::size_t>(order_[i])];
+    n += 1;
+    sum += x;
+    squares += x * x;
   }
   return squares / n - sum / n * (sum / n);
 }
@@ -207,7 +171,7 @@ void BoxTree::sample(std::size_t at) {
   double largest_variance = -1;
   for (std::size_t k = 0; k < d_; ++k) {
     if (!(largest > 0) || extent.high[k] - extent.low[k] < largest) continue;
-    const double spread = variance(begin, end, step, k, extent);
+    const double spread = variance(begin, end, step, k);
     if (spread > largest_variance) {
       largest_variance = spread;
       nodes_[at].feature = static_cast<std::int32_t>(k);

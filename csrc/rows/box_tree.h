@@ -55,10 +55,8 @@ class BoxTree {
     return features_of(points_, static_cast<std::size_t>(order_[place]));
   }
   Extent extent_of(std::size_t begin, std::size_t end, std::size_t step) const;
-  Extent coded_extent_of(std::size_t begin, std::size_t end, std::size_t step) const;
   void set_box(std::size_t node, const Extent& extent);
-  double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature,
-                  const Extent& extent) const;
+  double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature) const;
   void sample(std::size_t node);
   std::vector<std::size_t> to_split(std::size_t first, double squared_distance) const;
   std::size_t divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at);

@@ -10,15 +10,15 @@
 namespace dcsvm {
 
 // Operations for a pair of rows as bytes, to compare with CodedColumns::cost().
-constexpr double bytes_cost(const Points& points) {
-  return 0.14 * static_cast<double>(points.n_features);
+constexpr double bytes_cost(std::size_t n_features) {
+  return 0.14 * static_cast<double>(n_features);
 }
 
 // Whether tiles of bytes are of use for that many features.
 bool suit_bytes(std::size_t n_features);
 
 // Whether this machine has such tiles, and the number of features suits them.
-bool may_be_bytes(const Points& points);
+bool may_be_bytes(std::size_t n_features);
 
 // Whether they may be, and all features of dense points are integers from 0 to 255.
 bool are_bytes(const Points& points, int n_threads);

@@ -32,27 +32,16 @@ enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 // Calls visit(column, value) for the values of a row that are not zero.
 template <class Visit>
 void for_each_value(const Points& points, std::size_t row, const Visit& visit) {
-  if (!points.coded_rows) {
-    const float* x = features_of(points, row);
-    for (std::size_t begin = 0; begin < points.n_features; begin += scanned_at_once) {
-      const std::size_t end = std::min(begin + scanned_at_once, points.n_features);
-      std::uint32_t places[scanned_at_once];  // found without a branch for each value
-      std::size_t n = 0;
-      for (std::size_t k = begin; k < end; ++k) {
-        places[n] = static_cast<std::uint32_t>(k);
-        n += x[k] != 0.0f;
-      }
-      for (std::size_t at = 0; at < n; ++at) visit(std::size_t{places[at]}, x[places[at]]);
+  const float* x = features_of(points, row);
+  for (std::size_t begin = 0; begin < points.n_features; begin += scanned_at_once) {
+    const std::size_t end = std::min(begin + scanned_at_once, points.n_features);
+    std::uint32_t places[scanned_at_once];  // found without a branch for each value
+    std::size_t n = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      places[n] = static_cast<std::uint32_t>(k);
+      n += x[k] != 0.0f;
     }
-    return;
-  }
-  const CodedColumns& columns = *points.coding;
-  const CodedRow x = columns.row(points.coded_rows, row);
-  for (std::size_t k = 0; k < columns.numeric.size(); ++k) {
-    if (x.numeric[k] != 0.0f) visit(static_cast<std::size_t>(columns.numeric[k]), x.numeric[k]);
-  }
-  for (std::size_t c = 0; c < columns.codes.size(); ++c) {
-    if (x.codes[c] != no_code) visit(static_cast<std::size_t>(columns.codes[c][x.codes[c]]), 1.0f);
+    for (std::size_t at = 0; at < n; ++at) visit(std::size_t{places[at]}, x[places[at]]);
   }
 }
 
@@ -71,36 +60,7 @@ std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_th
   return parts;
 }
 
-// A row of floats, column by column: without a branch for each value.
-void encode_floats(const float* row, const CodedColumns& columns, std::uint8_t* numeric,
-                   std::uint8_t* codes) {
-  for (std::size_t k = 0; k < columns.numeric.size(); ++k)
-    std::memcpy(numeric + sizeof(float) * k, row + columns.numeric[k], sizeof(float));
-  for (std::size_t c = 0; c < columns.codes.size(); ++c) {
-    const std::vector<std::int32_t>& members = columns.codes[c];
-    std::uint8_t code = no_code;
-    for (std::size_t m = 0; m < members.size(); ++m)
-      code = is_zero(bits_of(row[members[m]])) ? code : static_cast<std::uint8_t>(m);
-    codes[c] = code;
-  }
-}
-
 }  // namespace
-
-void CodedColumns::find_places() {
-  const auto place = [this](std::int32_t column) -> Place& {
-    const auto at = static_cast<std::size_t>(column);
-    if (at >= places_.size()) places_.resize(at + 1);
-    return places_[at];
-  };
-  for (std::size_t k = 0; k < numeric.size(); ++k)
-    place(numeric[k]) = {Kind::numeric, 0, static_cast<std::int32_t>(k)};
-  for (std::size_t c = 0; c < codes.size(); ++c) {
-    for (std::size_t k = 0; k < codes[c].size(); ++k)
-      place(codes[c][k]) = {Kind::coded, static_cast<std::uint8_t>(k),
-                            static_cast<std::int32_t>(c)};
-  }
-}
 
 CodeSearch::CodeSearch(std::size_t n_features)
     : kinds_(n_features, zero),
@@ -224,20 +184,20 @@ void find_fitting(const Points& points, const CodedColumns& columns, Argument ar
 }
 
 void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows) {
-  const std::size_t n_numeric = columns.numeric.size(), n_codes = columns.codes.size();
-  const std::size_t row_size = columns.row_size();
+  const std::size_t n_numeric = columns.numeric.size(), row_size = columns.row_size();
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+    const float* row = features_of(points, i);
     std::uint8_t *const to = rows + i * row_size, *const codes = to + sizeof(float) * n_numeric;
-    std::fill(to, to + row_size, std::uint8_t{0});
-    std::fill_n(codes, n_codes, no_code);
-    if (!points.coded_rows) return encode_floats(features_of(points, i), columns, to, codes);
-    for_each_value(points, i, [&](std::size_t k, float value) {
-      const CodedColumns::Place place = columns.place_of(k);
-      const auto at = static_cast<std::size_t>(place.at);
-      if (place.kind == CodedColumns::Kind::numeric)
-        std::memcpy(to + sizeof(float) * at, &value, sizeof value);
-      if (place.kind == CodedColumns::Kind::coded) codes[at] = place.code;
-    });
+    std::fill(codes, to + row_size, std::uint8_t{0});
+    for (std::size_t k = 0; k < n_numeric; ++k)
+      std::memcpy(to + sizeof(float) * k, row + columns.numeric[k], sizeof(float));
+    for (std::size_t c = 0; c < columns.codes.size(); ++c) {
+      const std::vector<std::int32_t>& members = columns.codes[c];
+      std::uint8_t code = no_code;  // column by column: without a branch for each value
+      for (std::size_t m = 0; m < members.size(); ++m)
+        code = is_zero(bits_of(row[members[m]])) ? code : static_cast<std::uint8_t>(m);
+      codes[c] = code;
+    }
   });
 }
 
@@ -245,7 +205,8 @@ void take_coded(const CodedColumns& columns, const std::uint8_t* rows, Points& p
   const CodedRow first = columns.row(rows, 0);
   points.dense = first.numeric;
   points.dense_stride = columns.row_size() / sizeof(float);
-  points.dense_bytes = points.coded_rows = nullptr;
+  points.dense_bytes = nullptr;
+  points.is_mapped = false;
   points.n_features = columns.numeric.size();
   points.n_codes = columns.codes.size();
   points.codes = first.codes;

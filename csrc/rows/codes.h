@@ -46,22 +46,6 @@ struct CodedColumns {
     const std::uint8_t* begin = rows + row * row_size();
     return {reinterpret_cast<const float*>(begin), begin + sizeof(float) * numeric.size()};
   }
-
-  // Where a column of the rows is; of columns in neither list, and after the last, nowhere.
-  enum class Kind : std::uint8_t { zero, numeric, coded };
-  struct Place {
-    Kind kind = Kind::zero;
-    std::uint8_t code = 0;
-    std::int32_t at = 0;
-  };
-  Place place_of(std::size_t column) const {
-    return column < places_.size() ? places_[column] : Place{};
-  }
-  // To be called once the lists are complete, before place_of().
-  void find_places();
-
- private:
-  std::vector<Place> places_;
 };
 
 // Assigns the columns of dense points, which may come part by part, to codes, greedily in their

@@ -1,6 +1,5 @@
-// Non-owning views of the rows of a data set: dense (row-major) as float32, bytes or coded, CSR, or
-// rows of a precomputed kernel matrix; and the features of dense rows as floats, whichever they
-// are.
+// Non-owning views of the rows of a data set: dense (row-major) as float32 or bytes, CSR, or rows
+// of a precomputed kernel matrix; and the features of dense rows as floats, whichever they are.
 //
 // Row terms are float64. Scaling, labels and the meaning of an order are not known here.
 #pragma once
@@ -13,8 +12,6 @@
 
 namespace dcsvm {
 
-struct CodedColumns;
-
 struct Points {
   std::size_t n_samples = 0;
   std::size_t n_features = 0;
@@ -23,9 +20,6 @@ struct Points {
   // instead of `dense`, where all features are integers from 0 to 255: n_samples x byte_row_size(),
   // with zeros after the features
   const std::uint8_t* dense_bytes = nullptr;
-  // instead of both, rows as encode() in codes.h writes them, and what they mean
-  const std::uint8_t* coded_rows = nullptr;
-  const CodedColumns* coding = nullptr;
   bool is_mapped = false;                 // whether these are in a mapped file
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
@@ -49,7 +43,7 @@ struct Points {
   const std::int32_t* columns = nullptr;
 
   std::size_t byte_row_size() const { return (n_features + 3) / 4 * 4; }
-  bool is_dense() const { return dense || dense_bytes || coded_rows; }
+  bool is_dense() const { return dense || dense_bytes; }
   const float* dense_row(std::size_t row) const { return dense + row * dense_stride; }
   const std::uint8_t* codes_of(std::size_t row) const { return codes + row * codes_stride; }
 };
@@ -109,30 +103,14 @@ class FeatureColumn {
 
   float operator[](std::size_t row) const {
     const std::uint8_t* at = first_ + row * stride_;
-    switch (kind_) {
-      case Kind::number:
-        return *reinterpret_cast<const float*>(at);
-      case Kind::byte:
-        return static_cast<float>(*at);
-      case Kind::code:
-        return *at == code_ ? 1.0f : 0.0f;
-      case Kind::zero:
-        break;
-    }
-    return 0.0f;
+    return is_byte_ ? static_cast<float>(*at) : *reinterpret_cast<const float*>(at);
   }
 
  private:
-  enum class Kind : std::uint8_t { number, byte, code, zero };
-
-  const std::uint8_t* first_ = nullptr;
-  std::size_t stride_ = 0;
-  Kind kind_ = Kind::zero;
-  std::uint8_t code_ = 0;  // of a row that has the feature set
+  const std::uint8_t* first_;
+  std::size_t stride_;
+  bool is_byte_;
 };
-
-// Writes the features of all rows, n_samples x n_features.
-void copy_features(const Points& points, int n_threads, float* out);
 
 // Lets the system read the pages of some rows, where points are in a mapped file: all at once,
 // while others are worked on. Nothing else changes.

@@ -19,7 +19,7 @@ from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.output_file import write_beside
-from dcsvm.data.rows import Rows, coded
+from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, best_of
@@ -91,13 +91,13 @@ def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.nd
 
     The folds, int64 (n,), are the number of the fold that holds out each row, or -1.
     """
-    data = read_training_set(job, options, to_train=job.test_file is None)
+    data = read_training_set(job, options)
     if job.test_file is None:
         n_folds = min(job.n_folds, len(data.labels))
         return data, data.rows, data.labels, fold_of_rows(data.labels, options, n_folds)
     test = read_test_set(job.test_file, job, options, data)
     rows, labels, fold = with_test_rows(data.rows, data.labels, test.rows, test.labels)
-    return data, coded(rows, usable_threads(options.threads)), labels, fold
+    return data, rows, labels, fold
 
 
 class Outputs:

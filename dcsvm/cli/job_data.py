@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dcsvm.cli.train_remote import RemoteSet
 
 
-def read_training_set(job: TrainingJob, options: TrainOptions, *, to_train: bool) -> Dataset:
+def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     """Read and scale the training set of a job, and print warnings about the data."""
     scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
     serials = "training" if options.kernel_type.is_precomputed else None
@@ -29,7 +29,6 @@ def read_training_set(job: TrainingJob, options: TrainOptions, *, to_train: bool
         options.threads,
         scaling=scaling,
         serials=serials,
-        to_train=to_train,
     )
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):

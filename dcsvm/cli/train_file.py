@@ -59,7 +59,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             data = Remote(job, options, at_end)
             train: Train = data.train
         else:
-            data = read_training_set(job, options, to_train=True)
+            data = read_training_set(job, options)
             train = partial(train_rows, data.rows, data.labels, consume=True)
             for label in options.class_weight or {}:
                 if label not in data.labels:

@@ -19,8 +19,8 @@ from dcsvm.compression.moving import ROWS_A_STEP, Map, Moving, Target, descend, 
 from dcsvm.data.rows import AT_ONCE, Rows
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.lattice import LARGEST
 from dcsvm.kernel.partition import Partition, partition_of
+from dcsvm.kernel.uniform_grid import MAX_CODE
 
 MOST_STARTED = 20_000  # rows of the least squares fit, or 4 for each landmark
 RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
@@ -231,7 +231,7 @@ def in_steps(landmarks: Rows) -> Rows | None:
     """
     vectors = landmarks.as_floats().features
     lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
-    step = max(math.ceil((highest - lowest) / (LARGEST - 1)), SMALLEST_STEP)
+    step = max(math.ceil((highest - lowest) / (MAX_CODE - 1)), SMALLEST_STEP)
     origin = step * math.floor(lowest / step)
     if landmarks.n_samples == 0 or not _core.may_step(landmarks.n_features, origin, step):
         return None

@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 import numpy as np
 
-from dcsvm import _svmlight
+from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
 from dcsvm.data.room import zeros
-from dcsvm.data.rows import Rows, better_dense, coded_parts, suit_bytes, with_ends, zero_bytes
+from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Part, Scaling
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 PART_BYTES = 2**23  # text of a batch of rows that is scaled
-PART_VALUES = 2**22  # values of a batch of rows that is encoded
 OWN_RANGES: Final = "own ranges"  # scaling by the ranges of the data itself
 
 Buffer = bytes | bytearray | mmap.mmap
@@ -43,7 +42,6 @@ class ReadOptions(TypedDict, total=False):
     scaling: ScalingOption | None
     serials: Serials | None
     threads: int
-    to_train: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +131,6 @@ def parse_dataset(
     - scaling: applied to the values in the text; OWN_RANGES scales by the ranges of the data
     - serials: for a precomputed kernel; "training" for training rows, "any" for rows to predict,
       which may have any serial numbers
-    - to_train: whether rows may have one-hot codes
 
     Raises DataError for text that cannot be parsed.
     """
@@ -142,22 +139,16 @@ def parse_dataset(
     source = _Source(
         text, name, first_line, 1 if first_index is None else first_index, lenient, threads
     )
-    scaling, to_train = options.get("scaling"), options.get("to_train", False)
+    scaling = options.get("scaling")
     try:
-        return _parsed(source, scaling, serials, to_train=to_train)
+        return _parsed(source, scaling, serials)
     except _svmlight.ZeroIndex as error:
         if first_index is None and serials is None:
-            return _parsed(replace(source, first_index=0), scaling, serials, to_train=to_train)
+            return _parsed(replace(source, first_index=0), scaling, serials)
         raise DataError(f"{name}:{error}") from None
 
 
-def _parsed(
-    source: _Source,
-    scaling: ScalingOption | None,
-    serials: Serials | None,
-    *,
-    to_train: bool,
-) -> Dataset:
+def _parsed(source: _Source, scaling: ScalingOption | None, serials: Serials | None) -> Dataset:
     """Parse text with a known first index. Raises ZeroIndex if a feature has the index 0, not 1."""
     name = source.name
     if serials is not None and scaling is not None:
@@ -166,14 +157,11 @@ def _parsed(
         raise DataError(f"{name}: no rows")
     try:
         if scaling is not None:
-            return _scaled_dataset(source, scaling, to_train=to_train)
+            return _scaled_dataset(source, scaling)
         text = source.parser(source.text, source.first_line, serials)
         if serials is not None:
             check_room(name, text.n_rows * (8 + 4 * text.n_features))
             return _kernel_dataset(text, serials)
-        coded = _coded_dataset(source, text) if to_train else None
-        if coded is not None:
-            return coded
         prefix, rows = parsed_rows(text, name=name)
     except _svmlight.ZeroIndex:
         raise
@@ -182,40 +170,14 @@ def _parsed(
     return Dataset(rows, prefix[:, 0], None, source.first_index, rows.n_features)
 
 
-def _scaled_dataset(source: _Source, scaling: ScalingOption, *, to_train: bool) -> Dataset:
+def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
     name, parts = source.name, _Float64Text(source)
     if isinstance(scaling, str):
         scaling = Extremes.of(parts).scaling(name, source.first_index)
     scaling = scaling.with_first_index(source.first_index)
-    rows = scaling.scaled_rows(parts, name, source.threads, to_train=to_train)
+    rows = scaling.scaled_rows(parts, name)
     labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
     return Dataset(rows, labels, scaling, source.first_index, parts.n_features)
-
-
-def _coded_dataset(source: _Source, text: _svmlight.Text) -> Dataset | None:
-    """Read rows with one-hot codes, in batches: memory never holds all rows without codes.
-
-    Returns None if codes would not make training faster.
-    """
-    n_samples, n_features = text.n_rows, text.n_features
-    if n_features == 0 or not better_dense(n_samples, n_features, text.n_pairs):
-        return None
-    prefixes, n_values = [], 0
-
-    def parts() -> Iterator[Rows]:
-        nonlocal n_values
-        row_bytes = len(source.text) // n_samples + 1
-        for part in source.parts(row_bytes * (PART_VALUES // n_features + 1)):
-            part.widen(n_features)
-            prefix, rows = parsed_rows(part, "dense", name=source.name)
-            prefixes.append(prefix)
-            n_values += int(np.count_nonzero(rows.features))
-            yield rows
-
-    rows = coded_parts(parts(), n_features, source.threads, partial(zeros, name=source.name))
-    if rows is None or not better_dense(n_samples, n_features, n_values):
-        return None
-    return Dataset(rows, np.concatenate(prefixes)[:, 0], None, source.first_index, n_features)
 
 
 def extremes_of_text(
@@ -253,34 +215,60 @@ def parsed_rows(
 ) -> tuple[np.ndarray, Rows]:
     """Return (numbers before the features, rows) of a text.
 
-    `form` is "dense" or "sparse", None chooses the better storage. Raises DataError, with the file
-    `name`, if the rows do not fit in memory.
+    `form` is "dense" or "sparse", None the storage that `storage_of` chooses. Raises DataError,
+    with the file `name`, if the rows do not fit in memory.
     """
-    shape = text.n_rows, text.n_features
-    if form == "dense" or (form is None and better_dense(*shape, text.n_pairs)):
-        prefix, dense, n_values = _dense_rows(text, name)
-        if form == "dense" or better_dense(*shape, n_values):
-            return prefix, Rows(*shape, dense=dense)
-        del prefix, dense
+    if form == "sparse":
+        return _csr_rows(text, name)
+    # upper bound: explicit zeros count as values here, and only those can make rows packed or CSR
+    likely = storage_of(text.n_rows, text.n_features, text.n_pairs, are_bytes=False)
+    tried: list[Storage] = []
+    if form == "dense" or likely is Storage.FLOATS:
+        tried = [Storage.BYTES, Storage.FLOATS]
+    elif likely is Storage.PACKED:
+        tried = [Storage.BYTES]
+    for storage in tried:
+        parsed = _dense_rows(text, storage, name)
+        if parsed is None:
+            continue
+        prefix, dense, n_values = parsed
+        n_rows, n_features = dense.shape
+        chosen = storage_of(n_rows, n_features, n_values, are_bytes=storage is Storage.BYTES)
+        if form == "dense" or storage is chosen:
+            return prefix, Rows(n_rows, n_features, dense=dense)
+        del parsed, prefix, dense
+    prefix, csr = _csr_rows(text, name)
+    storage = storage_of(
+        csr.n_samples, csr.n_features, csr.count_values(), are_bytes=csr.are_bytes()
+    )
+    return prefix, csr.in_storage(storage)
+
+
+def _dense_rows(
+    text: _svmlight.Text, storage: Storage, name: str
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Return (numbers before the features, dense rows, number of nonzero values) of a text.
+
+    Returns None if bytes are asked for and do not suit the features or hold their values.
+    """
+    shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
+    if storage is Storage.FLOATS:
+        rows = make(shape, np.float32)
+        prefix, n_values = text.dense(rows)
+        return prefix, rows, n_values
+    if not _core.suit_bytes(text.n_features):
+        return None
+    rows = zero_bytes(*shape, zeros=make)
+    parsed = text.bytes(with_ends(rows))
+    return None if parsed is None else (parsed[0], rows, parsed[1])
+
+
+def _csr_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, Rows]:
     in_memory = 16 * text.n_rows  # labels and indptr
     check_room(name, in_memory)
     make = partial(zeros, name=name, total_bytes=in_memory + BYTES_OF_VALUE * text.n_pairs)
     prefix, indptr, indices, values, n_features = text.csr(make=make)
     return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
-
-
-def _dense_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return (numbers before the features, dense rows, number of nonzero values) of a text."""
-    shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
-    if suit_bytes(text.n_features):
-        rows = zero_bytes(*shape, zeros=make)
-        parsed = text.bytes(with_ends(rows))
-        if parsed is not None:
-            return parsed[0], rows, parsed[1]
-        del rows
-    rows = make(shape, np.float32)
-    prefix, n_values = text.dense(rows)
-    return prefix, rows, n_values
 
 
 def _kernel_dataset(text: _svmlight.Text, serials: Serials) -> Dataset:

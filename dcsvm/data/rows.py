@@ -1,39 +1,45 @@
-"""Rows of features, dense or CSR, or rows of a precomputed kernel.
+"""Rows of features in one of three storages, or rows of a precomputed kernel.
 
-Values are float32, or bytes where all are integers from 0 to 255; of training rows exclusive 0/1
-columns may be codes. Nothing here reads files, scales, or knows labels.
+Nothing here reads files, scales, or knows labels and kernels. What a kernel computes with may be an
+encoding of the rows: dcsvm/kernel/encodings.py.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.arrays import Csr, as_float32, check_finite, check_form, csr_arrays
+from dcsvm.data.arrays import (
+    BYTES_OF_VALUE,
+    Csr,
+    as_float32,
+    check_finite,
+    check_form,
+    csr_arrays,
+)
 from dcsvm.data.room import fits_memory, gather, is_mapped, page_by_page, zeros
 from dcsvm.data.sorting import AT_ONCE, slices
 
 WORD = 4  # bytes
 
 
-def suit_bytes(n_features: int) -> bool:
-    """Whether rows of so many features are held as bytes where their values allow it."""
-    return _core.suit_bytes(n_features)
-
-
-def zero_bytes(n_samples: int, n_features: int, zeros=np.zeros) -> np.ndarray:
-    """Rows of zeros, of an array that `zeros` makes."""
+def zero_bytes(
+    n_samples: int, n_features: int, zeros: Callable[..., np.ndarray] = np.zeros
+) -> np.ndarray:
+    """Make rows of zeros, uint8 (n_samples, n_features), in an array that `zeros` makes."""
     return zeros((n_samples, _row_size(n_features)), np.uint8)[:, :n_features]
 
 
 def with_ends(rows: np.ndarray) -> np.ndarray:
-    """The same memory with what is behind the features, C-contiguous. Raises ValueError for bytes
-    that are not such rows."""
+    """Return the same memory with what is behind the features, C-contiguous. Raises ValueError for
+    bytes that are not such rows."""
     n_samples, n_features = rows.shape
     shape = n_samples, _row_size(n_features)
     if n_samples and rows.strides != (shape[1], 1):
@@ -44,7 +50,7 @@ def with_ends(rows: np.ndarray) -> np.ndarray:
 
 
 def as_byte_rows(values: np.ndarray) -> np.ndarray:
-    """uint8 or bool (n, d) as such rows; the same memory where there is nothing to add."""
+    """Make uint8 or bool (n, d) such rows; the same memory where there is nothing to add."""
     values = values.view(np.uint8)
     if values.strides == (_row_size(values.shape[1]), 1) and values.shape[1] % WORD == 0:
         return values
@@ -57,32 +63,51 @@ def _row_size(n_features: int) -> int:
     return -(-n_features // WORD) * WORD
 
 
+class Storage(Enum):
+    """How rows are held: the three storages, of which CSR has two uses. `PACKED` rows are dense
+    ones, which are CSR to save memory: a kernel encodes them, or unpacks them. `SPARSE` rows meet
+    as they are."""
+
+    FLOATS = "float32"
+    BYTES = "uint8"
+    PACKED = "packed"
+    SPARSE = "sparse"
+
+
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
+PACKED_DENSITY = 1 / 8  # where floats take 4 times the memory of CSR
 TRIED_ROWS = 100  # in which most data show that they are no bytes
 
 
-def better_dense(n_samples: int, n_features: int, n_values: int) -> bool:
-    """Whether rows are better dense than CSR: with at most 64 features, or at least one value in
-    twenty not zero.
+def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: bool) -> Storage:
+    """Choose the storage of rows with so many values that are not zero; `are_bytes`: all values are
+    integers from 0 to 255.
 
-    Dense tiles are products of matrices, many times faster per entry than sparse ones, and by
-    this rule take at most 10 times the bytes of CSR (or 256 bytes a row). The choice depends
-    on the data alone, so the same rows get the same form from any source.
+    Rows are dense with at most 64 features, or at least one value in twenty not zero. Dense tiles
+    are products of matrices, many times faster per entry than sparse ones. Dense rows are bytes
+    where these suit the kernels; floats that would take more than 4 times the memory of CSR are
+    packed, unless a row has at most 256 bytes. The choice depends on the data alone and on what
+    sums up over parts of them, so the same rows get the same storage from any source.
     """
-    wanted = DENSE_DENSITY * n_samples * n_features
-    return n_features <= DENSE_FEATURES or n_values >= wanted > 0
+    size = n_samples * n_features
+    is_narrow = n_features <= DENSE_FEATURES
+    if not (is_narrow or n_values >= DENSE_DENSITY * size > 0):
+        return Storage.SPARSE
+    if are_bytes and _core.suit_bytes(n_features):
+        return Storage.BYTES
+    return Storage.FLOATS if is_narrow or n_values >= PACKED_DENSITY * size else Storage.PACKED
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Feature rows in one of two forms, or rows of a precomputed kernel.
+    """Feature rows in a storage, or rows of a precomputed kernel.
 
     Either `dense` (n_samples, n_features), float32 C-contiguous or uint8 (integers from 0 to 255, a
     view of an array with zeros behind the features up to a multiple of 4 columns: tiles take four
     bytes at once), or CSR: `indptr` int64 (n_samples + 1,), `indices` int32 ascending within a row,
-    `values` float32 without zeros. The arrays are shared, not copied: treat them as read-only. With
-    a `coding` the dense rows are uint8 (n_samples, coding.row_size), see WORTH_CODING.
+    `values` float32 without zeros; `is_packed` says that these are dense rows, see Storage. The
+    arrays are shared, not copied: treat them as read-only.
 
     Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
     `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
@@ -96,93 +121,143 @@ class Rows:
     indices: np.ndarray | None = None
     values: np.ndarray | None = None
     columns: np.ndarray | None = None
-    coding: _core.Coding | None = None
+    is_packed: bool = False
 
     @staticmethod
-    def chosen(indptr, indices, values, n_features: int, *, threads: int = 1) -> Rows:
-        """CSR rows in the better form, as `better_dense` says."""
-        shape = len(indptr) - 1, n_features
-        rows = Rows(*shape, indptr=indptr, indices=indices, values=values)
-        is_better = better_dense(*shape, len(values))
-        return rows._as_dense(threads).in_smallest_form() if is_better else rows
+    def of_csr(
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        values: np.ndarray,
+        n_features: int,
+        *,
+        threads: int = 1,
+    ) -> Rows:
+        """Make rows of CSR arrays, in the storage that `storage_of` chooses."""
+        rows = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
+        return rows._in_chosen_storage(threads)
 
     @staticmethod
-    def from_array(X) -> Rows:
-        """Rows of a 2-D NumPy array or SciPy sparse matrix of real numbers, in the `chosen` form.
+    def from_array(X: Any) -> Rows:
+        """Make rows of a 2-D NumPy array or SciPy sparse matrix of real numbers, in the storage
+        that `storage_of` chooses.
 
         Shares memory with X where X already is what is needed. Raises ValueError for anything that
         does not fit finite float32 numbers.
         """
         if hasattr(X, "tocsr"):
-            return Rows.chosen(*csr_arrays(X))
+            return Rows.of_csr(*csr_arrays(X))
         dense = np.asarray(X)
         check_form(dense.shape, dense.dtype)
         n_samples, n_features = dense.shape
-        if dense.dtype in (np.uint8, np.bool_) and suit_bytes(n_features):
-            rows = Rows(n_samples, n_features, dense=as_byte_rows(dense))
+        if dense.dtype in (np.uint8, np.bool_) and _core.suit_bytes(n_features):
+            dense = as_byte_rows(dense)
         else:
             dense = as_float32(dense)
             check_finite(dense, lambda k: divmod(k, n_features))
-            rows = Rows(n_samples, n_features, dense=dense).in_smallest_form()
-        if n_features <= DENSE_FEATURES:
-            return rows
-        is_better = better_dense(n_samples, n_features, np.count_nonzero(rows.dense))
-        return rows if is_better else rows._as_csr()
+        return Rows(n_samples, n_features, dense=dense)._in_chosen_storage(1)
+
+    def _in_chosen_storage(self, threads: int) -> Rows:
+        """The same rows in the storage that is chosen for them, where there is memory for a copy or
+        they are CSR."""
+        storage = storage_of(
+            self.n_samples, self.n_features, self.count_values(), are_bytes=self.are_bytes()
+        )
+        n_bytes = self.n_samples * self.n_features
+        if storage is Storage.PACKED:
+            n_bytes = BYTES_OF_VALUE * self.count_values()
+        if self.dense is None or storage is self.storage or fits_memory(n_bytes):
+            return self.in_storage(storage, threads)
+        return self
+
+    @property
+    def storage(self) -> Storage:
+        if self.indptr is not None:
+            return Storage.PACKED if self.is_packed else Storage.SPARSE
+        return Storage.BYTES if self.is_bytes else Storage.FLOATS
 
     @property
     def is_dense(self) -> bool:
-        return self.indptr is None
+        """Whether a kernel takes them as dense rows, which packed ones are."""
+        return self.indptr is None or self.is_packed
 
     @property
     def is_bytes(self) -> bool:
-        return self.dense is not None and self.dense.dtype == np.uint8 and self.coding is None
+        return self.dense is not None and self.dense.dtype == np.uint8
 
     @property
-    def stored(self) -> np.ndarray:
-        """The memory of dense rows, C-contiguous."""
+    def stored(self) -> np.ndarray | None:
+        """The memory of dense rows that are not packed, C-contiguous."""
         return with_ends(self.dense) if self.is_bytes else self.dense
 
     @property
     def is_mapped(self) -> bool:
         """Whether rows are in a mapped file, which need not fit the memory."""
-        return is_mapped(self.dense if self.is_dense else self.values)
+        return is_mapped(self.values if self.dense is None else self.dense)
 
-    def __getstate__(self):
+    @property
+    def is_in_file(self) -> bool:
+        """Whether a mapped file has them as a kernel takes them: dense and not packed."""
+        return self.dense is not None and self.is_mapped
+
+    def __getstate__(self) -> dict[str, Any]:
         """A copy of a view would not have what is behind the features."""
         return vars(self) | {"dense": self.stored}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if self.is_bytes:
             vars(self)["dense"] = self.dense[:, : self.n_features]
 
-    def in_smallest_form(self) -> Rows:
-        """Dense rows of integers from 0 to 255 as bytes, where there is memory for these."""
-        shape = self.n_samples, self.n_features
-        if self.is_bytes or not suit_bytes(self.n_features):
-            return self
-        some = self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]
-        if not _are_bytes(some) or not fits_memory(math.prod(shape)):
-            return self
-        dense = zero_bytes(*shape)
-        for some in self.slices():
-            block = self.dense[some]
-            if not _are_bytes(block):
-                return self
-            dense[some] = block
-        return replace(self, dense=dense)
+    def count_values(self) -> int:
+        """Count the values that are not zero."""
+        return len(self.values) if self.dense is None else int(np.count_nonzero(self.dense))
 
-    def as_floats(self) -> Rows:
-        """The same rows without bytes and codes."""
-        if self.coding is not None:
-            points = _core.Points(self, 1)
-            return replace(self, dense=points.features(1), coding=None)
-        return replace(self, dense=self.dense.astype(np.float32)) if self.is_bytes else self
+    def are_bytes(self) -> bool:
+        """Tell whether all values are integers from 0 to 255."""
+        if self.is_bytes:
+            return True
+        if self.dense is None:
+            parts = (self.values[some] for some in slices(len(self.values), AT_ONCE))
+            return all(are_byte_values(part) for part in parts)
+        if not are_byte_values(self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]):
+            return False
+        return all(are_byte_values(self.dense[some]) for some in self.slices())
+
+    def in_storage(self, storage: Storage, threads: int = 1) -> Rows:
+        """Return the same rows in a storage; of BYTES they are those that are 8-bit integers."""
+        if storage is self.storage:
+            return self
+        if storage is Storage.FLOATS:
+            return self._dense_floats(threads)
+        if storage is Storage.BYTES:
+            dense = zero_bytes(self.n_samples, self.n_features)
+            for some in self.slices():
+                dense[some] = self.part(some)._dense_floats(threads).dense
+            return Rows(self.n_samples, self.n_features, dense=dense)
+        csr = self.csr if self.dense is None else Csr.of_dense(self.dense)
+        is_packed = storage is Storage.PACKED
+        return Rows(self.n_samples, self.n_features, **csr._asdict(), is_packed=is_packed)
+
+    def as_floats(self, threads: int = 1) -> Rows:
+        """Return the same rows as dense float32 if they are bytes or packed, else these rows.
+
+        They are in a mapped file if they do not fit in memory.
+        """
+        return self._dense_floats(threads) if self.is_bytes or self.is_packed else self
+
+    def _dense_floats(self, threads: int) -> Rows:
+        if self.is_bytes:
+            return replace(self, dense=self.dense.astype(np.float32))
+        if self.indptr is None:
+            return self
+        make = partial(zeros, name="the rows")
+        dense = _svmlight.densify(*self.csr, self.n_features, threads, make)
+        return Rows(self.n_samples, self.n_features, dense=dense)
 
     @property
     def features(self) -> np.ndarray:
-        """Values of dense rows (n_samples, n_features), float32 or uint8; of coded rows a copy."""
-        return self.dense if self.coding is None else self.as_floats().dense
+        """Values of dense rows (n_samples, n_features), float32 or uint8; of packed rows a copy."""
+        return self.as_floats().dense if self.is_packed else self.dense
 
     def mean_squared_distance(self) -> float:
         """Of all pairs of rows: twice the sum of the variances of the features."""
@@ -216,10 +291,10 @@ class Rows:
 
     @property
     def row_size(self) -> int:
-        """Values of a row, on average where they are CSR; at least 1."""
-        if self.is_dense:
-            return max(1 if self.dense is None else self.n_features, 1)
-        return max(len(self.values) // max(self.n_samples, 1), 1)
+        """Values of a row that a kernel takes, on average where they are sparse; at least 1."""
+        if self.storage is Storage.SPARSE:
+            return max(len(self.values) // max(self.n_samples, 1), 1)
+        return max(self.n_features, 1) if self.is_packed or self.dense is not None else 1
 
     def slices(self, n_values: int = AT_ONCE) -> list[slice]:
         """Slices that cut the rows into parts of about `n_values` values."""
@@ -228,16 +303,16 @@ class Rows:
     def part(self, some: slice) -> Rows:
         """Consecutive rows, which share memory with these."""
         n_samples = some.stop - some.start
-        if self.is_dense:
+        if self.indptr is None:
             dense = None if self.dense is None else self.dense[some]
             columns = None if self.columns is None else self.columns[some]
             return replace(self, n_samples=n_samples, dense=dense, columns=columns)
         return replace(self, n_samples=n_samples, **self.csr.part(some)._asdict())
 
-    def take(self, row_numbers) -> Rows:
-        """The rows of these numbers, in this order, in the same form; numbers may repeat."""
+    def take(self, row_numbers: ArrayLike) -> Rows:
+        """The rows of these numbers, in this order, in the same storage; numbers may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
-        if self.is_dense:
+        if self.indptr is None:
             dense = None if self.dense is None else self._taken(row_numbers)
             columns = None if self.columns is None else self.columns[row_numbers]
             return replace(self, n_samples=len(row_numbers), dense=dense, columns=columns)
@@ -270,7 +345,7 @@ class Rows:
         n_samples = len(row_numbers)
         return replace(self, n_samples=n_samples, dense=self.dense[:n_samples])
 
-    def take_for_model(self, row_numbers) -> Rows:
+    def take_for_model(self, row_numbers: ArrayLike) -> Rows:
         """The rows of these numbers as a model keeps them: of training rows of a precomputed
         kernel it is the `columns`."""
         rows = self if self.columns is None else replace(self, dense=None)
@@ -279,38 +354,36 @@ class Rows:
     def with_features(self, n_features: int) -> Rows:
         """The same rows with columns of zeros added at the end, up to `n_features`.
 
-        Dense rows become CSR where they would have more than 64 features and twice as many as now.
+        Dense rows become sparse where they would have more than 64 features and twice as many as
+        now.
         """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
-        if n_features == self.n_features or self.dense is None:
+        is_open = self.dense is None and not self.is_packed  # to any number of columns
+        if n_features == self.n_features or is_open:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
-            return replace(self._as_csr(), n_features=n_features)
-        if self.coding is not None:
+            return replace(self.in_storage(Storage.SPARSE), n_features=n_features)
+        if self.is_packed:
             return replace(self, n_features=n_features)
-        shape, is_bytes = (self.n_samples, n_features), self.is_bytes and suit_bytes(n_features)
+        is_bytes = self.is_bytes and _core.suit_bytes(n_features)
+        shape = self.n_samples, n_features
         dense = zero_bytes(*shape) if is_bytes else np.zeros(shape, np.float32)
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
 
     def after_empty_column(self) -> Rows:
         """Insert a column of zeros before the others."""
-        csr = Csr.of_dense(self.features) if self.is_dense else self.csr
-        return Rows.chosen(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
+        csr = self.in_storage(Storage.SPARSE).csr
+        return Rows.of_csr(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
 
     def in_form_of(self, other: Rows, threads: int) -> Rows:
-        """The same rows, dense or CSR as `other` is."""
+        """Return the same rows, dense or sparse as `other` is."""
         if self.is_dense == other.is_dense:
             return self
-        return self._as_dense(threads) if other.is_dense else self._as_csr()
-
-    def _as_dense(self, threads: int) -> Rows:
-        dense = _svmlight.densify(*self.csr, self.n_features, threads)
-        return Rows(self.n_samples, self.n_features, dense=dense)
-
-    def _as_csr(self) -> Rows:
-        return Rows(self.n_samples, self.n_features, **Csr.of_dense(self.features)._asdict())
+        if not other.is_dense:
+            return self.in_storage(Storage.SPARSE)
+        return replace(self, is_packed=True) if other.is_packed else self._dense_floats(threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,29 +413,29 @@ class ChosenRows:
 
 
 def stacked(*parts: Rows) -> Rows:
-    """The rows of all parts, which are in the same form, in order."""
-    first = parts[0]
-    n_samples = sum(part.n_samples for part in parts)
+    """Join the rows of all parts, which are dense or sparse together, in order."""
+    n_samples, n_features = sum(part.n_samples for part in parts), parts[0].n_features
+    if any(part.is_packed for part in parts):
+        parts = tuple(part.in_storage(Storage.PACKED) for part in parts)
     if all(part.is_bytes for part in parts):
-        dense = np.concatenate([part.stored for part in parts])[:, : first.n_features]
-        return Rows(n_samples, first.n_features, dense=dense)
-    if first.is_dense:
-        is_coded = first.coding is not None and all(part.coding == first.coding for part in parts)
-        dense = [part.dense if is_coded else part.as_floats().dense for part in parts]
-        coding = first.coding if is_coded else None
-        return Rows(n_samples, first.n_features, dense=np.concatenate(dense), coding=coding)
+        dense = np.concatenate([part.stored for part in parts])[:, :n_features]
+        return Rows(n_samples, n_features, dense=dense)
+    if parts[0].indptr is None:
+        dense = np.concatenate([part.as_floats().dense for part in parts])
+        return Rows(n_samples, n_features, dense=dense)
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     return Rows(
         n_samples,
-        first.n_features,
+        n_features,
         indptr=np.concatenate(([0], np.cumsum(lengths))),
         indices=np.concatenate([part.indices for part in parts]),
         values=np.concatenate([part.values for part in parts]),
+        is_packed=parts[0].is_packed,
     )
 
 
-def _are_bytes(values: np.ndarray) -> bool:
-    """Whether all float32 values are integers from 0 to 255."""
+def are_byte_values(values: np.ndarray) -> bool:
+    """Tell whether all float32 values are integers from 0 to 255."""
     is_inside = values.min(initial=0.0) >= 0 and values.max(initial=0.0) <= 255
     return bool(is_inside and np.array_equal(values, np.floor(values)))
 
@@ -402,60 +475,3 @@ def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
     have far more columns than values."""
     used = used_columns(*sides)
     return sides if used is None else tuple(narrowed(rows, used) for rows in sides)
-
-
-# Training rows with exclusive 0/1 columns may be codes: each row has its numeric columns as float32
-# and a byte for each code, then zeros up to a multiple of 4 bytes. One-hot columns are recognised
-# by their values alone: 509 columns that are 33 categories and 7 numbers take 64 bytes, not 2,036.
-WORTH_CODING = 1.3  # times fewer operations; half costs a9a 1.2 times, double nothing
-SEARCHED_ROWS = 1000  # in which most data show that they have no codes
-
-Make = Callable[[tuple[int, int], type], np.ndarray]
-
-
-def coded(rows: Rows, threads: int) -> Rows:
-    """Dense rows with codes, where these are worth it; else the same."""
-    if not rows.is_dense or rows.columns is not None or rows.coding or rows.n_samples == 0:
-        return rows
-    some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // SEARCHED_ROWS)))
-    coding = _coding_of(some, threads) and _coding_of(rows, threads)
-    return _encoded([rows], coding, threads, partial(zeros, name="the rows")) if coding else rows
-
-
-def coded_parts(parts: Iterable[Rows], n_features: int, threads: int, make: Make) -> Rows | None:
-    """Dense rows that come part by part, with codes in an array that `make` makes; None where these
-    are not worth it, which most data show in the first part."""
-    search, held, are_bytes, coding = _core.CodingSearch(n_features), [], True, None
-    for part in parts:
-        search.see(_points(part, threads), threads)
-        are_bytes &= part.is_bytes
-        coding = search.found(WORTH_CODING, are_bytes)
-        if coding is None:
-            return None
-        held.append(_encoded([part], coding, threads, np.empty))
-    return _encoded(held, coding, threads, make) if held else None
-
-
-def _points(rows: Rows, threads: int) -> _core.Points:
-    return _core.Points(rows, threads)
-
-
-def _coding_of(rows: Rows, threads: int) -> _core.Coding | None:
-    search = _core.CodingSearch(rows.n_features)
-    search.see(_points(rows, threads), threads)
-    return search.found(WORTH_CODING, rows.is_bytes)
-
-
-def _encoded(parts: list[Rows], coding: _core.Coding, threads: int, make: Make) -> Rows:
-    """The rows of all parts, which are taken from the list one after the other."""
-    n_samples, n_features, first = sum(part.n_samples for part in parts), parts[0].n_features, 0
-    dense = make((n_samples, coding.row_size), np.uint8)
-    while parts:
-        part = parts.pop(0)
-        own = dense[first : first + part.n_samples]
-        if part.coding == coding:
-            own[:] = part.dense
-        else:
-            coding.encode(_points(part, threads), own, threads)
-        first += part.n_samples
-    return Rows(n_samples, n_features, dense=dense, coding=coding)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
 
+from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room
-from dcsvm.data.room import zeros
-from dcsvm.data.rows import Rows, better_dense, coded_parts
+from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
 from dcsvm.data.sorting import AT_ONCE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
@@ -95,12 +94,10 @@ class Scaling:
             raise self._error(f"{name}:{row + 1}: the label")
         return scaled
 
-    def scaled_rows(
-        self, parts: Iterable[Part], name: str, threads: int = 1, *, to_train: bool = False
-    ) -> Rows:
+    def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
         """Scale the rows of the file `name`; their storage is as if read from scaled text.
 
-        Training rows may have one-hot codes. The `parts` are iterated over up to three times.
+        The `parts` are iterated over twice.
         Raises DataError for values beyond float32, and for rows that do not fit in memory.
         """
         absent = self.features.scaled(np.zeros(len(self.columns)))
@@ -108,7 +105,7 @@ class Scaling:
         if k is not None:
             raise self._error(f"{name}: 0 of feature {self.indices[k]}")
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
-        n_samples = n_values = 0
+        n_samples, n_values, are_bytes = 0, 0, True
         for part in parts:
             row, position, present = self._present(part)
             k = _first_overflow(present)
@@ -117,12 +114,18 @@ class Scaling:
                 raise self._error(f"{name}:{n_samples + row[k] + 1}: feature {feature}")
             used[position[present != 0]] = True
             n_present += np.bincount(position, minlength=len(absent))
-            n_values += int(np.count_nonzero(present.astype(np.float32)))
+            present = present.astype(np.float32)
+            n_values += int(np.count_nonzero(present))
+            are_bytes = are_bytes and are_byte_values(present)
             n_samples += len(part[0]) - 1
         n_features = int(self.columns[used].max()) + 1 if used.any() else 0
-        n_values += int((n_samples - n_present)[absent.astype(np.float32) != 0].sum())
-        is_dense = better_dense(n_samples, n_features, n_values)
-        n_bytes = 4 * n_samples * n_features if is_dense else 8 * n_values
+        is_filled = (n_samples > n_present) & (absent.astype(np.float32) != 0)
+        n_values += int((n_samples - n_present)[is_filled].sum())
+        are_bytes = are_bytes and are_byte_values(absent[is_filled].astype(np.float32))
+        storage = storage_of(n_samples, n_features, n_values, are_bytes=are_bytes)
+        n_bytes = BYTES_OF_VALUE * n_values
+        if storage in (Storage.BYTES, Storage.FLOATS):
+            n_bytes = n_samples * n_features * (4 if storage is Storage.FLOATS else 1)
         check_room(f"{name} scaled by {self.name}", n_bytes)
 
         def blocks() -> Iterator[_Block]:
@@ -130,12 +133,9 @@ class Scaling:
                 n_rows, present = len(part[0]) - 1, self._present(part)
                 yield _Block(self.columns, n_features, absent, n_rows, *present)
 
-        if not is_dense:
-            return _csr_rows(blocks(), n_samples, n_features, n_values)
-        in_parts = (block.rows() for block in blocks())
-        make = partial(zeros, name=name)
-        coded = coded_parts(in_parts, n_features, threads, make) if to_train else None
-        return coded or _dense_rows(blocks(), n_samples, n_features)
+        if storage in (Storage.BYTES, Storage.FLOATS):
+            return _dense_rows(blocks(), n_samples, n_features, storage)
+        return _csr_rows(blocks(), n_samples, n_features, n_values).in_storage(storage)
 
     def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scale the values of the listed features.
@@ -192,11 +192,6 @@ class _Block:
         dense[:, self.filled] = self.fill
         dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
 
-    def rows(self) -> Rows:
-        dense = np.empty((self.n_rows, self.n_features), np.float32)
-        self.write_dense(dense)
-        return Rows(self.n_rows, self.n_features, dense=dense)
-
     def csr(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (number of values of each row, columns, values) of consecutive rows."""
         n_rows = batch.stop - batch.start
@@ -214,12 +209,16 @@ class _Block:
         return np.bincount(rows, minlength=n_rows), columns, values[order]
 
 
-def _dense_rows(blocks: Iterable[_Block], n_samples: int, n_features: int) -> Rows:
-    dense, first = np.empty((n_samples, n_features), np.float32), 0
+def _dense_rows(
+    blocks: Iterable[_Block], n_samples: int, n_features: int, storage: Storage
+) -> Rows:
+    is_bytes, first = storage is Storage.BYTES, 0
+    shape = n_samples, n_features
+    dense = zero_bytes(*shape) if is_bytes else np.empty(shape, np.float32)
     for block in blocks:
         block.write_dense(dense[first : first + block.n_rows])
         first += block.n_rows
-    return Rows(n_samples, n_features, dense=dense).in_smallest_form()
+    return Rows(*shape, dense=dense)
 
 
 def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_values: int) -> Rows:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from dask.sizeof import sizeof
 
-from dcsvm.data.rows import Rows, better_dense, stacked
+from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.checkpoint import digest_of
 
@@ -50,7 +50,7 @@ class Facts:
     n_rows: int
     n_features: int
     n_values: int
-    is_bytes: bool
+    are_bytes: bool
     nbytes: int
     total: float
     squares: float
@@ -60,27 +60,25 @@ class Facts:
 
 @dataclass(frozen=True)
 class Form:
-    """The storage format of all rows: features, dense or CSR, bytes or float32."""
+    """The storage format of all rows, and their number of features."""
 
     n_features: int
-    is_dense: bool
-    is_bytes: bool
+    storage: Storage
 
     @staticmethod
     def of_all(facts: Sequence[Facts]) -> "Form":
         """Choose the format that all sections would have as rows of one process."""
         n_rows, n_values = sum(one.n_rows for one in facts), sum(one.n_values for one in facts)
         n_features = max(one.n_features for one in facts)
-        is_dense = better_dense(n_rows, n_features, n_values)
-        return Form(n_features, is_dense, is_dense and all(one.is_bytes for one in facts))
+        are_bytes = all(one.are_bytes for one in facts)
+        return Form(n_features, storage_of(n_rows, n_features, n_values, are_bytes=are_bytes))
 
     @property
     def no_rows(self) -> Rows:
-        """Make an empty matrix of this format, with float32 values."""
-        if self.is_dense:
-            return Rows(0, self.n_features, dense=np.zeros((0, self.n_features), np.float32))
+        """Make an empty matrix of this format."""
         empty, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
-        return Rows(0, self.n_features, indptr=start, indices=empty.astype(np.int32), values=empty)
+        rows = Rows(0, self.n_features, indptr=start, indices=empty.astype(np.int32), values=empty)
+        return rows.in_storage(self.storage)
 
 
 def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
@@ -95,8 +93,8 @@ def _facts_of(section: Section, *, with_digest: bool) -> Facts:
     return Facts(
         rows.n_samples,
         rows.n_features,
-        int(np.count_nonzero(values)),
-        rows.is_dense and rows.in_smallest_form().is_bytes,
+        rows.count_values(),
+        rows.are_bytes(),
         rows.nbytes,
         float(values.sum(dtype=np.float64)),
         float(np.einsum("i,i->", values, values, dtype=np.float64)),
@@ -111,8 +109,7 @@ def formed(chunk: Sequence[Section], form: Form) -> Rows:
 
 
 def _formed(section: Section, form: Form) -> Rows:
-    rows = section.rows.with_features(form.n_features).in_form_of(form.no_rows, 1)
-    return rows.in_smallest_form() if form.is_bytes else rows.as_floats()
+    return section.rows.with_features(form.n_features).in_storage(form.storage)
 
 
 def taken(rows: Rows, indices: np.ndarray | None) -> Rows:

@@ -90,8 +90,7 @@ def _boxes(rows: Rows, between: Reach, threads: int) -> Boxes:
         start = np.array([0, rows.n_samples])
     group = np.empty(rows.n_samples, np.int32)
     group[order] = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
-    assert rows.dense is not None  # find_remote_locality checks it
-    sorted_rows = rows.dense[order].astype(np.float32)
+    sorted_rows = rows.features[order].astype(np.float32)
     low = np.minimum.reduceat(sorted_rows, start[:-1], axis=0)
     return Boxes(group, low, np.maximum.reduceat(sorted_rows, start[:-1], axis=0))
 

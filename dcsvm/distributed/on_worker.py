@@ -160,7 +160,7 @@ def solve(
         megabytes=local.megabytes,
     )
     engine = local.engine(memory.spare(problem.size))
-    local.kernel.check_values(engine.data.largest_squared_norm)
+    local.kernel.check_values(engine.data.encoding.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - engine.data.copy_bytes, 0)
     effort = replace(effort, reach=local.reach, threads=local.threads, memory_bytes=nbytes)
     members = np.arange(problem.size, dtype=np.int32)

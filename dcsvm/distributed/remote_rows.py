@@ -11,7 +11,7 @@ from distributed import Future
 from numpy.typing import ArrayLike
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import Rows, Storage
 from dcsvm.distributed.chunks import Form, put_together, share, taken
 from dcsvm.distributed.on_worker import Means, Weights, product, run_on_rows
 from dcsvm.distributed.tasks import Tasks
@@ -41,7 +41,8 @@ class RemoteRows:
         row_bytes: int,
     ):
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
-        self.n_features, self.is_dense = form.n_features, form.is_dense
+        self.n_features = form.n_features
+        self.is_dense = form.storage is not Storage.SPARSE
         self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # ends of sections in a chunk
         ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])
         self.start = np.concatenate(([0], ends)).astype(np.int64)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import WORTH_CODING, Rows, without_empty_columns
+from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.kernel.encodings import Encoding, encode
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.lattice import find_lattice
 from dcsvm.machine import default_threads, usable_threads
 
 MEASURED_ROWS = 1000  # sampled rows for the mean squared distance
@@ -87,10 +87,8 @@ class KernelRows:
     """Rows with a kernel, encoded for the core.
 
     `setup` is the evaluation form of other rows to combine these with, see two_sides(). `coded`
-    allows another encoding, for rows that are combined only with each other or with rows encoded
-    in the same way: exclusive 0/1 columns become one-hot codes, and values on a uniform grid become
-    bytes, if the copy needs at most `memory_bytes`. Its size is `copy_bytes`.
-    `largest_squared_norm` is the largest |x|^2, 0 if `points` were given.
+    allows an `encoding` of at most `memory_bytes`, for rows that are combined only with each other
+    or with rows encoded in the same way.
     """
 
     def __init__(
@@ -106,18 +104,12 @@ class KernelRows:
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
         narrow = rows if points else without_empty_columns(rows)[0]
-        self.points = points or _core.Points(narrow, threads)
-        self.largest_squared_norm = 0.0 if points else self.points.largest_squared_norm
-        self.copy_bytes, self.lattice = 0, None
-        has_bytes = kernel.type.is_from_products
-        if coded and kernel.type.fall and has_bytes and self.points.may_be_bytes:
-            self.lattice = find_lattice(narrow, memory_bytes)
-        if self.lattice is not None:
-            self.copy_bytes = self.points.take_bytes(self.lattice.codes(narrow))
-        elif coded and not kernel.is_precomputed:
-            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads, has_bytes)
+        if coded:
+            self.encoding = encode(narrow, kernel, threads, memory_bytes)
+        else:
+            self.encoding = Encoding(points or _core.Points(narrow, threads))
         self.setup = setup or self._setup_of(kernel)
-        self.points.prepare(self.setup, threads)
+        self.points = self.encoding.points.prepared(self.setup, threads)
 
     def product(
         self,
@@ -168,15 +160,10 @@ class KernelRows:
             self.setup, targets.points, target_rows, self.points, None, self.threads
         )
 
-    def encode(self, points: _core.Points, rows: Rows, threads: int) -> np.ndarray | None:
-        """Encode the points of other rows in the same way as these rows.
-
-        Returns the rows without loss, bool (n,), or None if these rows are not encoded.
-        """
-        if self.lattice is None:
-            return points.encode_as(self.points, self.setup, threads)
-        points.take_bytes(self.lattice.codes(rows))
-        return self.lattice.rows_on(rows)
+    @property
+    def copy_bytes(self) -> int:
+        """Memory of the encoding within the budget; for packed rows it is counted with the rows."""
+        return 0 if self.rows.is_packed else self.encoding.n_bytes
 
     def with_threads(self, threads: int) -> KernelRows:
         """Return these rows with another number of threads."""
@@ -201,24 +188,24 @@ class KernelRows:
 
     def _setup_of(self, kernel: Kernel, form: _core.Form | None = None) -> _core.Setup:
         """Return the core's kernel on these points; without a form, the core chooses it."""
-        flat, fall = is_flat(self.rows, kernel), kernel.type.fall
-        if self.lattice is not None:
+        flat, fall, grid = is_flat(self.rows, kernel), kernel.type.fall, self.encoding.grid
+        if grid is not None:
             assert fall is not None
-            kernel = replace(kernel, gamma=fall.scaled(kernel.gamma, self.lattice.step))
-        return _core.Setup(kernel, self.points, form, is_flat=flat)
+            kernel = replace(kernel, gamma=fall.scaled(kernel.gamma, grid.step))
+        return _core.Setup(kernel, self.encoding.points, form, is_flat=flat)
 
     @property
     def is_in_file(self) -> bool:
         """Whether these are dense rows of a mapped file, which may not fit in memory."""
-        return self.rows.is_mapped and self.rows.is_dense
+        return self.rows.is_in_file
 
     def part(self, rows: np.ndarray) -> KernelRows:
         """Copy some of these dense rows, with the same encoding and the same kernel values."""
         other = copy(self)
         other.rows = self.rows.take(rows)
-        other.points = _core.Points(other.rows, self.threads)
-        self.encode(other.points, other.rows, self.threads)
-        other.points.prepare(self.setup, self.threads)
+        points = _core.Points(other.rows, self.threads)
+        found = self.encoding.of_others(points, other.rows, self.setup, self.threads)
+        other.points = (points if found is None else found[0]).prepared(self.setup, self.threads)
         return other
 
 
@@ -233,8 +220,7 @@ def two_sides(
         targets, sources = targets.as_floats(), sources.as_floats()
     sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
     if kernel.type.is_from_products and all(points.are_bytes(threads) for points in sides):
-        for points in sides:
-            points.encode_bytes(threads)
+        sides = [points.as_bytes(threads) for points in sides]
     second = KernelRows(sources, kernel, threads, points=sides[1])
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second
 
@@ -313,7 +299,7 @@ def of_square(rows: Rows, threads: int) -> Rows:
     if rows.n_samples != rows.n_features:
         shape = f"{rows.n_samples} rows and {rows.n_features} columns"
         raise ValueError(f"a precomputed kernel matrix must be square, got {shape}")
-    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats()
+    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats(threads)
     return replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
 
 

@@ -1,8 +1,8 @@
-"""The kernels: one table of all that is known of each, and a kernel with its parameters.
+"""The kernels: one table with the properties of each, and a kernel with its parameters.
 
-The formulas are in csrc/simd, by the names of the argument and the function. gamma has no default
-here: it depends on the data. NumPy is imported where arrays are computed with: the commands read
-the table before they need it.
+The formulas are in csrc/simd, by the names of argument and function. gamma has no default here: it
+depends on the data. Functions on arrays import NumPy themselves: the commands read the table before
+they need it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
 LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
-# Arguments, as csrc/simd/kernel.h names them: what a kernel is a function of.
+# Arguments of kernel functions, named as in csrc/simd/kernel.h.
 PRODUCT, SQUARED_DISTANCE, GIVEN = "product", "squared_distance", "none"
-FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # matrix products give them, also of bytes
+FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # computed by matrix products, also of bytes
 
 
 class BeyondFloat32(ValueError):
@@ -28,30 +28,42 @@ class BeyondFloat32(ValueError):
 
 @dataclass(frozen=True)
 class Fall:
-    """How a kernel falls with a distance r, from 1: K = f(gamma r^power). `inverse` is that of f.
+    """Decrease of a kernel with the Euclidean distance r, from 1: K = f(gamma r^power).
 
-    r is Euclidean; a kernel of another distance that is not shorter may fall faster."""
+    A kernel of another distance, which is never shorter, may fall faster.
+
+    Attributes
+    ----------
+    power : exponent of r.
+    inverse : inverse function of f.
+    """
 
     power: float
     inverse: Callable[[float], float]
 
     def squared_distance_at(self, gamma: float, value: float) -> float:
-        """Where the kernel has fallen to a value between 0 and 1."""
+        """Return r^2 at which the kernel falls to a value in (0, 1)."""
         return (self.inverse(value) / gamma) ** (2 / self.power) if gamma > 0 else math.inf
 
     def gamma_at(self, squared_distance: float, value: float) -> float:
-        """The gamma with which the kernel has that value at a distance above 0."""
+        """Return gamma with which the kernel has this value at a positive distance."""
         return self.inverse(value) / squared_distance ** (self.power / 2)
 
     def scaled(self, gamma: float, unit: float) -> float:
-        """The gamma for rows that are divided by `unit`."""
+        """Return gamma for rows divided by `unit`."""
         return gamma * unit**self.power
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """Of an array of arguments float32 (n, m), which may be overwritten, the values and the slopes
-    dK/ds by the inner product s of the rows, divided by the `factor`."""
+    """Kernel values and their slopes dK/ds by the inner product s of the rows.
+
+    Attributes
+    ----------
+    values : returns values and slopes without the factor, float32 (n, m), of arguments
+        float32 (n, m), which may be overwritten.
+    factor : returns the constant factor of the slopes.
+    """
 
     values: Callable[[Kernel, np.ndarray], tuple[np.ndarray, np.ndarray]]
     factor: Callable[[Kernel], float]
@@ -59,15 +71,21 @@ class Slopes:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelType:
-    """What is known of a kernel whatever its parameters are.
+    """Properties of a kernel function, for all values of its parameters.
 
-    - `parameters`: those that the formula uses, in the order of a model file.
-    - `fall`: of kernels that fall with a distance, from 1 of equal rows.
-    - `is_semidefinite`: whether every kernel matrix is, with the parameters of a Kernel.
-    - `diagonal`: K(x, x) of |x|^2, numbers or arrays; None where no value is beyond -1 or 1.
-    - `on_the_way`: the largest numbers that values of rows up to |x|^2 are computed from.
-    - `slopes`: None where landmarks cannot be moved, and a model not be compressed.
-    - `sklearn_name`: scikit-learn's, None where it lacks the kernel.
+    Attributes
+    ----------
+    name : name in model files and in Python.
+    formula : formula for the help, in LIBSVM's notation.
+    argument, function : names in csrc/simd/kernel.h.
+    parameters : parameters of the formula, in the order of a model file.
+    fall : decrease with the distance, None for other kernels.
+    is_semidefinite : returns whether every kernel matrix is positive semidefinite.
+    diagonal : returns K(x, x) of |x|^2, a number or an array; None if no |K| exceeds 1.
+    intermediate : returns bounds of all numbers computed for rows up to this |x|^2.
+    slopes : slopes for fitting landmarks; None if models cannot be compressed.
+    is_in_libsvm : whether LIBSVM has the kernel.
+    sklearn_name : name in scikit-learn, None if it lacks the kernel.
     """
 
     name: str
@@ -77,39 +95,40 @@ class KernelType:
     parameters: tuple[str, ...] = ()
     fall: Fall | None = None
     is_semidefinite: Callable[[Kernel], bool] = lambda kernel: True
-    diagonal: Callable | None = None
-    on_the_way: Callable[[Kernel, float], tuple[float, ...]]
+    diagonal: Callable[[Kernel, Any], Any] | None = None
+    intermediate: Callable[[Kernel, float], tuple[float, ...]]
     slopes: Slopes | None = None
     is_in_libsvm: bool
     sklearn_name: str | None
 
     @property
     def is_precomputed(self) -> bool:
-        """Whether rows have kernel values in place of features."""
+        """Whether rows are rows of the kernel matrix."""
         return self.argument == GIVEN
 
     @property
     def is_linear(self) -> bool:
-        """Whether a sum of weighted kernel values is the inner product with one vector."""
+        """Whether a weighted sum of kernel values is an inner product with one vector."""
         return self.argument == PRODUCT and self.function == "identity"
 
     @property
     def is_from_products(self) -> bool:
-        """Whether the core computes it from inner products of rows, of bytes too."""
+        """Whether the core computes it from inner products of rows, also of bytes."""
         return self.argument in FROM_PRODUCTS
 
     @property
     def is_within_one(self) -> bool:
-        """Whether no value is beyond -1 or 1."""
+        """Whether |K(x, z)| is at most 1."""
         return self.diagonal is None
 
     @property
     def has_gamma(self) -> bool:
+        """Whether the formula has gamma."""
         return "gamma" in self.parameters
 
     @property
     def short_name(self) -> str:
-        """The name in lines of help."""
+        """Name in help lines."""
         return self.sklearn_name or self.name
 
 
@@ -143,7 +162,7 @@ def _largest_base(kernel: Kernel, squared_norm: float) -> float:
     return kernel.gamma * squared_norm + abs(kernel.coef0)
 
 
-# The place of a kernel is its number after -t, and LIBSVM's are the first five.
+# The index of a kernel is its number after -t; the first five are LIBSVM's.
 KERNEL_TYPES = (
     KernelType(
         name="linear",
@@ -151,7 +170,7 @@ KERNEL_TYPES = (
         argument=PRODUCT,
         function="identity",
         diagonal=lambda kernel, squares: squares,
-        on_the_way=lambda kernel, square: (square,),
+        intermediate=lambda kernel, square: (square,),
         slopes=Slopes(lambda kernel, product: (product, product**0), lambda kernel: 1.0),
         is_in_libsvm=True,
         sklearn_name="linear",
@@ -166,7 +185,7 @@ KERNEL_TYPES = (
         diagonal=lambda kernel, squares: (
             abs(kernel.gamma * squares + kernel.coef0) ** kernel.degree
         ),
-        on_the_way=lambda kernel, square: (
+        intermediate=lambda kernel, square: (
             _largest_base(kernel, square) ** kernel.degree,
             _largest_base(kernel, square),
             square,
@@ -183,7 +202,7 @@ KERNEL_TYPES = (
         function="decay",
         parameters=("gamma",),
         fall=Fall(2, lambda value: -math.log(value)),
-        on_the_way=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
+        intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         slopes=Slopes(_decay, lambda kernel: 2.0 * kernel.gamma),
         is_in_libsvm=True,
         sklearn_name="rbf",
@@ -195,7 +214,7 @@ KERNEL_TYPES = (
         function="tanh",
         parameters=("gamma", "coef0"),
         is_semidefinite=lambda kernel: False,
-        on_the_way=lambda kernel, square: (_largest_base(kernel, square), kernel.gamma, square),
+        intermediate=lambda kernel, square: (_largest_base(kernel, square), kernel.gamma, square),
         slopes=Slopes(_tanh, lambda kernel: kernel.gamma),
         is_in_libsvm=True,
         sklearn_name="sigmoid",
@@ -206,8 +225,8 @@ KERNEL_TYPES = (
         argument=GIVEN,
         function="identity",
         is_semidefinite=lambda kernel: not kernel.indefinite,
-        diagonal=lambda kernel, squares: math.inf,  # unknown
-        on_the_way=lambda kernel, square: (square,),
+        diagonal=lambda kernel, squares: math.inf,  # not known from features
+        intermediate=lambda kernel, square: (square,),
         is_in_libsvm=True,
         sklearn_name="precomputed",
     ),
@@ -218,19 +237,19 @@ DEFAULT, PRECOMPUTED = "rbf", TYPES["precomputed"]
 
 
 def type_named(name: str) -> KernelType:
-    """Return the kernel of a name. Raises ValueError for one that there is not."""
+    """Return the kernel type with this name. Raises ValueError for an unknown name."""
     if name not in TYPES:
-        raise ValueError(f"the kernel must be one of {', '.join(NAMES)}, not {name!r}")
+        raise ValueError(f"the kernel must be one of {', '.join(NAMES)}, got {name!r}")
     return TYPES[name]
 
 
 def numbered_names() -> str:
-    """`0 linear, 1 poly, ...`, for a line of help."""
+    """List the kernels with their numbers, for a help line: `0 linear, 1 poly, ...`."""
     return ", ".join(f"{number} {one.short_name}" for number, one in enumerate(KERNEL_TYPES))
 
 
 def other_names() -> str:
-    """The names but the default, for help in Python; with the formulas that users_of() has not."""
+    """List the kernels except the default for the docstring, with formulas not in users_of()."""
     others = [one for one in KERNEL_TYPES if one.name != DEFAULT]
     return ", ".join(
         f'"{one.name}"' if one.parameters else f'"{one.name}" {one.formula}' for one in others
@@ -238,8 +257,10 @@ def other_names() -> str:
 
 
 def users_of(parameter: str) -> str:
-    """The kernels that have a parameter, for a line of help. A kernel has its formula at that
-    parameter which it shares with the fewest others."""
+    """List the kernels with a parameter, for a help line.
+
+    The formula of a kernel is listed with the parameter that the fewest kernels have.
+    """
 
     def has_formula(one: KernelType) -> bool:
         n_users = {name: sum(name in other.parameters for other in KERNEL_TYPES)
@@ -254,9 +275,11 @@ def users_of(parameter: str) -> str:
 
 @dataclass(frozen=True)
 class Kernel:
-    """K(x, z) of a name of the table, with the parameters of its formula; those that it has not are
-    kept, too. A precomputed kernel has been seen to be `indefinite`, or is taken not to be. Raises
-    ValueError for an unknown name."""
+    """Kernel function K(x, z) of the table, with its parameters.
+
+    Parameters that the formula does not use are kept. `indefinite` if the matrix of a precomputed
+    kernel was found to be indefinite. Raises ValueError for an unknown name.
+    """
 
     name: str = DEFAULT
     gamma: float = 1.0
@@ -266,12 +289,13 @@ class Kernel:
 
     def __post_init__(self) -> None:
         type_named(self.name)
-        # plain numbers: a model file has what repr() makes of them
+        # plain numbers, since a model file has their repr()
         for name, kind in (("gamma", float), ("coef0", float), ("degree", int)):
             object.__setattr__(self, name, kind(getattr(self, name)))
 
     @property
     def type(self) -> KernelType:
+        """Properties of the kernel function."""
         return TYPES[self.name]
 
     @property
@@ -280,12 +304,12 @@ class Kernel:
 
     @property
     def is_positive_semidefinite(self) -> bool:
-        """Whether every kernel matrix is: then the dual is convex and a gap can be stated."""
+        """Whether every kernel matrix is positive semidefinite: the dual problem is convex."""
         return self.type.is_semidefinite(self)
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters the formula uses, by their names in a model file, in its order."""
+        """Parameters of the formula, by their names in a model file, in its order."""
         return {name: getattr(self, name) for name in self.type.parameters}
 
     def check_values(self, squared_norm: float) -> None:
@@ -294,7 +318,7 @@ class Kernel:
         `squared_norm` is the largest |x|^2 of the rows. Intermediate results count, too.
         """
         try:
-            largest = max(self.type.on_the_way(self, squared_norm))
+            largest = max(self.type.intermediate(self, squared_norm))
         except OverflowError:
             largest = math.inf
         if not largest <= LARGEST_FLOAT32:
@@ -305,11 +329,11 @@ class Kernel:
             )
 
     def largest_value(self, squared_norm: float) -> float:
-        """The largest size of a kernel value of rows up to |x|^2, infinite beyond float64."""
+        """Bound |K(x, z)| for rows up to this |x|^2; infinite beyond float64."""
         if self.type.diagonal is None:
             return 1.0
         try:
-            return self.type.diagonal(replace(self, coef0=abs(self.coef0)), squared_norm)
+            return float(self.type.diagonal(replace(self, coef0=abs(self.coef0)), squared_norm))
         except OverflowError:
             return math.inf
 

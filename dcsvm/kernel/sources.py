@@ -53,13 +53,13 @@ class Meeting:
         return self.targets.rows.n_samples if self.numbers is None else len(self.numbers)
 
     @property
-    def place(self):
+    def place(self) -> slice | np.ndarray:
         """Where the targets are in the block."""
         return slice(None) if self.numbers is None else self.numbers
 
     def product(
         self,
-        weights,
+        weights: np.ndarray | tuple,
         rows: np.ndarray | None = None,
         *,
         some: np.ndarray | None = None,
@@ -75,13 +75,17 @@ class Meeting:
             how=Evaluation(self.float64, reach),
         )
 
-    def cluster_product(self, weights, ranges: ClusterRanges, some: np.ndarray) -> np.ndarray:
+    def cluster_product(
+        self, weights: np.ndarray | tuple, ranges: ClusterRanges, some: np.ndarray
+    ) -> np.ndarray:
         """As `KernelRows.cluster_product` with these sources; `some` int32 are the targets."""
         return self.sources.cluster_product(
             weights, ranges, self.targets, self._numbers(some), self.float64
         )
 
-    def near_product(self, weights, rows: np.ndarray, reach: Reach) -> np.ndarray:
+    def near_product(
+        self, weights: np.ndarray | tuple, rows: np.ndarray, reach: Reach
+    ) -> np.ndarray:
         """The product where what is out of reach may be left out, for sources in an order in which
         neighbours are near."""
         threads = self.sources.threads
@@ -128,13 +132,16 @@ class Sources:
             return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
         result, left = [], np.ones(block.n_samples, bool)
+        as_given = _core.Points(block, few)
         for how in FORMS:
             sources = self.form(threads, how)
-            points = _core.Points(block, few)
             if sources is None or (how == "stepped" and not block.is_dense):
                 continue
-            fits = None if how == "plain" else sources.encode(points, block, few)
-            own = left if fits is None else left & fits
+            encoded = None
+            if how != "plain":
+                encoded = sources.encoding.of_others(as_given, block, sources.setup, few)
+            points, fits = (as_given, left) if encoded is None else encoded
+            own = left & fits
             targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
             if own.all():
                 return [Meeting(None, targets, sources)]
@@ -176,9 +183,9 @@ class Sources:
             most = self.rows.nbytes + COPY_BYTES
             coded = how == "coded"
             return KernelRows(self.rows, self.kernel, threads, coded=coded, memory_bytes=most)
-        lattice = self.form(threads).lattice
-        if lattice is None or not self.rows.is_dense or not lattice.is_stepped(self.rows):
+        grid = self.form(threads).encoding.grid
+        if grid is None or not self.rows.is_dense or not grid.may_meet_bytes(self.rows):
             return None
-        points = _core.Points(self.rows, threads)
-        points.take_bytes(lattice.codes(self.rows), int(lattice.origin), int(lattice.step))
+        spacing = int(grid.origin), int(grid.step)
+        points = _core.Points(self.rows, threads).with_bytes(grid.codes(self.rows), *spacing)
         return KernelRows(self.rows, self.kernel, threads, points=points)

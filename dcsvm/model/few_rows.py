@@ -89,7 +89,7 @@ def _suits(sources: Sources) -> bool:
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
     form = _served(sources)
-    is_known = form.lattice is None and form.setup.form in ("difference", "product", "bytes")
+    is_known = form.encoding.grid is None and form.setup.form in ("difference", "product", "bytes")
     return is_known and _core.packed_bytes(form.setup, form.points) <= COPY_BYTES
 
 

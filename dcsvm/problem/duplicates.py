@@ -249,7 +249,8 @@ def opposite_twins(
     a, b = a[at_a], b[at_b]
     equal = np.ones(len(a), bool)  # equal hashes do not prove equality
     for batch in slices(len(a), AT_ONCE // max(rows.n_features, 1)):
-        equal[batch] = (rows.stored[row[a[batch]]] == rows.stored[row[b[batch]]]).all(axis=1)
+        one, other = _values_of(rows, row[a[batch]]), _values_of(rows, row[b[batch]])
+        equal[batch] = (one == other).all(axis=1)
     return a[equal], b[equal]
 
 
@@ -260,18 +261,24 @@ def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.
         return False
     batches = slices(len(repeated), AT_ONCE // max(rows.n_features, 1))
     return all(
-        np.array_equal(rows.stored[order[at]], rows.stored[order[at - 1]])
+        np.array_equal(_values_of(rows, order[at]), _values_of(rows, order[at - 1]))
         for at in (repeated[batch] for batch in batches)
     )
 
 
+def _values_of(rows: Rows, indices: np.ndarray) -> np.ndarray:
+    """Return the stored values of dense rows, unpacked."""
+    return rows.take(indices).features if rows.is_packed else rows.stored[indices]
+
+
 def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return 64-bit hashes uint64 (n,) of rows with their targets."""
-    words = rows.stored.view(np.uint32)
-    factors = np.random.default_rng(seed).integers(2**63, size=words.shape[1], dtype=np.uint64)
+    n_words = rows.n_features if rows.is_packed else rows.stored.view(np.uint32).shape[1]
+    factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
     result = targets.astype(np.float64).view(np.uint64) * ODD
-    for batch in slices(rows.n_samples, AT_ONCE // 4 // max(words.shape[1], 1)):
-        part = words[batch].astype(np.uint64)
+    for batch in slices(rows.n_samples, AT_ONCE // 4 // max(n_words, 1)):
+        own = rows.part(batch)
+        part = (own.features if rows.is_packed else own.stored).view(np.uint32).astype(np.uint64)
         part ^= part >> np.uint64(15)
         result[batch] += np.einsum("ij,j->i", part, factors | np.uint64(1))
     return result ^ (result >> np.uint64(32))

@@ -109,11 +109,11 @@ class TrainOptions(OptionTable):
         "features.",
         keyword=f"or {other_names()}",
         is_basic=True)
-    degree: int = of_kernel(3, integer(0), "-d DEGREE", f"of {users_of('degree')}")
+    degree: int = of_kernel(3, integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
     gamma: float | None = of_kernel(None, optional(NOT_NEGATIVE), "-g GAMMA",
-        f"of {users_of('gamma')}", "0 selects the default, as in LIBSVM.",
+        f"gamma of {users_of('gamma')}", "0 selects the default, as in LIBSVM.",
         default_text="1/features", is_basic=True)
-    coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"of {users_of('coef0')}")
+    coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "tolerance: largest KKT violation of the solution",
         "The unit is that of the decision value; for nu-SVR it is the standard deviation of the "

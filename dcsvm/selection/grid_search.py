@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, coded, stacked
+from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
@@ -145,7 +145,6 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     grid = _default_grid(settings, Cs, gammas, epsilons)
     rows, labels = Rows.from_array(X), as_labels(y)
     settings = replace(settings, threads=threads_to_train(settings.threads, rows))
-    rows = coded(rows, settings.threads)
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     fold = _fold_of_each(folds, labels, settings)

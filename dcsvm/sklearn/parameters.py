@@ -62,12 +62,12 @@ PARAMETERS = {
     "kernel": Parameter(DEFAULT, [StrOptions(set(KERNELS)), callable],
         f"{{{', '.join(map(repr, KERNELS))}}} or callable: kernel; a callable "
         "computes the kernel matrix of all training rows."),
-    "degree": Parameter(3, [at_least(0)], f"int: of {users_of('degree')}."),
+    "degree": Parameter(3, [at_least(0)], f"int: degree of {users_of('degree')}."),
     "gamma": Parameter("scale", [StrOptions({"scale", "auto"}), FROM_0],
-        f"{{'scale', 'auto'}} or float: of {users_of('gamma')}; 'scale' is "
+        f"{{'scale', 'auto'}} or float: gamma of {users_of('gamma')}; 'scale' is "
         "1 / (n_features * X.var()), 'auto' is 1 / n_features."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
-        f"float: of {users_of('coef0')}."),
+        f"float: coef0 of {users_of('coef0')}."),
     "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
     "probability": Parameter(False, ["boolean", Hidden(StrOptions({"deprecated"}))],
         "bool: fit probabilities for predict_proba, by 5-fold cross validation."),
@@ -180,13 +180,14 @@ def train_options(
     params: dict[str, Any], svm_type: str, gamma: float, **others: Any
 ) -> dict[str, Any]:
     """Convert parameters of an estimator to training options."""
-    kernel = params["kernel"]
+    kernel = kernel_type(params["kernel"])
+    assert kernel is not None  # scikit-learn has validated it
     same = ("nu", "epsilon", "degree", "coef0", "levels", "early", "early_level", "overlap", "gap")
     options = {name: params[name] for name in same if name in params}
     memory = params["memory"]
     options |= {
         "svm_type": svm_type,
-        "kernel": kernel_type(kernel).name,
+        "kernel": kernel.name,
         "gamma": float(gamma),
         "max_iterations": max(params["max_iter"], 1) if params["max_iter"] >= 0 else -1,
         "cache_mb": None if memory is None else float(np.ceil(memory)),

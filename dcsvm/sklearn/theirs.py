@@ -20,7 +20,7 @@ from dcsvm.problem.option_rules import CLASSIFIERS
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.fitted import Fitted
-from dcsvm.sklearn.parameters import KERNELS, is_linear
+from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
 
 THEIRS = {  # from the defining module: the names in sklearn.svm may be replaced
     "c_svc": _classes.SVC,
@@ -51,7 +51,7 @@ class Convertible(Fitted):
         ------
         ValueError
             For an early model, which has a decision function per cluster, and for a model file of
-            scaled rows.
+            scaled rows, and for a kernel that scikit-learn lacks.
         """
         self._check_is_fitted()
         if self._reference is not None:
@@ -68,6 +68,9 @@ class Convertible(Fitted):
                 f"the rows of the model are scaled by {model.scaling.name}: scikit-learn's"
                 " estimator cannot scale"
             )
+        kernel = kernel_type(self.kernel)
+        if kernel is None or kernel.sklearn_name is None:
+            raise ValueError(f"scikit-learn has no kernel {self.kernel!r}")
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         state = {"_probA": np.empty(0), "_probB": np.empty(0), **state}
         n_support = self._n_support if model.is_classifier else [self._n_support[0], 0]

@@ -13,6 +13,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows, narrowed, used_columns, widened
 from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.kernel.encodings import choose_encoding, encoded_row_bytes
 from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matrix
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
@@ -182,11 +183,12 @@ def prepare(
 @dataclass(frozen=True, eq=False)
 class LocalRows:
     """The RowSource of rows in this process; where it `owns_rows` they are put in order where they
-    are."""
+    are. Of packed rows the other form, which a kernel takes, has `copy_bytes` in memory."""
 
     rows: Rows
     threads: int
     owns_rows: bool = False
+    copy_bytes: int = 0
 
     @staticmethod
     def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
@@ -199,10 +201,17 @@ class LocalRows:
 
     def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
         kernel = kernel_of(options, self.rows.n_features)
-        if not kernel.is_precomputed:
+        if kernel.is_precomputed:
+            rows, kernel = training_matrix(self.rows, kernel, self.threads)
+            return replace(self, rows=rows), kernel
+        if not self.rows.is_packed:
             return self, kernel
-        rows, kernel = training_matrix(self.rows, kernel, self.threads)
-        return replace(self, rows=rows), kernel
+        chosen = choose_encoding(self.rows, kernel, self.threads, _core.NO_LIMIT)
+        if chosen is None:
+            packed, floats = self.rows.nbytes_in_memory, self.rows.as_floats(self.threads)
+            return replace(self, rows=floats, copy_bytes=packed), kernel
+        size = self.rows.n_samples * encoded_row_bytes(chosen, self.rows.n_features)
+        return replace(self, copy_bytes=size), kernel
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
@@ -212,13 +221,14 @@ class LocalRows:
     def plan_memory(
         self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> MemoryPlan:
-        is_in_file, n_members, n_places = self.rows.is_mapped and self.rows.is_dense, 1.0, 0
+        n_members, n_places = 1.0, 0
         if options.early_overlap > 1 or options.chooses_early_level:
             deepest = max((plan.early_level or 0, *plan.choices))
             if deepest:  # two levels are compared where there is a choice
                 n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
             n_places = deepest if options.early_overlap > 1 else 0
-        return plan_memory(
+        is_divided = _levels_asked(options) != 0
+        memory = plan_memory(
             self.rows,
             formulation.start,
             n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
@@ -226,8 +236,9 @@ class LocalRows:
             n_places=n_places,
             threads=self.threads,
             megabytes=options.cache_mb,
-            solved_share=MOST_COPIED if is_in_file and _levels_asked(options) != 0 else 1.0,
+            solved_share=MOST_COPIED if self.rows.is_in_file and is_divided else 1.0,
         )
+        return replace(memory, data=memory.data + self.copy_bytes)
 
     def reordered(self, numbers: np.ndarray) -> LocalRows:
         rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
@@ -240,7 +251,7 @@ class LocalRows:
         locality = find_locality(self.rows, kernel, weight, tolerance, self.threads, stop)
         stop.check()
         is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
-        if not (is_open and self.rows.is_mapped and self.rows.is_dense):
+        if not (is_open and self.rows.is_in_file):
             return locality, None
         engine = LocalEngine(KernelRows(self.rows, kernel, self.threads))
         tree = new_tree(engine, options, locality.order)
@@ -252,7 +263,7 @@ class LocalRows:
     ) -> LocalEngine:
         threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
         data = KernelRows(self.rows, kernel, threads, coded=True, memory_bytes=spare)
-        kernel.check_values(data.largest_squared_norm)
+        kernel.check_values(data.encoding.largest_squared_norm)
         return LocalEngine(data)
 
 

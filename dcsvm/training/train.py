@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import ChosenRows, Rows, coded
+from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import Evaluation, threads_to_train
+from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
@@ -91,7 +91,6 @@ def ready(
 
     The rows of `init_model` are not checked.
     """
-    rows = coded(rows, threads_to_train(options.threads, rows))
     return begun(
         LocalRows.of(rows, options, consume=consume), labels, options, control or Control(),
         sample_weight=sample_weight, init_model=init_model, test=test,

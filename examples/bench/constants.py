@@ -21,7 +21,7 @@ from dcsvm.training.train import train_rows
 
 CASES = ("ijcnn1", "covtype-20k g=2", "covtype-20k g=32", "a9a")
 CONSTANTS = (  # module, name, half, double
-    ("kernel.kernel_rows", "WORTH_CODING", 0.65, 2.6),
+    ("kernel.encodings", "CODING_THRESHOLD", 0.65, 2.6),
     ("kernel.locality", "SMALLEST_GROUP", 125, 500),
     ("kernel.locality", "WORTH_ORDERING", 0.25, 1.0),
     ("kernel.locality", "WORTH_SKIPPING", 0.1, 0.4),

@@ -114,7 +114,7 @@ def read(path: Path, count: int | None, *, as_bytes: bool = False) -> tuple[np.n
     if count and count < len(labels):
         chosen = np.sort(np.random.default_rng(0).permutation(len(labels))[:count])
         rows, labels = rows.take(chosen), labels[chosen]
-    X = rows.dense if as_bytes and rows.is_dense else dense(rows)
+    X = rows.dense if as_bytes and rows.is_bytes else dense(rows)
     return X, np.where(labels > 0, 1.0, -1.0)
 
 

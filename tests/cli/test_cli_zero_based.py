@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dcsvm._core import Stop
 from made_models import svm_train_text
 from reference import labelled_rows, libsvm, libsvm_text
 
 import dcsvm
+from dcsvm._core import Stop
 from dcsvm.cli import compress, grid, predict, train_file
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset, read_pieces
@@ -163,7 +163,7 @@ def test_rows_are_those_of_scikit_learn(tmp_path):
 def test_an_index_0_anywhere_makes_the_file_count_from_0(threads):
     lines = [f"{1 - 2 * (k % 2)} {1 + k % 3}:{k + 1}\n" for k in range(40_000)]
     lines[30_000] = "1 0:7\n"
-    data = parse_dataset("".join(lines).encode(), "some", threads=threads, to_train=True)
+    data = parse_dataset("".join(lines).encode(), "some", threads=threads)
     dense = data.rows.features
     assert (data.first_index, dense.shape) == (0, (40_000, 4))
     assert dense[30_000].tolist() == [7, 0, 0, 0]

@@ -56,7 +56,7 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
     lines = text.splitlines()
     assert lines[0] == "before" and "```" not in text
     users = users_of("gamma").replace("|", r"\|")
-    gamma = f"of {users}. 0 selects the default, as in LIBSVM."
+    gamma = f"gamma of {users}. 0 selects the default, as in LIBSVM."
     assert f"| `-g GAMMA` | {gamma} | 1/features |" in lines
     assert "| `gamma` | `-g` | a number, at least 0 and finite, or None | `None` |" in lines
     assert "| `levels` | `-l` | a whole number, from 0 to 30, or None | `None` |" in lines
@@ -65,7 +65,7 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
 def test_help_of_train_is_made_from_the_table():
     text = " ".join(dcsvm.train.__doc__.split())
     assert "{options}" not in text
-    assert f"- gamma (float | None, None): of {users_of('gamma')};" in text
+    assert f"- gamma (float | None, None): gamma of {users_of('gamma')};" in text
     assert (
         "- branching (int, 4): child clusters per cluster of the coarser level; at least 2" in text
     )

@@ -18,7 +18,7 @@ def require_equal_values(pair, kernel, form):
     for rows in pair:
         points = _core.Points(rows, 1)
         setup = _core.Setup(kernel, points, _core.Form[form])
-        points.prepare(setup, 2)
+        points = points.prepared(setup, 2)
         sides = points, None, points, None
         weights = np.random.default_rng(1).normal(size=130)
         some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))

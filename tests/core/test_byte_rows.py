@@ -58,9 +58,9 @@ def test_codes(coded):
         assert (data.points.n_codes > 0) == coded and not data.points.has_bytes
         some = rows.take(np.arange(0, 400, 7))
         others = _core.Points(some, 1)
-        fits = data.encode(others, some, 1)
-        assert (fits is None) == (not coded)
-        others.prepare(data.setup, 1)
+        met = data.encoding.of_others(others, some, data.setup, 1)
+        assert (met is None) == (not coded)
+        others = (met[0] if met else others).prepared(data.setup, 1)
         found.append(
             [data.matrix(), _core.kernel_matrix(data.setup, others, None, data.points, None, 1)]
         )

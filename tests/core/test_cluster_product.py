@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import grid_rows, points_of, setup_of
+from reference import grid_rows, points_of, prepared
 from test_core import ALL, random_weights
 
 from dcsvm import _core
@@ -15,7 +15,8 @@ BEGINS, ENDS = np.array([0, 20, 60, 60, 280]), np.array([20, 60, 60, 280, 300])
 def rows_of(kernel, form):
     X, Z = grid_rows(N_TARGETS, 5, 40, 0.7), grid_rows(N_SOURCES, 5, 41, 0.7)
     a, b = points_of(X, form, 1), points_of(Z, form, 1)
-    return setup_of(kernel, b, form, a), a, b
+    setup, b = prepared(kernel, b, form)
+    return setup, a.prepared(setup, 1), b
 
 
 @pytest.mark.parametrize("float64", [False, True])

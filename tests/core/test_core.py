@@ -14,6 +14,7 @@ from reference import (
     kernel_values,
     kernels_with,
     points_of,
+    prepared,
     setup_of,
 )
 
@@ -39,13 +40,16 @@ ALL = [
 
 def matrix(kernel, form, X, Z, targets=None, sources=None, threads=1):
     a, b = points_of(X, form, threads), points_of(Z, form, threads)
-    return _core.kernel_matrix(setup_of(kernel, b, form, a), a, targets, b, sources, threads)
+    setup, b = prepared(kernel, b, form)
+    return _core.kernel_matrix(setup, a.prepared(setup, 1), targets, b, sources, threads)
 
 
 def product(kernel, form, X, Z, weights, targets=None, sources=None, double=False, threads=1):
     a, b = points_of(X, form, threads), points_of(Z, form, threads)
-    setup = setup_of(kernel, b, form, a)
-    return _core.kernel_product(setup, a, targets, b, sources, weights, double, threads)
+    setup, b = prepared(kernel, b, form)
+    return _core.kernel_product(
+        setup, a.prepared(setup, 1), targets, b, sources, weights, double, threads
+    )
 
 
 def identity_weights(n):
@@ -142,9 +146,9 @@ def test_large_norms_are_refused_to_the_product_form_by_default():
 def test_the_chosen_form_keeps_its_promise_of_accuracy():
     for scale, gamma in [(1, 1e-3), (1, 1.0), (100, 1e-6), (0.01, 5.0), (100, 1e-4)]:
         X = grid_rows(80, 200, 8) * np.float32(scale)
-        points = points_of(X)
         kernel = ("rbf", gamma, 0.0, 0)
-        K = _core.kernel_matrix(setup_of(kernel, points), points, None, points, None, 1)
+        setup, points = prepared(kernel, points_of(X))
+        K = _core.kernel_matrix(setup, points, None, points, None, 1)
         assert np.abs(K - kernel_values(kernel, X, X)).max() <= 1e-6
 
 
@@ -338,15 +342,15 @@ def test_arrays_of_another_type_are_refused():
 
 def test_rows_that_are_not_prepared_for_a_kernel_meet_none():
     a, b = (points_of(np.eye(20, dtype=np.float32)) for _ in range(2))
-    setup = setup_of(("rbf", 1.0, 0.0, 0), b)
+    setup, b = prepared(("rbf", 1.0, 0.0, 0), b)
     with pytest.raises(ValueError, match="not prepared for this setup"):
         _core.kernel_matrix(setup, a, None, b, None, 1)
-    a.prepare(setup_of(("linear", 1.0, 0.0, 0), points_of(np.eye(20))), 1)
+    a = a.prepared(setup_of(("linear", 1.0, 0.0, 0), a), 1)
     with pytest.raises(ValueError, match="not prepared for this setup"):
         _core.kernel_matrix(setup, a, None, b, None, 1)
-    assert b.encode(1.0, _core.NO_LIMIT, 1, False) > 0
+    encoded = b.as_bytes(1)
     with pytest.raises(ValueError, match="not prepared for this setup"):
-        _core.kernel_matrix(setup, b, None, b, None, 1)
+        _core.kernel_matrix(setup, encoded, None, encoded, None, 1)
 
 
 def test_points_keep_their_arrays_alive():
@@ -354,15 +358,15 @@ def test_points_keep_their_arrays_alive():
     points = [_core.Points(make(np.eye(3, dtype=np.float32)), 1) for make in (dense_rows, csr_rows)]
     for one in points:
         assert one.n_samples == 3
-        K = _core.kernel_matrix(setup_of(("linear", 1, 0, 0), one), one, None, one, None, 1)
+        setup, one = prepared(("linear", 1, 0, 0), one)
+        K = _core.kernel_matrix(setup, one, None, one, None, 1)
         assert np.array_equal(K, expected)
 
 
 def test_a_stop_ends_a_product_inside_its_one_block():
     """With wide rows a block may take seconds."""
     X = np.random.default_rng(3).random((3000, 2000))
-    points = _core.Points(dense_rows(X), 1)
-    setup = setup_of(("rbf", 1e-3, 0.0, 0), points)
+    setup, points = prepared(("rbf", 1e-3, 0.0, 0), _core.Points(dense_rows(X), 1))
     targets, weights = np.arange(100, 116, dtype=np.int32), np.ones(3000)
 
     def seconds_of(stop=None):

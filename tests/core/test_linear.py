@@ -10,7 +10,7 @@ from reference import (
     grid_rows,
     labelled_rows,
     one_hot_rows,
-    setup_of,
+    prepared,
     solve_reference,
     with_sum,
 )
@@ -39,8 +39,7 @@ def unequal_rows(n_samples, n_features, seed=0, density=1.0):
 def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, threads=1,
           progress=None):  # fmt: skip
     """(iterate, report) of one solve."""
-    points = _core.Points(rows, threads)
-    setup = setup_of(Kernel("linear"), points)
+    setup, points = prepared(Kernel("linear"), _core.Points(rows, threads))
     n = problem.size
     alpha = np.zeros(n) if alpha is None else alpha.copy()
     iterate = Iterate(alpha, np.full(n, np.nan), np.zeros(n), np.full(n, NOTHING))

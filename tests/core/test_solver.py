@@ -13,7 +13,7 @@ from reference import (
     labelled_rows,
     objective,
     points_of,
-    setup_of,
+    prepared,
     solve_reference,
     with_sum,
 )
@@ -54,7 +54,7 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
           float64=False):  # fmt: skip
     """(alpha, gradient, reports) of a solve; `clusters` lists variables, default one of all."""
     points = _core.Points(dense_rows(X), threads) if form is None else points_of(X, form, threads)
-    setup = setup_of(kernel, points, form)
+    setup, points = prepared(kernel, points, form)
     alpha = np.zeros(problem.size) if alpha is None else alpha.copy()
     given = gradient is not None
     gradient = gradient.copy() if given else np.full(problem.size, np.nan)
@@ -75,10 +75,8 @@ def core_kernel(X, kernel, form=None):
     kernel products of float64 vectors."""
     if kernel[0] == "linear":
         return kernel_values(kernel, X, X)
-    points = points_of(X, form or "product")
-    return _core.kernel_matrix(
-        setup_of(kernel, points, form), points, None, points, None, 1
-    ).astype(np.float64)
+    setup, points = prepared(kernel, points_of(X, form or "product"), form)
+    return _core.kernel_matrix(setup, points, None, points, None, 1).astype(np.float64)
 
 
 def random_start(problem, seed=0, at_bounds=0.5):
@@ -448,10 +446,10 @@ def check_iterate(X, problem, iterate):
 
 def go_on(X, problem, iterate, tolerance=1e-6, **options):
     """Solve from an iterate; its report."""
-    points = _core.Points(dense_rows(X), 1)
+    setup, points = prepared(RBF, _core.Points(dense_rows(X), 1))
     start = np.array([0, problem.size], np.int64)
     members = np.arange(problem.size, dtype=np.int32)
-    (report,) = _core.solve_clusters(setup_of(RBF, points, None), points, problem, start, members,
+    (report,) = _core.solve_clusters(setup, points, problem, start, members,
                                      iterate, tolerance,
                                      options.get("iterations", UNLIMITED), 10**8, 1,
                                      options.get("progress"), stop=options.get("stop"))  # fmt: skip

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import forms_of, grid_rows, kernel_values, kernels_with, points_of, setup_of
+from reference import forms_of, grid_rows, kernel_values, kernels_with, points_of, prepared
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -33,9 +33,9 @@ def both(setup, points, rows, weights, threads=1):
 @pytest.mark.parametrize("n", SIZES)
 def test_it_is_the_ordinary_product(kernel, form, n):
     X, rng = grid_rows(n, 5), np.random.default_rng(n)
-    points = points_of(X, form)
+    setup, points = prepared(kernel, points_of(X, form), form)
     weights = rng.standard_normal(n)
-    once, twice = both(setup_of(kernel, points, form), points, None, weights)
+    once, twice = both(setup, points, None, weights)
     expected = kernel_values(kernel, X, X) @ weights
     scale = np.abs(kernel_values(kernel, X, X)) @ np.abs(weights)
     assert np.all(np.abs(once - twice) <= 1e-13 * scale)
@@ -45,8 +45,7 @@ def test_it_is_the_ordinary_product(kernel, form, n):
 @pytest.mark.parametrize("name, form", FORMS[:3])
 def test_threads_do_not_change_a_bit(name, form):
     X = grid_rows(3000, 4)
-    points = points_of(X, form)
-    setup = setup_of(RBF, points, form)
+    setup, points = prepared(RBF, points_of(X, form), form)
     rows = np.random.default_rng(0).permutation(3000).astype(np.int32)
     weights = np.random.default_rng(1).standard_normal(3000)
     first = both(setup, points, rows, weights)[0]
@@ -56,10 +55,10 @@ def test_threads_do_not_change_a_bit(name, form):
 
 def test_rows_may_repeat_and_be_some():
     X, rng = grid_rows(900, 6), np.random.default_rng(2)
-    points = points_of(X, "difference")
+    setup, points = prepared(RBF, points_of(X, "difference"), "difference")
     rows = rng.integers(0, 900, 1500).astype(np.int32)
     weights = rng.standard_normal(1500)
-    once, twice = both(setup_of(RBF, points, "difference"), points, rows, weights)
+    once, twice = both(setup, points, rows, weights)
     np.testing.assert_allclose(once, twice, rtol=0, atol=1e-10)
 
 

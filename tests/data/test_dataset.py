@@ -607,8 +607,8 @@ def test_dense_rows_do_not_grow_without_bound():
 
 
 def test_columns_without_values_are_left_out_where_there_are_far_too_many():
-    a = Rows.chosen(*parse(b"1 3:1 2147483646:2\n1\n")[1:])
-    b = Rows.chosen(*parse(b"1 1:4 3:5 2147483646:0\n")[1:])
+    a = Rows.of_csr(*parse(b"1 3:1 2147483646:2\n1\n")[1:])
+    b = Rows.of_csr(*parse(b"1 1:4 3:5 2147483646:0\n")[1:])
     left, right = without_empty_columns(a, b)
     assert (left.n_features, left.indices.tolist()) == (3, [1, 2])
     assert (right.n_features, right.indices.tolist()) == (3, [0, 1])
@@ -631,7 +631,7 @@ def test_bytes_are_those_of_the_arrays():
 def test_the_form_follows_the_number_of_features_and_the_density(n_features, stored, is_dense):
     indptr = np.array([0, stored] + [stored] * 9)
     csr = (indptr, np.arange(stored, dtype=np.int32), np.ones(stored, np.float32))
-    rows = Rows.chosen(*csr, n_features)
+    rows = Rows.of_csr(*csr, n_features)
     assert rows.is_dense == is_dense
     assert (rows.n_samples, rows.n_features) == (10, n_features)
 

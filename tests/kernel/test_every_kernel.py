@@ -294,7 +294,7 @@ def test_an_estimator_is_that_of_scikit_learn_where_this_has_the_kernel(kernel, 
 
 
 def test_an_unknown_kernel_raises():
-    with pytest.raises(ValueError, match="the kernel must be one of linear, .*, not 'laplace'"):
+    with pytest.raises(ValueError, match="the kernel must be one of linear, .*, got 'laplace'"):
         Kernel("laplace")
     unknown = type("Kernel", (), {"type": type("Type", (), {"argument": "x", "function": "power"})})
     with pytest.raises(ValueError, match="kernels have no x"):

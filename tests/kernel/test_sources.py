@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from reference import csr_rows, dense_rows, kernel_values, kernels_with, one_hot_rows, setup_of
+from reference import csr_rows, dense_rows, kernel_values, kernels_with, one_hot_rows
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
 
-HAS_BYTES = _core.Points(dense_rows(np.zeros((1, 16))), 1).may_be_bytes
+HAS_BYTES = _core.may_be_bytes(16)
 KERNELS = kernels_with(0.3, 0.1, 3)
 
 
@@ -127,11 +127,9 @@ def test_sparse_rows_meet_as_they_are():
 
 
 def test_rows_of_other_columns_are_refused():
-    points = _core.Points(dense_rows(one_hot(30, 8)), 1)
-    points.encode(1.0, _core.NO_LIMIT, 1, True)
-    setup = setup_of(Kernel(), points)
+    data = KernelRows(dense_rows(one_hot(30, 8)), Kernel("rbf", 1.0), 1, coded=True)
     with pytest.raises(ValueError, match="not of the same columns"):
-        _core.Points(dense_rows(np.ones((3, 5))), 1).encode_as(points, setup, 1)
+        _core.Points(dense_rows(np.ones((3, 5))), 1).encoded_as(data.points, data.setup, 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -10,7 +10,7 @@ from reference import (
     c_svc,
     kernel_values,
     points_of,
-    setup_of,
+    prepared,
     solve_reference,
     spots,
     surface,
@@ -252,8 +252,7 @@ def test_held_out_values_are_those_of_an_independent_solver(kept, bias):
     sign = np.where(rng.random(60) < X[:, 0], 1.0, -1.0)
     fold = rng.permutation(np.arange(60) % 3)
     kernel = "rbf", 5.0, 0.0, 3
-    points = points_of(X)
-    setup = setup_of(kernel, points)
+    setup, points = prepared(kernel, points_of(X))
     problem = with_sum(c_svc(sign, 1.0)) if bias else c_svc(sign, 1.0)
     order = np.argsort(fold, kind="stable").astype(np.int32)
     held = SimpleNamespace(

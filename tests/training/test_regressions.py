@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from made_models import svm_train_text
-from reference import c_svc, dense_rows, labelled_rows, setup_of
+from reference import c_svc, dense_rows, labelled_rows, prepared
 
 import dcsvm
 from dcsvm import _core
@@ -36,16 +36,16 @@ def matrix(a, b, form=None):
 
 
 def weighted(indptr=np.arange(51), columns=np.zeros(50)):  # noqa: B008
-    p = dense()
+    setup, p = prepared(Kernel(), dense())
     weights = np.array(indptr, np.int64), np.array(columns, np.int32), np.ones(50), 3
-    _core.kernel_product(setup_of(Kernel(), p), p, None, p, None, weights, False, 1)
+    _core.kernel_product(setup, p, None, p, None, weights, False, 1)
 
 
 def solve(start=(0, 50), members=range(50), row=None, threads=1, n=50, group=None):  # noqa: B008
     q = c_svc(np.where(np.arange(n) % 2, 1.0, -1.0), 1.0)
     q = BoxProblem(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
-    p = dense()
-    _core.solve_clusters(setup_of(Kernel(), p), p, q, np.array(start, np.int64),
+    setup, p = prepared(Kernel(), dense())
+    _core.solve_clusters(setup, p, q, np.array(start, np.int64),
                          np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,
                          10**6, threads, None)  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Rows held as codes give the bits of the same rows held as floats, in every form."""
+"""Packed rows give the bits of the same rows held as floats, in every form; and codes."""
 
 import pickle
 from dataclasses import replace
@@ -10,31 +10,32 @@ from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
-from dcsvm.data import dataset, room
-from dcsvm.data.dataset import DataError, parse_dataset
-from dcsvm.data.rows import Rows, coded, coded_parts, stacked
+from dcsvm.data import room
+from dcsvm.data.dataset import OWN_RANGES, parse_dataset
+from dcsvm.data.rows import Rows, Storage, stacked, storage_of
+from dcsvm.kernel import encodings
+from dcsvm.kernel.encodings import find_coding
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.lattice import find_lattice
+from dcsvm.kernel.uniform_grid import find_uniform_grid
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training import train as training
 from dcsvm.training.train import train_rows
 
 KERNELS = kernels_with(0.3, 1.0, 2)
 
 
-def mixed(n, seed=0, sizes=(6, 17, 30), n_numeric=4):
+def mixed(n, seed=0, sizes=(6, 37, 60), n_numeric=4):
     """Numbers, then one-hot groups, of which some rows have none, between columns of zeros."""
     X = np.pad(one_hot_rows(n, sizes, n_numeric, 0.2, seed), [(0, 0), (0, 1)])
     return np.insert(X, [n_numeric] * 2, 0, axis=1)
 
 
 def both(X):
-    """The rows as codes and as floats."""
+    """The rows packed and as floats."""
     floats = Rows(*X.shape, dense=np.ascontiguousarray(X))
-    rows = coded(floats, 2)
-    assert rows.coding is not None and not rows.is_bytes and rows.nbytes < floats.nbytes / 2
+    rows = floats.in_storage(Storage.PACKED)
+    assert rows.is_packed and rows.is_dense and rows.nbytes < floats.nbytes
     return rows, floats
 
 
@@ -60,28 +61,28 @@ def test_encoded_rows_are_those_that_are_there(kernel):
     found = []
     for rows in both(mixed(400)):
         data = KernelRows(rows, kernel, 1, coded=True)
-        assert data.points.n_codes == 3 and (data.copy_bytes == 0) == (rows.coding is not None)
+        assert data.points.n_codes == 3 and (data.copy_bytes == 0) == rows.is_packed
         part = data.part(np.arange(0, 400, 3, dtype=np.int32))
         sample = KernelRows(rows.take(np.arange(20)), kernel, 1, coded=True)
-        points = _core.Points(rows, 1)
-        assert sample.encode(points, rows, 1) is None or points.n_codes > 0
-        points.prepare(sample.setup, 1)
+        points = sample.encoding.of_others(_core.Points(rows, 1), rows, sample.setup, 1)[0]
+        assert points.n_codes > 0
+        points = points.prepared(sample.setup, 1)
         met = _core.kernel_matrix(sample.setup, points, None, sample.points, None, 1)
         found.append([data.matrix(), part.matrix(targets=data), met])
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
 
 
-def test_groups_orders_and_lattices():
+def test_groups_orders_and_grids():
     X = mixed(3000)
     X[:, :2] = np.random.default_rng(5).integers(0, 5, (3000, 1)) * 60
     require_equal_groups(both(X))
-    halves = both(np.round(X[:, 4:]) + np.float32(0))
-    X = halves[1].dense.copy()
+    X = np.round(X[:, 4:]) + np.float32(0)
     X[:, 0] = np.arange(3000) % 3 / 2
-    lattices = [find_lattice(some, 10**9) for some in both(X)]
-    assert lattices[0] == lattices[1] is not None
-    codes = [lattices[0].codes(some) for some in both(X)]
-    assert np.array_equal(*codes)
+    grids = [find_uniform_grid(some, 10**9) for some in both(X)]
+    assert grids[0] == grids[1] is not None
+    assert np.array_equal(*(grids[0].codes(some) for some in both(X)))
+    values = [KernelRows(some, Kernel("rbf", 0.1), 1, coded=True).matrix() for some in both(X)]
+    assert np.array_equal(*values)
 
 
 @pytest.mark.parametrize(
@@ -98,90 +99,87 @@ def test_groups_orders_and_lattices():
     ],
     ids=str,
 )
-def test_models_do_not_depend_on_the_form(options, monkeypatch, tmp_path):
+@pytest.mark.parametrize("has_codes", [True, False])
+def test_models_do_not_depend_on_the_storage(options, has_codes, tmp_path):
     options = dict(options)
-    X = mixed(900, seed=2)[:, :-1]
+    X = mixed(900, seed=2)[:, :-1] if has_codes else sparse_numbers(900)
     y = labels_of(X)
     if options.pop("three", False):
         y[::3] = 2.0
     if "svm_type" in options:
         y = X[:, 0].astype(np.float64) + X[:, 6]
     files, args = [], TrainOptions(threads=1, **options)
-    for is_coded in (True, False):
-        if not is_coded:
-            monkeypatch.setattr(training, "coded", lambda rows, threads: rows)
-        data = parse_dataset(text_of(X, y), "rows", to_train=is_coded)
-        assert (data.rows.coding is not None) == is_coded
-        rows = Rows.from_array(X)
-        for given in (data.rows, rows):
-            model, report = train_rows(given, y, args)
-            assert report.converged or options.get("early")
-            model.save(tmp_path / "model")
-            files.append((tmp_path / "model").read_bytes())
-            method = "early" if options.get("early") else "exact"
-            values = decision_values(model, rows, method, 1)
-            again = pickle.loads(pickle.dumps(model))
-            assert np.array_equal(decision_values(again, rows, method, 1), values)
-            files.append(values.tobytes())
-    assert files[:2] == files[2:4] == files[4:6] == files[6:]
+    read = parse_dataset(text_of(X, y), "rows").rows
+    floats = Rows(*X.shape, dense=np.ascontiguousarray(X))
+    assert read.storage is Rows.from_array(X).storage is Storage.PACKED
+    assert (find_coding(read, 1) is not None) == has_codes
+    for rows in (read, floats):
+        model, report = train_rows(rows, y, args)
+        assert report.converged or options.get("early")
+        model.save(tmp_path / "model")
+        files.append((tmp_path / "model").read_bytes())
+        method = "early" if options.get("early") else "exact"
+        values = decision_values(model, floats, method, 1)
+        again = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(decision_values(again, read, method, 1), values)
+        files.append(values.tobytes())
+    assert files[:2] == files[2:]
 
 
-def test_parts_are_coded_as_the_whole(monkeypatch):
+def sparse_numbers(n):
+    """Rows that no encoding suits, a tenth of whose values are not zero."""
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random((n, 80)) < 0.1, rng.normal(size=(n, 80)), 0).astype(np.float32)
+    X[n // 2 :] = X[: n - n // 2] if n % 2 == 0 else X[n // 2 :]  # many are equal
+    return X
+
+
+def test_codes_are_found_batch_by_batch(monkeypatch):
     X = mixed(1000, seed=3)
     X[500:, 7] = 0
     X[:700, 40] = 0  # a category that comes late
-    y = labels_of(X)
-    whole = both(X)[0]
-    monkeypatch.setattr(dataset, "PART_VALUES", 61 * 90)
-    data = parse_dataset(text_of(X, y), "rows", threads=2, to_train=True)
-    X = X[:, : data.rows.n_features]
-    assert data.rows.coding == whole.coding and np.array_equal(data.rows.features, X)
-    assert np.array_equal(data.labels, y)
-    assert np.array_equal(parse_dataset(text_of(X, y), "rows", to_train=False).rows.dense, X)
+    whole = [find_coding(rows, 2) for rows in both(X)]
+    monkeypatch.setattr(encodings, "BATCH_VALUES", X.shape[1] * 90)
+    assert whole[0] == whole[1] == find_coding(both(X)[0], 1) is not None
+    found = [KernelRows(rows, Kernel("rbf", 0.3), 1, coded=True).matrix() for rows in both(X)]
+    assert np.array_equal(*found)
 
 
 def test_what_comes_late_may_end_it(monkeypatch):
     X = mixed(1000, seed=3)
     X[900:, 6:] = np.random.default_rng(0).normal(size=(100, X.shape[1] - 6))
-    monkeypatch.setattr(dataset, "PART_VALUES", 61 * 90)
-    data = parse_dataset(text_of(X, labels_of(X)), "rows", to_train=True)
-    assert data.rows.coding is None and np.array_equal(data.rows.dense, X)
-    lines = text_of(X, labels_of(X)).splitlines()
-    lines[931] = b"1 3:x"
-    with pytest.raises(DataError, match="rows:932:5: "):
-        parse_dataset(b"\n".join(lines), "rows", to_train=True)
+    monkeypatch.setattr(encodings, "BATCH_VALUES", X.shape[1] * 90)
+    assert all(find_coding(rows, 1) is None for rows in both(X))
 
 
-def test_scaled_rows_are_coded(monkeypatch):
+def test_scaled_rows_are_packed():
     X = mixed(1000, seed=4)
     text = text_of(X, labels_of(X))
-    plain = parse_dataset(text, "rows", scaling=dataset.OWN_RANGES)
+    plain = parse_dataset(text, "rows", scaling=OWN_RANGES)
     features = plain.scaling.features
     scaling = replace(plain.scaling, features=replace(features, lower=0.0, upper=1.0))
-    made = [parse_dataset(text, "rows", scaling=scaling, to_train=one).rows for one in (0, 1)]
-    assert made[0].coding is None and made[1].coding is not None
-    assert np.array_equal(made[1].features, made[0].dense)
+    rows = parse_dataset(text, "rows", scaling=scaling).rows
+    assert rows.is_packed and not plain.rows.is_packed and find_coding(rows, 1) is not None
 
 
 def test_rows_without_features_and_without_codes():
-    assert parse_dataset(b"1\n-1\n", "rows", to_train=True).rows.coding is None
+    assert parse_dataset(b"1\n-1\n", "rows").rows.storage is Storage.FLOATS
     rng = np.random.default_rng(0)
     for X in (rng.normal(size=(50, 20)), np.zeros((0, 20)), np.ones((50, 20))):
-        rows = Rows.from_array(X)
-        assert coded(rows, 1) is rows
-    assert coded_parts([], 20, 1, np.zeros) is None
+        assert find_coding(Rows.from_array(X), 1) is None
 
 
 def test_integers_are_coded_where_codes_are_cheaper_than_bytes():
     X = mixed(300, sizes=(25, 25), n_numeric=1)
     X[:, 0] = np.arange(300) % 50
     rows = Rows.from_array(X)
-    assert rows.is_bytes and coded(rows, 1).coding is not None
+    assert rows.is_bytes and find_coding(rows, 1) is not None
     pixels = Rows.from_array(np.random.default_rng(0).integers(0, 200, (300, 40)))
-    assert pixels.is_bytes and coded(pixels, 1) is pixels
+    has_bytes = _core.may_be_bytes(40)
+    assert pixels.is_bytes and (not has_bytes or find_coding(pixels, 1) is None)
 
 
-def test_rows_keep_their_form():
+def test_rows_keep_their_storage():
     X = mixed(50)
     rows, floats = both(X)
     order = np.random.default_rng(0).permutation(50)
@@ -193,18 +191,36 @@ def test_rows_keep_their_form():
         lambda one: pickle.loads(pickle.dumps(one)),
     ):
         made = changed(rows)
-        assert made.coding == rows.coding
+        assert made.is_packed
         assert np.array_equal(made.features, changed(floats).dense)
         assert np.array_equal(made.as_floats().dense, made.features)
     assert np.array_equal(both(X)[0].reordered(order[:30]).features, X[order[:30]])
-    assert np.array_equal(stacked(rows, floats).dense, np.concatenate((X, X)))
+    joined = stacked(rows, floats)
+    assert joined.is_packed and np.array_equal(joined.features, np.concatenate((X, X)))
     wide, wide_floats = (one.with_features(9000) for one in (rows, floats))
     assert not wide.is_dense and np.array_equal(wide.values, wide_floats.values)
     assert rows.mean_squared_distance() == floats.mean_squared_distance()
-    assert rows.n_features == 60 and rows.row_size == 60
+    assert rows.n_features == rows.row_size == X.shape[1]
+    sparse = rows.in_storage(Storage.SPARSE)
+    assert not sparse.is_dense and sparse.in_form_of(rows, 1).is_packed
+    assert np.array_equal(sparse.in_form_of(floats, 1).dense, X)
 
 
-def test_coded_rows_meet_others():
+def test_parts_of_a_file_choose_as_the_whole():
+    for n_values, are_bytes, storage in (
+        (4999, False, Storage.SPARSE),
+        (4999, True, Storage.SPARSE),
+        (5000, True, Storage.BYTES),
+        (5000, False, Storage.PACKED),
+        (12499, False, Storage.PACKED),
+        (12500, False, Storage.FLOATS),
+    ):
+        assert storage_of(1000, 100, n_values, are_bytes=are_bytes) is storage
+    assert storage_of(1000, 64, 1, are_bytes=False) is Storage.FLOATS
+    assert storage_of(1000, 9000, 900_000, are_bytes=True) is Storage.PACKED
+
+
+def test_packed_rows_meet_others():
     rows, floats = both(mixed(80))
     for changed in (floats, Rows.from_array(floats.dense + np.float32(0.25))):
         found = []
@@ -214,14 +230,15 @@ def test_coded_rows_meet_others():
         assert np.array_equal(*found)
 
 
-def test_rows_in_a_file(monkeypatch, tmp_path):
-    X = mixed(5000)
+@pytest.mark.parametrize("has_codes", [True, False])
+def test_rows_in_a_file(has_codes, monkeypatch, tmp_path):
+    X = mixed(5000) if has_codes else sparse_numbers(5000)
     y = labels_of(X)
     wanted = dcsvm.train(X, y, gamma=0.3, threads=2, cache_mb=60)
     monkeypatch.setattr(room, "fits_memory", lambda n_bytes: n_bytes < 100_000)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    rows = parse_dataset(text_of(X, y), "rows", threads=2, to_train=True).rows
-    assert rows.is_mapped and rows.coding is not None
+    rows = parse_dataset(text_of(X, y), "rows", threads=2).rows
+    assert rows.is_mapped and rows.is_packed and not rows.is_in_file
     model, report = train_rows(rows, y, TrainOptions(gamma=0.3, threads=2, cache_mb=60))
     assert report.converged
     assert report.objective == pytest.approx(wanted.report.objective, rel=1e-5)
@@ -229,16 +246,17 @@ def test_rows_in_a_file(monkeypatch, tmp_path):
 
 def test_shapes_are_checked():
     rows = both(mixed(50))[0]
-    with pytest.raises(ValueError, match="coded rows do not have the stated shape"):
-        _core.Points(replace(rows, dense=np.zeros((50, 3), np.uint8)), 1)
-    with pytest.raises(ValueError, match="shape of the coded rows"):
-        rows.coding.encode(_core.Points(rows, 1), np.zeros((50, 3), np.uint8), 1)
+    coding = find_coding(rows, 1)
+    few = np.zeros((50, 4), np.uint8)
+    with pytest.raises(ValueError, match="rows with codes do not have the stated shape"):
+        _core.Points.of_codes(coding, few, rows.n_features, 1)
+    with pytest.raises(ValueError, match="shape of the rows with codes"):
+        coding.encode(_core.Points(rows, 1), few, 1)
     with pytest.raises(ValueError, match="of the same features"):
         _core.CodingSearch(7).see(_core.Points(rows, 1), 1)
-    with pytest.raises(ValueError, match="not encoded|as they are"):
-        points = _core.Points(rows, 1)
-        points.encode(1.3, 10**9, 1, True)
-        points.features(1)
+    with pytest.raises(ValueError, match="as they are"):
+        coded = KernelRows(rows, Kernel(), 1, coded=True).points
+        _core.CodingSearch(rows.n_features).see(coded, 1)
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])

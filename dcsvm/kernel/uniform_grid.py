@@ -15,88 +15,95 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import AT_ONCE, slices
 
-LARGEST = 255  # of 8 bits
+MAX_CODE = 255  # of 8 bits
+SUM_BYTES = 4  # of the sum of a row, which goes with its integers
 TRIED_VALUES = 10_000  # in which most data show that they are not evenly spaced
 
 
 @dataclass(frozen=True)
-class Lattice:
+class UniformGrid:
     """Values origin + step k with integers k from 0 to 255, exactly."""
 
     origin: float
     step: float
 
     def holds(self, values: np.ndarray) -> bool:
-        """Whether all values are on the lattice."""
+        """Tell whether all values are on the grid."""
         return bool(self._has(values).all())
 
-    def is_stepped(self, rows: Rows) -> bool:
-        """Whether rows on it may meet rows of bytes. Where the step is 1 these are on it
+    def may_meet_bytes(self, rows: Rows) -> bool:
+        """Tell whether rows on it may meet rows of bytes. Where the step is 1 these are on it
         themselves."""
         return self.step > 1 and _core.may_step(rows.n_features, self.origin, self.step)
 
     def codes(self, rows: Rows) -> np.ndarray:
-        """The integers k of all values, uint8 (n, d) with zeros up to a multiple of 4 columns."""
-        result = np.zeros((rows.n_samples, -(-rows.n_features // 4) * 4), np.uint8)
+        """Return the integers k of all values, uint8 (n, d) with zeros up to a multiple of 4
+        columns."""
+        result = np.zeros((rows.n_samples, row_bytes(rows.n_features)), np.uint8)
         if not rows.is_dense:
             result[:, : rows.n_features] = self._of(np.zeros(1))
             owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
             result[owner, rows.indices] = self._of(rows.values)
             return result
-        for some in slices(rows.n_samples, AT_ONCE // rows.row_size):
-            result[some, : rows.n_features] = self._of(rows.part(some).features)
+        for batch in slices(rows.n_samples, AT_ONCE // rows.row_size):
+            result[batch, : rows.n_features] = self._of(rows.part(batch).features)
         return result
 
     def rows_on(self, rows: Rows) -> np.ndarray:
-        """Which rows have no other values, bool (n,). The codes of the rest mean nothing."""
+        """Return which rows have no other values, bool (n,). The codes of the rest mean nothing."""
         if not rows.is_dense:
             owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
             return np.bincount(owner, ~self._has(rows.values), rows.n_samples) == 0
         result = np.empty(rows.n_samples, bool)
-        for some in slices(rows.n_samples, AT_ONCE // rows.row_size):
-            result[some] = self._has(rows.part(some).features).all(axis=1)
+        for batch in slices(rows.n_samples, AT_ONCE // rows.row_size):
+            result[batch] = self._has(rows.part(batch).features).all(axis=1)
         return result
 
     def _has(self, values: np.ndarray) -> np.ndarray:
-        k = self._places(values)
-        return (k >= 0) & (k <= LARGEST) & (self.origin + self.step * k == values)
+        k = self._indices(values)
+        return (k >= 0) & (k <= MAX_CODE) & (self.origin + self.step * k == values)
 
     def _of(self, values: np.ndarray) -> np.ndarray:
-        return np.clip(self._places(values), 0, LARGEST).astype(np.uint8)
+        return np.clip(self._indices(values), 0, MAX_CODE).astype(np.uint8)
 
-    def _places(self, values: np.ndarray) -> np.ndarray:
+    def _indices(self, values: np.ndarray) -> np.ndarray:
         return np.rint((values.astype(np.float64) - self.origin) / self.step)
 
 
-def find_lattice(rows: Rows, memory_bytes: int) -> Lattice | None:
-    """The lattice of all values, zeros that are not stored included.
+def row_bytes(n_features: int) -> int:
+    """Return the bytes of a row of 8-bit integers."""
+    return -(-n_features // 4) * 4
+
+
+def find_uniform_grid(rows: Rows, memory_bytes: int) -> UniformGrid | None:
+    """Find the grid of all values, zeros that are not stored included.
 
     None where there is none, where its integers would take more than `memory_bytes`, and for dense
-    rows that are such integers themselves, of which the core knows more (Points.encode).
+    rows that are such integers themselves, which need no grid.
     """
     if rows.is_bytes:
         return None
-    n_bytes = rows.n_samples * (-(-rows.n_features // 4) * 4 + 4)
+    n_bytes = rows.n_samples * (row_bytes(rows.n_features) + SUM_BYTES)
     n_values = rows.n_samples * rows.n_features if rows.is_dense else len(rows.values)
     if n_bytes > memory_bytes or n_values == 0:
         return None
     tried = _values_at(rows, np.arange(0, n_values, -(-n_values // TRIED_VALUES)))
     always = [min(part.min() for part in _parts(rows)), *([] if rows.is_dense else [0.0])]
-    lattice = _lattice_of(np.unique(np.append(tried, always).astype(np.float64)))
-    if lattice is None or (rows.is_dense and lattice == Lattice(0.0, 1.0)):
+    grid = _grid_of(np.unique(np.append(tried, always).astype(np.float64)))
+    if grid is None or (rows.is_dense and grid == UniformGrid(0.0, 1.0)):
         return None
-    return lattice if all(lattice.holds(part) for part in _parts(rows)) else None
+    return grid if all(grid.holds(part) for part in _parts(rows)) else None
 
 
 def _parts(rows: Rows) -> Iterator[np.ndarray]:
-    """All values that are stored, part by part."""
+    """Yield all values of dense rows, and those that are stored of others, part by part."""
     if rows.is_dense:
-        return (rows.part(some).features for some in rows.slices())
-    return (rows.values[some] for some in slices(len(rows.values), AT_ONCE))
+        return (rows.part(batch).features for batch in rows.slices())
+    return (rows.values[batch] for batch in slices(len(rows.values), AT_ONCE))
 
 
 def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:
-    """Some of the values that are stored, of dense rows counted row by row."""
+    """Return some of these values, of dense rows counted row by row."""
     if not rows.is_dense:
         return rows.values[places]
     row, column = np.divmod(places, rows.n_features)
@@ -104,9 +111,9 @@ def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:
     return rows.take(row).features[at, column]
 
 
-def _lattice_of(distinct: np.ndarray) -> Lattice | None:
-    """The lattice of distinct values, ascending, from the first."""
-    if not 2 <= len(distinct) <= LARGEST + 1:
+def _grid_of(distinct: np.ndarray) -> UniformGrid | None:
+    """Return the grid of distinct values, ascending, from the first."""
+    if not 2 <= len(distinct) <= MAX_CODE + 1:
         return None
-    lattice = Lattice(float(distinct[0]), float(np.diff(distinct).min()))
-    return lattice if lattice.holds(distinct) else None
+    grid = UniformGrid(float(distinct[0]), float(np.diff(distinct).min()))
+    return grid if grid.holds(distinct) else None
