@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dcsvm._core import Stop
 from made_models import svm_train_text
 from reference import labelled_rows, libsvm, libsvm_text
 
 import dcsvm
+from dcsvm._core import Stop
 from dcsvm.cli import compress, grid, predict, train_file
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset, read_pieces
