@@ -56,6 +56,7 @@ $(VENV)/ready: $(NATIVE)
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 
 format: $(VENV)/ready
@@ -190,5 +191,5 @@ dist: $(VENV)/ready
 	build/dist/venv/bin/twine check --strict build/dist/*.whl build/dist/*.tar.gz
 
 clean:
-	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find dcsvm tests examples -name __pycache__ -exec rm -rf {} +

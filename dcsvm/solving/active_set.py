@@ -18,8 +18,11 @@ from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.solving.certificate import reduced_gradient
+from dcsvm.solving.checkpoint import CoreProgress
+from dcsvm.solving.engine import Engine
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 
+LARGE = 4000  # variables of a part that may be solved by its active set
 MOST_ROUNDS = 50
 # of the largest violation: what a round is solved to; a violation as small as the last joins
 ROUND_SHARE = 0.1
@@ -27,12 +30,35 @@ GROWTH = 0.5  # of the active set: how many join at most, but at least FEWEST
 FEWEST = 1000
 
 
+def solve_parts(
+    engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
+    stop: _core.Stop, state: _core.SolveState,
+) -> np.ndarray:  # fmt: skip
+    """Solve parts in place as `Engine.solve_together`, a large one that is nearly solved by its
+    active set where rows are out of core. Raises Stopped."""
+    if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
+        active = ActiveSet(engine, parts, iterate, effort, progress)
+        report = active.solve(stop)
+        engine.n_rounds += active.n_rounds
+        state.finish(0, report[0])
+        return report
+    return engine.solve_together(parts, iterate, effort, progress, stop, state)
+
+
 class ActiveSet:
     """One part whose gradient is known, solved in place by an engine."""
 
-    def __init__(self, engine, parts: Parts, iterate: Iterate, effort: Effort, progress):
+    def __init__(
+        self,
+        engine: Engine,
+        parts: Parts,
+        iterate: Iterate,
+        effort: Effort,
+        progress: CoreProgress | None,
+    ):
         self.engine, self.iterate, self.effort, self.progress = engine, iterate, effort, progress
-        self.whole, self.problem, self.members = parts.problem, parts.problem, slice(None)
+        self.whole, self.problem = parts.problem, parts.problem
+        self.members: slice | np.ndarray = slice(None)
         if len(parts.members) < parts.problem.size:
             self.problem, self.members = parts.problem.part(parts.members), parts.members
         self.is_active = iterate.alpha[self.members] != 0
@@ -85,9 +111,9 @@ class ActiveSet:
         new &= ((size < -least) & (alpha < self.problem.upper)) | (
             (size > least) & (alpha > self.problem.lower)
         )
-        new = np.flatnonzero(new)
+        joining = np.flatnonzero(new)
         most = max(int(GROWTH * np.count_nonzero(self.is_active)), FEWEST)
-        self.is_active[new[np.argsort(-np.abs(size[new]), kind="stable")[:most]]] = True
+        self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
 
     def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
         """The gradient of the variables that are not active, from the step of those that are."""
@@ -107,7 +133,7 @@ class ActiveSet:
 
     def _add(self, one: np.ndarray) -> None:
         """Count a round, which goes on from the round before."""
-        for name in one.dtype.names:
+        for name in _core.SOLVE_REPORT.names or ():
             is_count = name not in ("objective", "violation", "gap", "converged", "neglected")
             self.report[name] = one[name] + (self.report[name] if is_count else 0)
 
@@ -115,6 +141,12 @@ class ActiveSet:
     def _has_no_iterations_left(self) -> bool:
         most = self.effort.max_iterations
         return 0 <= most <= int(self.report["iterations"][0])
+
+
+def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:
+    """Whether this is one large part, all of whose gradient is known."""
+    is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
+    return is_one and bool(iterate.is_known[parts.members].all())
 
 
 def _together(rows: np.ndarray) -> Terms:

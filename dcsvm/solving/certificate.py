@@ -202,9 +202,8 @@ def _certificate_of_all(
     parts: Parts, iterate: Iterate, checked: Checked, scope: Scope
 ) -> Certificate:
     """Of problems of which every variable is checked: nothing has to be estimated."""
-    start, members = parts.start, parts.members
-    if len(members) == parts.problem.size:
-        members = slice(None)  # and nothing is copied
+    start, is_whole = parts.start, len(parts.members) == parts.problem.size
+    members = slice(None) if is_whole else parts.members  # a slice copies no arrays
     alpha, gradient = iterate.alpha[members], iterate.gradient[members]
     weight = reduce_parts(np.add, np.abs(alpha), start)
     error = reduce_parts(np.maximum, np.abs(checked.difference[members]), start)
@@ -313,7 +312,7 @@ class _Check:
         times."""
         support = np.flatnonzero(self.alpha)
         n_drawn = np.count_nonzero(self.drawn[support])
-        n_wanted = min(DRAWN_MORE * max(n_drawn, FEWEST_ROWS) * times**2, len(support))
+        n_wanted = min(DRAWN_MORE * max(int(n_drawn), FEWEST_ROWS) * times**2, len(support))
         self.drawn[support[np.argsort(self.draw[support])[: int(n_wanted)]]] = True
 
     def _gap_error(self, unchecked: np.ndarray) -> float:

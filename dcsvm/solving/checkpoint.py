@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
+from typing import IO, Any, Protocol, TextIO
 
 import numpy as np
 
@@ -25,16 +26,30 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
+from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.report import Progress
+from dcsvm.solving.state import RunState
 
 try:
     import fcntl
 except ImportError:  # not POSIX
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # mypy has no optional modules
 
 NAME = "lock"
+
+ModelOfEarly = Callable[[EarlyModel], Model]
+
+
+class HasShape(Protocol):
+    """Rows here or on workers."""
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
 
 
 class FolderInUse(ValueError):
@@ -46,7 +61,7 @@ class FolderLock:
 
     def __init__(self, folder: str):
         self.folder, self.path = folder, os.path.join(folder, NAME)
-        self.file = None
+        self.file: TextIO | None = None
 
     def take(self) -> None:
         """Hold the folder; lock it anew where it was removed meanwhile. Raises FolderInUse and
@@ -61,7 +76,8 @@ class FolderLock:
             except BlockingIOError:
                 self.file.seek(0)
                 holder = self.file.read(200).strip() or "another process"
-                self.file = self.file.close()
+                self.file.close()
+                self.file = None
                 raise FolderInUse(f"{self.folder}: {holder} is using this folder") from None
             except OSError:  # of a file system without locks
                 return
@@ -76,7 +92,8 @@ class FolderLock:
         with suppress(OSError):
             if self._is_in_place:
                 os.unlink(self.path)
-        self.file = self.file.close()
+        self.file.close()
+        self.file = None
 
     @property
     def _is_in_place(self) -> bool:
@@ -156,7 +173,7 @@ class Checkpoint:
     def is_due(self) -> bool:
         return time.monotonic() >= self.due
 
-    def save(self, state, model_of_early) -> str | None:
+    def save(self, state: RunState, model_of_early: ModelOfEarly) -> str | None:
         """Store the state; `model_of_early` makes a Model of its early model.
 
         A failure does not end training: storing is tried again when the next checkpoint is due.
@@ -176,7 +193,7 @@ class Checkpoint:
             return f"{self.folder}: the checkpoint is stored again"
         return None
 
-    def _store(self, state, model_of_early) -> None:
+    def _store(self, state: RunState, model_of_early: ModelOfEarly) -> None:
         os.makedirs(self.folder, exist_ok=True)  # somebody may have removed it
         self.lock.take()
         is_known = state.early is self.early and os.path.exists(self.early_path)
@@ -184,14 +201,14 @@ class Checkpoint:
             self.for_file(model_of_early(state.early)).save(self.early_path)
             self.early = state.early
         run = np.frombuffer(json.dumps(self.run).encode(), np.uint8)
-        arrays = state.to_arrays()
-        write_beside(self.path, lambda file: np.savez(file, run=run, **arrays))
+        arrays: dict[str, Any] = {"run": run, **state.to_arrays()}
+        write_beside(self.path, lambda file: np.savez(file, **arrays))
 
     def let_go(self) -> None:
         """Release the folder at the end of a run."""
         self.lock.let_go()
 
-    def load(self, state, problem, n_rows: int, n_groups: int) -> None:
+    def load(self, state: RunState, problem: BoxProblem, n_rows: int, n_groups: int) -> None:
         """Make `state` what was stored, of a run on a problem over `n_rows` rows in `n_groups`
         groups. Raises OSError, and CheckpointError for a checkpoint that is damaged, or of other
         data or options, and names the difference."""
@@ -200,7 +217,9 @@ class Checkpoint:
         if has_early:
             state.early = self.early = load_model(self.early_path).early
 
-    def restore(self, file, state, problem, n_rows: int, n_groups: int) -> bool:
+    def restore(
+        self, file: IO[bytes], state: RunState, problem: BoxProblem, n_rows: int, n_groups: int
+    ) -> bool:
         """The same of an open file, without the early model. Returns whether there is one."""
         try:
             with np.load(file, allow_pickle=False) as stored:
@@ -236,12 +255,12 @@ def _chosen(options: TrainOptions) -> dict:
     return {name: value for name, value in _plain(asdict(options)).items() if name not in free}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """As it comes back from JSON."""
     return json.loads(json.dumps(value))
 
 
-def fingerprint(rows, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+def fingerprint(rows: HasShape, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
     """What tells data from others, of rows whose values have this digest."""
     return {
         "rows": rows.n_samples,
@@ -262,7 +281,7 @@ def _digest(arrays: list[np.ndarray]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
         array = np.ascontiguousarray(array)
-        digest.update(array.view(np.uint8) if array.dtype.kind == "U" else array.data)
+        digest.update(array.view(np.uint8).data if array.dtype.kind == "U" else array.data)
     return digest.hexdigest()
 
 
@@ -280,7 +299,7 @@ def _difference(stored: dict, wanted: dict) -> str | None:
     return None
 
 
-def _said(value) -> str:
+def _said(value: Any) -> str:
     return "unset" if value is None else str(value)
 
 
@@ -297,8 +316,9 @@ class Control:
     def is_checkpoint_due(self) -> bool:
         return self.checkpoint is not None and self.checkpoint.is_due
 
-    def save(self, state, model_of_early) -> None:
+    def save(self, state: RunState, model_of_early: ModelOfEarly) -> None:
         """Store a checkpoint; warn when storing begins to fail or works again."""
+        assert self.checkpoint is not None
         told = self.checkpoint.save(state, model_of_early)
         if told is not None:
             self.progress.warn(told)
@@ -323,7 +343,14 @@ class CoreProgress:
         self.is_up_to_date = False
         self.error: BaseException | None = None
 
-    def __call__(self, clusters_done, rows_done, violation, n_active, outer_steps) -> bool:
+    def __call__(
+        self,
+        _clusters_done: int,
+        rows_done: int,
+        violation: float,
+        n_active: int,
+        _outer_steps: int,
+    ) -> bool:
         self.control.progress.advance(rows_done, violation, n_active)
         if not self.control.is_checkpoint_due:
             return False

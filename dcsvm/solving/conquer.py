@@ -109,7 +109,9 @@ def conquer(solver: FormulationSolver) -> None:
         certificates |= verify(solver, folds, tolerance)
         state.checks += 1
         state.weight = None
-        state.rounding = max(state.rounding, *(certificates[k].kernel_error for k in folds))
+        state.rounding = max(
+            state.rounding, *(float(certificates[k].kernel_errors.max()) for k in folds)
+        )
         folds = [k for k in folds if not _is_reached(solver, certificates[k])]
         if not folds or state.budget.is_used_up:
             break
@@ -118,7 +120,7 @@ def conquer(solver: FormulationSolver) -> None:
         ):
             break
         if options.gap is not None:
-            wanted = 0.5 * options.gap / max(certificates[k].relative_gap for k in folds)
+            wanted = 0.5 * options.gap / max(_relative_gap(certificates[k]) for k in folds)
             tolerance *= min(max(wanted, 0.01), 0.5)
             state.gap_tolerance = tolerance
     found = [certificates[k] for k in sorted(certificates)]
@@ -170,4 +172,10 @@ def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
     options = solver.options
     if options.gap is None:
         return certificate.violation <= options.tolerance
-    return certificate.relative_gap <= options.gap
+    return _relative_gap(certificate) <= options.gap
+
+
+def _relative_gap(certificate: Certificate) -> float:
+    """Return the relative gap, which a check of a convex problem knows."""
+    assert certificate.relative_gap is not None
+    return certificate.relative_gap

@@ -78,10 +78,14 @@ class Division:
     def overlapping(partition: Partition, placed: Placed, overlap: float) -> Division:
         """That with about `overlap` times as many members of clusters as there are rows. A row to
         predict is near a border where half of the rows would be, or the rows in two clusters."""
-        if overlap == 1 or not np.any(has_border := placed.second >= 0):
+        if overlap == 1 or placed.second is None:
             return Division(partition, placed)
-        wanted = min(round((overlap - 1.0) * len(has_border)), np.count_nonzero(has_border))
-        distances = placed.distance[has_border]
+        second, distance = placed.boundaries
+        has_border = second >= 0
+        if not has_border.any():
+            return Division(partition, placed)
+        wanted = min(round((overlap - 1.0) * len(has_border)), int(np.count_nonzero(has_border)))
+        distances = distance[has_border]
         last, middle = max(wanted, 1) - 1, (len(distances) - 1) // 2
         distances = np.partition(distances, [last, middle])
         border = np.nextafter(distances[last], np.inf)
@@ -101,7 +105,7 @@ class Division:
     def is_in_two(self) -> np.ndarray:
         if self.border == 0:
             return np.zeros(len(self.cluster), bool)
-        return self.placed.distance < self.border
+        return self.placed.boundaries[1] < self.border
 
     def clustered(self, formulation: Formulation) -> Clustered:
         """The problems of a formulation, with a variable for each cluster that a row is in."""
@@ -119,7 +123,7 @@ class Division:
         counts = np.bincount(number, minlength=formulation.n_problems)
         rows = problem.rows[origin]
         cluster = self.placed.nearest[rows]
-        cluster[is_copy] = self.placed.second[rows[is_copy]]
+        cluster[is_copy] = self.placed.boundaries[0][rows[is_copy]]
         whole = replace(
             formulation,
             problem=_chosen(problem, origin),

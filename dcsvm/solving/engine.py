@@ -20,12 +20,11 @@ from dcsvm.kernel.kernel_sums import Terms, sums_of_units
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.active_set import ActiveSet
+from dcsvm.solving.checkpoint import CoreProgress
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.report import Traffic
 
 MOST_COPIED = 0.5  # of the rows of a file: more are solved where they are
-LARGE = 4000  # variables of a part that may be solved by its active set
 FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped file it reads
 
 
@@ -37,11 +36,15 @@ class Engine(Protocol):
 
     data: KernelRows
     targets_at_once: int
-    is_out_of_core: bool
     tree_of: type[Tree]
     phase: str
     n_rounds: int
-    traffic: Traffic | None
+
+    @property
+    def is_out_of_core(self) -> bool: ...
+
+    @property
+    def traffic(self) -> Traffic | None: ...
 
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
@@ -49,8 +52,8 @@ class Engine(Protocol):
         """As `sums_of_units`. Raises Stopped."""
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
-        state: _core.SolveState,
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
+        stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
         """Solve parts in place from where the `state` is, each part with all of its rows at hand.
 
@@ -62,21 +65,6 @@ class Engine(Protocol):
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
         """As `_core.squared_spans`."""
-
-
-def solve_parts(
-    engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
-    state: _core.SolveState,
-) -> np.ndarray:  # fmt: skip
-    """Solve parts in place as `Engine.solve_together`, a large one that is nearly solved by its
-    active set where rows are out of core. Raises Stopped."""
-    if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
-        active = ActiveSet(engine, parts, iterate, effort, progress)
-        report = active.solve(stop)
-        engine.n_rounds += active.n_rounds
-        state.finish(0, report[0])
-        return report
-    return engine.solve_together(parts, iterate, effort, progress, stop, state)
 
 
 def new_tree(
@@ -94,7 +82,7 @@ class LocalEngine:
 
     targets_at_once = 2**19
     tree_of = Tree
-    traffic = None
+    traffic: Traffic | None = None
 
     def __init__(self, data: KernelRows):
         self.data, self.n_rounds, self.phase = data, 0, ""
@@ -109,8 +97,8 @@ class LocalEngine:
         return self.data.is_in_file
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop: _core.Stop,
-        state: _core.SolveState,
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
+        stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
         rows = self.data.rows
         if self.data.is_in_file and len(parts.members) <= MOST_COPIED * rows.n_samples:
@@ -119,7 +107,10 @@ class LocalEngine:
         with page_by_page(rows.dense if is_divided else None):
             return self._solve_here(parts, iterate, effort, progress, stop, state)
 
-    def _solve_apart(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop, state):
+    def _solve_apart(
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
+        stop: _core.Stop, state: _core.SolveState,
+    ) -> np.ndarray:  # fmt: skip
         """Solve parts with a copy of their rows."""
         members = parts.members
         problem, rows = numbered(parts.problem, members)
@@ -134,7 +125,10 @@ class LocalEngine:
         iterate.put(members, some)
         return reports
 
-    def _solve_here(self, parts: Parts, iterate: Iterate, effort: Effort, progress, stop, state):
+    def _solve_here(
+        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
+        stop: _core.Stop, state: _core.SolveState,
+    ) -> np.ndarray:  # fmt: skip
         return _core.solve_clusters(
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, iterate,
             effort.tolerance, effort.max_iterations, effort.memory_bytes, effort.threads, progress,
@@ -148,12 +142,6 @@ class LocalEngine:
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
             wanted, n_exact, threads,
         )  # fmt: skip
-
-
-def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:
-    """Whether this is one large part, all of whose gradient is known."""
-    is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
-    return is_one and bool(iterate.is_known[parts.members].all())
 
 
 def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:

@@ -27,7 +27,7 @@ AT_BOUND = 1e-12
 class NoMargin(ValueError):
     """A solution of nu-SVC that has no margin to be divided by."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("nu-SVC found no margin between two classes: try another nu, or C-SVC")
 
 

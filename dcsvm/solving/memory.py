@@ -105,6 +105,7 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
         early_level = min(3, deepest)
     if levels is None and kept:
         coarsest = min(COARSEST, deepest)
+        assert early_level is not None
         wanted_levels = {coarsest, *range(early_level, deepest + 1, LEVEL_STEP)}
         kept = tuple(level for level in kept if level in wanted_levels)
     return Plan(kept, skipped, early_level, branching)
@@ -266,6 +267,7 @@ def _scratch(rows: Rows) -> int:
     """Bytes of a thread for tiles: a block of lanes; of CSR rows a panel, and all columns."""
     if rows.is_dense:
         return 256 * rows.n_features
+    assert rows.indptr is not None
     return 4 * rows.n_features + 1024 * int(np.diff(rows.indptr).max(initial=0))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,12 +60,12 @@ class Prepared:
             n_variables += self.formulation.problem.size
         return self.memory.solver(n_variables) - self.data.copy_bytes
 
-    def rows_for_model(self, numbers: np.ndarray) -> Rows | ChosenRows:
+    def rows_for_model(self, numbers: np.ndarray) -> Rows:
         """Rows for a model, which shares them where nobody else uses them; those of a file are
         copied when training ends."""
         rows = self.data.rows
         if (self.owns_rows or self.data.is_in_file) and rows.columns is None:
-            return ChosenRows(rows, numbers)
+            return ChosenRows(rows, numbers)  # type: ignore[return-value]  # until training ends
         return rows.take_for_model(numbers)
 
     @property
@@ -93,8 +93,12 @@ class Prepared:
 class RowSource(Protocol):
     """Rows to train on, wherever they are, by the numbers of an order of theirs."""
 
-    rows: Rows
-    owns_rows: bool  # nobody else uses them
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def owns_rows(self) -> bool:
+        """Whether training may change the rows."""
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
         """What tells these data from others, see `checkpoint.fingerprint`."""
@@ -122,7 +126,9 @@ class RowSource(Protocol):
         """As `find_locality` of the kernel, but that what is read together is near in a mapped
         file, and the clusters of all levels by which that is so. Raises Stopped."""
 
-    def engine(self, kernel: Kernel, memory, n_variables: int, stop: _core.Stop) -> Engine:
+    def engine(
+        self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
+    ) -> Engine:
         """The engine on these rows, for problems of so many variables. Raises Stopped."""
 
 
@@ -150,7 +156,7 @@ def prepare(
     plan = plan_of(options, formulation, len(targets))
     memory = source.plan_memory(options, formulation, plan)
     weight, budget = formulation.weight, negligible(formulation, options)
-    formulation = None  # made again for the order that rows will have
+    del formulation  # made again for the order that rows will have
     if len(targets) < n_rows:
         source = source.reordered(duplicates.first)
     stop.check()
@@ -305,13 +311,13 @@ def _levels_asked(options: TrainOptions) -> int | None:
 
 def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Plan:
     """The levels of a run on so many rows. Raises OptionError where there is none for `early`."""
+    asked, early_level = _levels_asked(options), options.early_level
     if options.early and (options.levels is None or options.chooses_early_level):
-        plan = early_plan(n_rows, _levels_asked(options), options.branching, options.early_level)
+        plan = early_plan(n_rows, asked, options.branching, early_level)
     else:
         largest = int(np.diff(formulation.start).max())
-        plan = make_plan(
-            min(largest, n_rows), _levels_asked(options), options.branching, options.early_level
-        )
+        assert not isinstance(early_level, str)
+        plan = make_plan(min(largest, n_rows), asked, options.branching, early_level)
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
     return plan
@@ -350,7 +356,9 @@ class Columns:
             early = replace(early, rows=self._all(early.rows), partition=partition)
         return replace(model, exact=exact, early=early)
 
-    def _all(self, rows: Rows | ChosenRows) -> Rows | ChosenRows:
+    def _all(self, rows: Any) -> Any:
+        """Return Rows or ChosenRows with all columns."""
+        assert self.used is not None
         if isinstance(rows, ChosenRows):
             return replace(rows, rows=self._all(rows.rows))
         return widened(rows, self.used, self.n_features)

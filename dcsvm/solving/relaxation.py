@@ -47,17 +47,17 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
     sizes = solver.units.sizes(everything)
     least = RELAXED_TOLERANCE * tolerance
     state = solver.state
-    if state.move is None:
+    if state.move is None or state.missing is None:
         state.missing = _missing(solver)
         state.move = state.missing / _expected_growth(solver)
     while state.n_moves < MOST_MOVES:
-        step = state.move
+        step, missing_before = state.move, state.missing
         if state.solve is None:  # else it is moved already
             _move_multiplier(solver, step)
         wanted = max(least, SHARE * abs(step))
         solver.solve(everything, sizes, wanted)
         missing = _missing(solver)
-        growth = (state.missing - missing) / step if step else 0.0
+        growth = (missing_before - missing) / step if step else 0.0
         state.missing = missing
         state.move = missing / (growth if growth > 0 else _expected_growth(solver))
         state.n_moves += 1
@@ -83,6 +83,7 @@ def keep_sum(solver: FormulationSolver) -> None:
 
 
 def _set_relaxed(solver: FormulationSolver) -> None:
+    assert solver.state.multiplier is not None
     solver.set_formulation(solver.prepared.formulation.relaxed(solver.state.multiplier))
 
 
@@ -98,6 +99,7 @@ def _expected_growth(solver: FormulationSolver) -> float:
 
 
 def _move_multiplier(solver: FormulationSolver, step: float) -> None:
+    assert solver.state.multiplier is not None
     solver.state.multiplier += step
     _set_relaxed(solver)
     solver.gradient[:] -= step

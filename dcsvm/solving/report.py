@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any, overload
 
 import numpy as np
 
@@ -92,7 +93,13 @@ class ProblemReports(Sequence[ProblemReport]):
     def __len__(self) -> int:
         return len(self.rho)
 
-    def __getitem__(self, number):
+    @overload
+    def __getitem__(self, number: int) -> ProblemReport: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[ProblemReport]: ...
+
+    def __getitem__(self, number: int | slice) -> ProblemReport | list[ProblemReport]:
         if isinstance(number, slice):
             return [self[k] for k in range(len(self))[number]]
         objective, parameter = float(self.objective[number]), float(self.parameter[number])
@@ -258,7 +265,7 @@ def report_dict(report: TrainReport) -> dict:
     return {**before, "seconds": seconds, **after, **report.counts}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     if isinstance(value, (list, ProblemReports)):
         return [_plain(one) for one in value]
-    return asdict(value) if is_dataclass(value) else value
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -13,9 +13,9 @@ from dcsvm.kernel.kernel_rows import Evaluation
 from dcsvm.kernel.kernel_sums import Terms
 from dcsvm.model.pair_weights import is_seen
 from dcsvm.problem.formulation import Formulation
+from dcsvm.solving.active_set import solve_parts
 from dcsvm.solving.checkpoint import Control, CoreProgress
 from dcsvm.solving.division import Units
-from dcsvm.solving.engine import solve_parts
 from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.preparation import Prepared
@@ -46,7 +46,8 @@ class FormulationSolver:
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
         self.is_warm = self.is_near = False
-        self._unfinished: tuple[np.ndarray, np.ndarray] | None = None  # what solve() solves
+        no_variables = np.zeros(0, np.int32)
+        self._unfinished = no_variables, no_variables  # members and sizes of the last solve
         self.state = RunState(
             iterate=Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_units, np.inf),
@@ -70,7 +71,7 @@ class FormulationSolver:
         near the solution."""
         self.state.iterate = Iterate.of(alpha)
         self.is_warm, self.is_near = True, gradient is not None
-        if self.is_near:
+        if gradient is not None:
             self.iterate.learn(np.arange(len(alpha)), gradient)
 
     @property
@@ -97,6 +98,7 @@ class FormulationSolver:
     @property
     def size_of_values(self) -> float:
         """What decision values of a settled run are compared with."""
+        assert self.state.certificate is not None
         multipliers = self.state.certificate.multipliers[0]
         return self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
 

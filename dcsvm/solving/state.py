@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +121,7 @@ class RunState:
             arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
         for number, support in enumerate(self.support_by_level):
             arrays[f"support_{number}"] = support
-        values = {"iterations_left": self.budget.iterations_left}
+        values: dict[str, Any] = {"iterations_left": self.budget.iterations_left}
         for name in (one.name for one in fields(self)):
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
@@ -195,7 +196,7 @@ class RunState:
         return _like(False, values["has_early"])
 
 
-def _number(value, *, unknown: bool = False):
+def _number(value: Any, *, unknown: bool = False) -> Any:
     """The value, if it is a finite number, or None where that is `unknown`."""
     if value is None and unknown:
         return None
@@ -204,13 +205,13 @@ def _number(value, *, unknown: bool = False):
     return value
 
 
-def _whole(value, *, least: int = 0) -> int:
+def _whole(value: Any, *, least: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
         raise ValueError("not a count")
     return value
 
 
-def _like(known, value):
+def _like(known: Any, value: Any) -> Any:
     """The value, if it is like what is known: a bool, a string, a count, a number, or a dict with
     the same keys."""
     if isinstance(known, dict):
@@ -253,7 +254,7 @@ def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_sums: int) ->
     return found
 
 
-def _check_array(values: np.ndarray, dtype, size: int, *, least=None) -> None:
+def _check_array(values: np.ndarray, dtype: type, size: int, *, least: int | None = None) -> None:
     if values.shape != (size,) or values.dtype != dtype:
         raise ValueError("size")
     if least is not None and np.any(values < least):

@@ -16,7 +16,7 @@ from dcsvm.data.dataset import parse_dataset
 from dcsvm.data.pieces import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import engine
+from dcsvm.solving import active_set, engine
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.train import train_rows
 
@@ -86,7 +86,7 @@ def test_copies_of_sparse_rows_are_mapped_too(little_memory):
 
 
 def test_support_vectors_of_rows_in_a_file_are_solved_apart(tmp_path, little_memory, monkeypatch):
-    monkeypatch.setattr(engine, "LARGE", 100)
+    monkeypatch.setattr(active_set, "LARGE", 100)
     X = np.random.default_rng(0).integers(0, 9, (2000, 20)).astype(np.uint8)
     y = np.where(X[:, 0] > X[:, 1] + 0.5, 1.0, -1.0)
     mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, X.shape)

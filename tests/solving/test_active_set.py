@@ -30,7 +30,7 @@ def test_the_solution_is_that_of_the_whole_part(monkeypatch, options):
     own, options = Rows.from_array(X), TrainOptions(gamma=2.0, levels=1, threads=1, **options)
     wanted = train_rows(own, y, options)[1]
     monkeypatch.setattr(preparation, "LocalEngine", FarRows)
-    monkeypatch.setattr(engine, "LARGE", 1000)
+    monkeypatch.setattr(active_set, "LARGE", 1000)
     monkeypatch.setattr(FarRows, "made", [])
     found = train_rows(own, y, options)[1]
     assert FarRows.made[0].n_rounds > 1
@@ -53,7 +53,7 @@ def test_rows_of_a_file(monkeypatch, tmp_path, levels, dtype):
     monkeypatch.setattr(
         active_set.ActiveSet, "solve", lambda self, stop: (rounds.append(1), solve(self, stop))[1]
     )
-    monkeypatch.setattr(engine, "LARGE", 1000)
+    monkeypatch.setattr(active_set, "LARGE", 1000)
     for module in (rows, room):
         monkeypatch.setattr(module, "fits_memory", lambda n_bytes: n_bytes < X.nbytes)
     options = TrainOptions(

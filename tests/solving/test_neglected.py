@@ -10,7 +10,7 @@ from reference import kernel_values
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import engine
+from dcsvm.solving import active_set, engine
 from dcsvm.solving.conquer import conquer, verify
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
@@ -58,7 +58,7 @@ def test_a_gradient_that_is_extended_is_bounded(solver):
 
 @pytest.mark.parametrize("first", [0.0, 5.0])
 def test_every_round_of_an_active_set_adds_to_the_bound(solver, monkeypatch, first):
-    monkeypatch.setattr(engine, "LARGE", 1000)
+    monkeypatch.setattr(active_set, "LARGE", 1000)
     monkeypatch.setattr(engine.LocalEngine, "is_out_of_core", True)
     together, told = engine.LocalEngine.solve_together, []
 
