@@ -185,9 +185,15 @@ class Rows:
         return self.dense is not None and self.dense.dtype == np.uint8
 
     @property
-    def stored(self) -> np.ndarray | None:
+    def matrix(self) -> np.ndarray:
+        """Dense rows that are not packed, (n_samples, n_features)."""
+        assert self.dense is not None
+        return self.dense
+
+    @property
+    def stored(self) -> np.ndarray:
         """The memory of dense rows that are not packed, C-contiguous."""
-        return with_ends(self.dense) if self.is_bytes else self.dense
+        return with_ends(self.matrix) if self.is_bytes else self.matrix
 
     @property
     def is_mapped(self) -> bool:
@@ -201,27 +207,29 @@ class Rows:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of a view would not have what is behind the features."""
-        return vars(self) | {"dense": self.stored}
+        return vars(self) | {"dense": self.stored if self.is_bytes else self.dense}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if self.is_bytes:
-            vars(self)["dense"] = self.dense[:, : self.n_features]
+            vars(self)["dense"] = self.matrix[:, : self.n_features]
 
     def count_values(self) -> int:
         """Count the values that are not zero."""
-        return len(self.values) if self.dense is None else int(np.count_nonzero(self.dense))
+        return len(self.csr.values) if self.dense is None else int(np.count_nonzero(self.dense))
 
     def are_bytes(self) -> bool:
         """Tell whether all values are integers from 0 to 255."""
         if self.is_bytes:
             return True
         if self.dense is None:
-            parts = (self.values[some] for some in slices(len(self.values), AT_ONCE))
+            values = self.csr.values
+            parts = (values[some] for some in slices(len(values), AT_ONCE))
             return all(are_byte_values(part) for part in parts)
-        if not are_byte_values(self.dense[:: -(-self.n_samples // TRIED_ROWS) or 1]):
+        dense = self.dense
+        if not are_byte_values(dense[:: -(-self.n_samples // TRIED_ROWS) or 1]):
             return False
-        return all(are_byte_values(self.dense[some]) for some in self.slices())
+        return all(are_byte_values(dense[some]) for some in self.slices())
 
     def in_storage(self, storage: Storage, threads: int = 1) -> Rows:
         """Return the same rows in a storage; of BYTES they are those that are 8-bit integers."""
@@ -247,7 +255,7 @@ class Rows:
 
     def _dense_floats(self, threads: int) -> Rows:
         if self.is_bytes:
-            return replace(self, dense=self.dense.astype(np.float32))
+            return replace(self, dense=self.matrix.astype(np.float32))
         if self.indptr is None:
             return self
         make = partial(zeros, name="the rows")
@@ -257,16 +265,17 @@ class Rows:
     @property
     def features(self) -> np.ndarray:
         """Values of dense rows (n_samples, n_features), float32 or uint8; of packed rows a copy."""
-        return self.as_floats().dense if self.is_packed else self.dense
+        return self.as_floats().matrix if self.is_packed else self.matrix
 
     def mean_squared_distance(self) -> float:
         """Of all pairs of rows: twice the sum of the variances of the features."""
         if self.is_dense:
             return 2.0 * float(np.var(self.features, axis=0, dtype=np.float64).sum())
-        sums, squares = np.zeros(int(self.indices.max(initial=-1)) + 1), 0.0
-        for some in slices(len(self.values), AT_ONCE):
-            values = self.values[some].astype(np.float64)
-            sums += np.bincount(self.indices[some], values, len(sums))
+        csr = self.csr
+        sums, squares = np.zeros(int(csr.indices.max(initial=-1)) + 1), 0.0
+        for some in slices(len(csr.values), AT_ONCE):
+            values = csr.values[some].astype(np.float64)
+            sums += np.bincount(csr.indices[some], values, len(sums))
             squares += float(values @ values)
         means = sums / self.n_samples
         return 2.0 * float(squares / self.n_samples - means @ means)
@@ -287,13 +296,14 @@ class Rows:
 
     @property
     def csr(self) -> Csr:
+        assert self.indptr is not None and self.indices is not None and self.values is not None
         return Csr(self.indptr, self.indices, self.values)
 
     @property
     def row_size(self) -> int:
         """Values of a row that a kernel takes, on average where they are sparse; at least 1."""
         if self.storage is Storage.SPARSE:
-            return max(len(self.values) // max(self.n_samples, 1), 1)
+            return max(len(self.csr.values) // max(self.n_samples, 1), 1)
         return max(self.n_features, 1) if self.is_packed or self.dense is not None else 1
 
     def slices(self, n_values: int = AT_ONCE) -> list[slice]:
@@ -322,7 +332,7 @@ class Rows:
     def _taken(self, row_numbers: np.ndarray) -> np.ndarray:
         """Some dense rows, mapped where these are and they do not fit the memory."""
         stored = self.stored
-        n_columns = self.dense.shape[1]
+        n_columns = self.matrix.shape[1]
         if not self.is_mapped:
             return stored[row_numbers][:, :n_columns]
         if fits_memory(len(row_numbers) * stored[:1].nbytes):
@@ -343,7 +353,7 @@ class Rows:
         order = np.concatenate((row_numbers, np.flatnonzero(others)), dtype=np.int32)
         _core.reorder_rows(self.stored.view(np.uint8), order)
         n_samples = len(row_numbers)
-        return replace(self, n_samples=n_samples, dense=self.dense[:n_samples])
+        return replace(self, n_samples=n_samples, dense=self.matrix[:n_samples])
 
     def take_for_model(self, row_numbers: ArrayLike) -> Rows:
         """The rows of these numbers as a model keeps them: of training rows of a precomputed
@@ -421,15 +431,16 @@ def stacked(*parts: Rows) -> Rows:
         dense = np.concatenate([part.stored for part in parts])[:, :n_features]
         return Rows(n_samples, n_features, dense=dense)
     if parts[0].indptr is None:
-        dense = np.concatenate([part.as_floats().dense for part in parts])
+        dense = np.concatenate([part.as_floats().matrix for part in parts])
         return Rows(n_samples, n_features, dense=dense)
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    matrices = [part.csr for part in parts]
+    lengths = np.concatenate([np.diff(csr.indptr) for csr in matrices])
     return Rows(
         n_samples,
         n_features,
         indptr=np.concatenate(([0], np.cumsum(lengths))),
-        indices=np.concatenate([part.indices for part in parts]),
-        values=np.concatenate([part.values for part in parts]),
+        indices=np.concatenate([csr.indices for csr in matrices]),
+        values=np.concatenate([csr.values for csr in matrices]),
         is_packed=parts[0].is_packed,
     )
 
@@ -448,7 +459,7 @@ def has_far_columns(*sides: Rows) -> bool:
     """Return whether rows with equal n_features have far more columns than values."""
     if any(rows.is_dense for rows in sides):
         return False
-    return sides[0].n_features > LARGE_N_FEATURES + sum(len(rows.values) for rows in sides)
+    return sides[0].n_features > LARGE_N_FEATURES + sum(len(rows.csr.values) for rows in sides)
 
 
 def used_columns(*sides: Rows) -> np.ndarray | None:
@@ -456,18 +467,18 @@ def used_columns(*sides: Rows) -> np.ndarray | None:
     The sides are rows with equal n_features."""
     if not has_far_columns(*sides):
         return None
-    return np.unique(np.concatenate([rows.indices for rows in sides]))
+    return np.unique(np.concatenate([rows.csr.indices for rows in sides]))
 
 
 def narrowed(rows: Rows, used: np.ndarray) -> Rows:
     """Return the rows with the used columns alone."""
-    indices = np.searchsorted(used, rows.indices).astype(np.int32)
+    indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
     return replace(rows, n_features=len(used), indices=indices)
 
 
 def widened(rows: Rows, used: np.ndarray, n_features: int) -> Rows:
     """Return narrowed rows with their original columns."""
-    return replace(rows, n_features=n_features, indices=used[rows.indices])
+    return replace(rows, n_features=n_features, indices=used[rows.csr.indices])
 
 
 def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:

@@ -79,9 +79,8 @@ class Meeting:
         self, weights: np.ndarray | tuple, ranges: ClusterRanges, some: np.ndarray
     ) -> np.ndarray:
         """As `KernelRows.cluster_product` with these sources; `some` int32 are the targets."""
-        return self.sources.cluster_product(
-            weights, ranges, self.targets, self._numbers(some), self.float64
-        )
+        chosen = some if self.numbers is None else self.numbers[some]
+        return self.sources.cluster_product(weights, ranges, self.targets, chosen, self.float64)
 
     def near_product(
         self, weights: np.ndarray | tuple, rows: np.ndarray, reach: Reach
@@ -134,7 +133,7 @@ class Sources:
         result, left = [], np.ones(block.n_samples, bool)
         as_given = _core.Points(block, few)
         for how in FORMS:
-            sources = self.form(threads, how)
+            sources = self._form(threads, how)
             if sources is None or (how == "stepped" and not block.is_dense):
                 continue
             encoded = None
@@ -169,9 +168,21 @@ class Sources:
         worth = is_worth_skipping(sources.points, self._order, whole, reach, threads, LEAST_SKIPPED)
         return self._order if worth else None
 
-    def form(self, threads: int = 1, how: str = "coded") -> KernelRows | None:
-        """All sources, "coded" where that pays, "plain" as they are, or "stepped" as they meet rows
-        of bytes, None where they are not such."""
+    def form(self, threads: int = 1) -> KernelRows:
+        """Return all sources, encoded if that pays."""
+        form = self._form(threads, "coded")
+        assert form is not None
+        return form
+
+    def stepped(self, threads: int = 1) -> KernelRows | None:
+        """Return all sources as they meet rows of bytes, None if they cannot."""
+        return self._form(threads, "stepped")
+
+    def _form(self, threads: int, how: str) -> KernelRows | None:
+        """Return all sources, "coded", "plain" as they are, or "stepped" to meet rows of bytes.
+
+        None if they cannot meet rows of bytes.
+        """
         with _lock:
             if how not in self._forms:
                 self._forms[how] = self._made(threads, how)

@@ -42,8 +42,8 @@ class UniformGrid:
         result = np.zeros((rows.n_samples, row_bytes(rows.n_features)), np.uint8)
         if not rows.is_dense:
             result[:, : rows.n_features] = self._of(np.zeros(1))
-            owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
-            result[owner, rows.indices] = self._of(rows.values)
+            owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
+            result[owner, rows.csr.indices] = self._of(rows.csr.values)
             return result
         for batch in slices(rows.n_samples, AT_ONCE // rows.row_size):
             result[batch, : rows.n_features] = self._of(rows.part(batch).features)
@@ -52,8 +52,8 @@ class UniformGrid:
     def rows_on(self, rows: Rows) -> np.ndarray:
         """Return which rows have no other values, bool (n,). The codes of the rest mean nothing."""
         if not rows.is_dense:
-            owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.indptr))
-            return np.bincount(owner, ~self._has(rows.values), rows.n_samples) == 0
+            owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
+            return np.bincount(owner, ~self._has(rows.csr.values), rows.n_samples) == 0
         result = np.empty(rows.n_samples, bool)
         for batch in slices(rows.n_samples, AT_ONCE // rows.row_size):
             result[batch] = self._has(rows.part(batch).features).all(axis=1)
@@ -84,7 +84,7 @@ def find_uniform_grid(rows: Rows, memory_bytes: int) -> UniformGrid | None:
     if rows.is_bytes:
         return None
     n_bytes = rows.n_samples * (row_bytes(rows.n_features) + SUM_BYTES)
-    n_values = rows.n_samples * rows.n_features if rows.is_dense else len(rows.values)
+    n_values = rows.n_samples * rows.n_features if rows.is_dense else len(rows.csr.values)
     if n_bytes > memory_bytes or n_values == 0:
         return None
     tried = _values_at(rows, np.arange(0, n_values, -(-n_values // TRIED_VALUES)))
@@ -99,13 +99,13 @@ def _parts(rows: Rows) -> Iterator[np.ndarray]:
     """Yield all values of dense rows, and those that are stored of others, part by part."""
     if rows.is_dense:
         return (rows.part(batch).features for batch in rows.slices())
-    return (rows.values[batch] for batch in slices(len(rows.values), AT_ONCE))
+    return (rows.csr.values[batch] for batch in slices(len(rows.csr.values), AT_ONCE))
 
 
 def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:
     """Return some of these values, of dense rows counted row by row."""
     if not rows.is_dense:
-        return rows.values[places]
+        return rows.csr.values[places]
     row, column = np.divmod(places, rows.n_features)
     row, at = np.unique(row, return_inverse=True)
     return rows.take(row).features[at, column]

@@ -79,7 +79,7 @@ class _Prepared:
 
 def _served(sources: Sources) -> KernelRows:
     """Return the form of sources that serves single rows."""
-    form = sources.form(how="stepped") or sources.form()
+    form = sources.stepped() or sources.form()
     assert form is not None  # only the "stepped" form can be missing
     return form
 

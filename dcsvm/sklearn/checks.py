@@ -41,7 +41,7 @@ def rows_to_fit(X: Matrix) -> Rows:
         if "finite float32" not in str(reason):
             raise
         raise ValueError(f"{NOT_FINITE} ({reason})") from None
-    values = rows.values if rows.dense is None else rows.dense
+    values = rows.csr.values if rows.dense is None else rows.dense
     size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if size > LARGEST or 0 < size < SMALLEST:
         raise ValueError(f"{NOT_FINITE} (squares of features of {size:.0e} are beyond float32)")

@@ -273,7 +273,8 @@ def fingerprint(rows: HasShape, values: str, labels: np.ndarray, sample_weight: 
 
 def digest_of(rows: Rows) -> str:
     """The digest of the values of rows."""
-    parts = [rows.stored, rows.columns, rows.indptr, rows.indices, rows.values]
+    stored = None if rows.dense is None else rows.stored
+    parts = [stored, rows.columns, rows.indptr, rows.indices, rows.values]
     return _digest([part for part in parts if part is not None])
 
 

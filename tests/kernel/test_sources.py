@@ -107,7 +107,7 @@ def test_steps_that_would_overflow_are_not_taken():
     for n, origin, step in ((784, -520, 20), (8192, -520, 5), (784, -519.5, 5), (784, 0, 2.5)):
         assert not _core.may_step(n, origin, step)
     X = (20 * np.random.default_rng(1).integers(-104, 152, (60, 784))).astype(np.float32)
-    assert Sources(dense_rows(X), Kernel("rbf", 1e-7)).form(how="stepped") is None
+    assert Sources(dense_rows(X), Kernel("rbf", 1e-7)).stepped() is None
 
 
 def test_rows_that_all_break_the_codes_are_computed_as_they_are():
