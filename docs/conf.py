@@ -67,10 +67,17 @@ def with_sections(lines: list[str]) -> list[str]:
     first = rules[0] - 1
     rewritten = paragraphs_and_lists(lines[:first])
     for k, line in enumerate(lines[first:], first):
+        if k in rules:
+            continue
         indent = line[: len(line) - len(line.lstrip())]
-        if k not in rules:
-            text = literal(line.strip())
-            rewritten += [f"**{text}**", ""] if k + 1 in rules else [indent + text]
+        following = lines[k + 1] if k + 1 < len(lines) else ""
+        text = literal(line.strip())
+        if k + 1 in rules:
+            rewritten += [f"**{text}**", ""]
+        elif " : " in line and not indent and not following.startswith(" "):
+            rewritten += ["", text, ""]  # a parameter without a description
+        else:
+            rewritten.append(indent + text)
     return rewritten
 
 
