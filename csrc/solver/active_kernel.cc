@@ -15,7 +15,7 @@ namespace {
 // Kernel rows added together: their tile (64 x 128 floats, 32 KiB) stays in the first-level cache.
 constexpr std::size_t query_block = 64;
 // Of lanes, which a thread takes at a time.
-constexpr std::size_t blocks_at_once = 4;
+constexpr std::size_t batch_blocks = 4;
 
 }  // namespace
 
@@ -45,9 +45,9 @@ ActiveKernel::Added ActiveKernel::add(const std::vector<std::int32_t>& changed,
   const SolveReport before = report_;
   const bool has_skipped =
       has_cache_ ? add_cached(changed, step, sums, stop) : add_computed(changed, step, sums, stop);
-  is_undone_ = is_requested(stop);
-  if (is_undone_) report_ = before;
-  return {!is_undone_, has_skipped};
+  was_stopped_ = is_requested(stop);
+  if (was_stopped_) report_ = before;
+  return {!was_stopped_, has_skipped};
 }
 
 // Returns whether kernel values out of reach were left out.
@@ -66,7 +66,7 @@ bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
 }
 
 const RowCache::Contents& ActiveKernel::contents() {
-  if (!is_undone_) cache_.copy_contents(contents_);
+  if (!was_stopped_) cache_.copy_contents(contents_);
   return contents_;
 }
 
@@ -78,7 +78,7 @@ void ActiveKernel::set_contents(const RowCache::Contents& contents) {
 }
 
 void ActiveKernel::compute_absent(const std::vector<std::int32_t>& positions) {
-  const std::vector<std::int32_t> absent = cache_.take_absent(positions);
+  const std::vector<std::int32_t> absent = cache_.claim_absent(positions);
   if (absent.empty()) return;
   StoredRows stored{{}, std::vector<std::uint8_t>(absent.size(), 1), absent.size()};
   for (const std::int32_t position : absent) stored.rows.push_back(cache_.row_of(position));
@@ -133,7 +133,7 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
     std::vector<float> tile;
   };
   parallel_for(
-      {options_.n_threads, n_blocks, blocks_at_once},
+      {options_.n_threads, n_blocks, batch_blocks},
       [&] { return State{{}, std::vector<float>(query_block * block)}; },
       [&](State& own, std::size_t b) {
         const std::size_t begin = b * block;

@@ -101,7 +101,7 @@ class ActiveKernel {
   Boxes boxes_;
   RowCache cache_;
   RowCache::Contents contents_;  // before the last add()
-  bool is_undone_ = false;       // the last add() was stopped
+  bool was_stopped_ = false;     // the last add() was stopped
 };
 
 }  // namespace dcsvm

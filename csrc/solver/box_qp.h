@@ -33,7 +33,7 @@ inline double violation_of(double alpha, double lower, double upper, double grad
 
 // Of a sum: the largest -gradient of variables that may go up, the smallest of those that may go
 // down.
-struct SumRange {
+struct ConstraintRange {
   double up = -std::numeric_limits<double>::infinity();
   double down = std::numeric_limits<double>::infinity();
 
@@ -58,8 +58,8 @@ struct BoxState {
   const double* gradient = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
-  const std::int8_t* sum_of = nullptr;  // of every variable; null: there are no sums
-  int n_sums = 0;
+  const std::int8_t* constraint_of = nullptr;  // of every variable; null: there are no sums
+  int n_constraints = 0;
 };
 
 struct Violation {
@@ -75,28 +75,28 @@ struct Violation {
 // `each`, unless null, gets the violation of every variable, of its reduced gradient.
 Violation measure_violation(const BoxState& state, double* each = nullptr);
 
-struct BoxQp {
+struct BoxQP {
   std::size_t size = 0;
   const std::int32_t* row = nullptr;  // row of K a variable uses; null: variable i uses row i
   const double* linear = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
-  const std::int8_t* sum_of = nullptr;  // of every variable; null: there are no sums
-  int n_sums = 0;
-  double unit = 1;                 // of violations as they are told and asked for
+  const std::int8_t* constraint_of = nullptr;  // of every variable; null: there are no sums
+  int n_constraints = 0;
+  double violation_scale = 1;      // of violations as they are told and asked for
   bool divides_by_margin = false;  // the solution of two sums is divided by its margin: nu-SVC
 
   std::size_t row_of(std::size_t i) const { return row ? static_cast<std::size_t>(row[i]) : i; }
-  int sum_at(std::size_t i) const { return sum_of ? sum_of[i] : -1; }
+  int constraint_at(std::size_t i) const { return constraint_of ? constraint_of[i] : -1; }
   BoxState state(const double* alpha, const double* gradient) const {
-    return {size, alpha, gradient, lower, upper, sum_of, n_sums};
+    return {size, alpha, gradient, lower, upper, constraint_of, n_constraints};
   }
   // The unit, or the margin where that is smaller: a violation over it is one of the divided
   // problem.
-  double unit_at(const std::vector<double>& multipliers) const {
-    if (!divides_by_margin || multipliers.empty()) return unit;
+  double violation_scale_at(const std::vector<double>& multipliers) const {
+    if (!divides_by_margin || multipliers.empty()) return violation_scale;
     const double margin = 0.5 * std::fabs(multipliers[0] - multipliers[1]);
-    return std::clamp(margin, std::numeric_limits<double>::min(), unit);
+    return std::clamp(margin, std::numeric_limits<double>::min(), violation_scale);
   }
   std::vector<std::int32_t> everything() const {
     std::vector<std::int32_t> variables(size);
@@ -115,12 +115,12 @@ struct BoxQp {
 struct Optimality {
   double objective = 0;
   double violation = 0;
-  double unit = 1;  // in which it is told
-  double gap = 0;   // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
+  double violation_scale = 1;  // in which it is told
+  double gap = 0;  // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
   std::vector<double> multipliers;  // of the sums
 };
 
-Optimality optimality(const BoxQp& qp, const double* alpha, const double* gradient);
+Optimality optimality(const BoxQP& qp, const double* alpha, const double* gradient);
 
 // The state of a solve, in arrays of the problem's size: it can end anywhere and go on from there.
 //
@@ -128,8 +128,8 @@ Optimality optimality(const BoxQp& qp, const double* alpha, const double* gradie
 // alpha when all gradients were last known, and what changed since is added when it is needed.
 
 // What the gradient of a variable is.
-enum class Known : std::uint8_t {
-  nothing,   // not known
+enum class GradientState : std::uint8_t {
+  unknown,   // not known
   at_base,   // K base - linear
   at_alpha,  // K alpha - linear
 };
@@ -138,7 +138,7 @@ struct Iterate {
   double* alpha = nullptr;
   double* gradient = nullptr;
   double* base = nullptr;  // an earlier alpha
-  Known* known = nullptr;
+  GradientState* known = nullptr;
 };
 
 }  // namespace dcsvm

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t block = 32;
 // Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
 // that threads wait for each other in every column of blocks.
-constexpr std::size_t worth_threads = 24;
+constexpr std::size_t threads_threshold = 24;
 
 }  // namespace
 
@@ -98,7 +98,7 @@ bool Cholesky::factor(int n_threads) {
     const std::size_t k = kb * block;
     if (!factor_diagonal(k, inverse_.data())) return false;
     const std::size_t rest = n_blocks - kb - 1;
-    const int together = rest >= worth_threads ? n_threads : 1;
+    const int together = rest >= threads_threshold ? n_threads : 1;
     parallel_for({together, rest}, [&](std::size_t r) { divide_block(k + (r + 1) * block, k); });
     parallel_for({together, rest}, [&](std::size_t r) { update_row(k + (rest - r) * block, k); });
   }
@@ -157,18 +157,18 @@ double inner_product(const std::vector<double>& a, const std::vector<double>& b)
   return sum;
 }
 
-void HeldConstraints::clear() {
+void FixedConstraints::clear() {
   constraints_.clear();
   solved_.clear();
 }
 
-void HeldConstraints::add(const Cholesky& factored, std::vector<double> constraint) {
+void FixedConstraints::add(const Cholesky& factored, std::vector<double> constraint) {
   solved_.push_back(constraint);
   factored.solve(solved_.back().data());
   constraints_.push_back(std::move(constraint));
 }
 
-void HeldConstraints::project(std::vector<double>& direction) const {
+void FixedConstraints::project(std::vector<double>& direction) const {
   const std::size_t k = constraints_.size();
   if (k == 0) return;
   Cholesky small;

@@ -48,7 +48,7 @@ double inner_product(const std::vector<double>& a, const std::vector<double>& b)
 // With K = L L' and the constraints C, the constrained direction is d - Z (C'Z)^-1 C'd with
 // Z = K^-1 C (Nocedal and Wright, "Numerical Optimization", 16.2): for a few bounds that a step has
 // run into, this saves another factorisation.
-class HeldConstraints {
+class FixedConstraints {
  public:
   void clear();
   // `factored` is the same matrix for all constraints.

@@ -59,15 +59,15 @@ struct ClusterOptions {
 // and from its state. Clusters not begun when it is stopped are left as they were. As many as there
 // is memory for are solved side by side, the largest first; threads without a cluster help in the
 // others. No bit of the result depends on that.
-void solve_clusters(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+void solve_clusters(const KernelSetup& setup, const Points& points, const BoxQP& qp,
                     const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options,
                     std::vector<ClusterState>& states);
 
 // span[i] = S_i^2 (span.cc) for those support vectors among the members of the clusters that are
 // wanted; other entries are not written. In a cluster with more than n_exact free ones the span is
 // that of some of them, which can only make S_i larger. A thread needs about 12 n_exact^2 bytes.
-void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                   const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
+void squared_spans(const KernelSetup& setup, const Points& points, const BoxQP& qp,
+                   const Clusters& clusters, const double* alpha, const std::uint8_t* is_target,
                    std::size_t n_exact, int n_threads, double* span);
 
 }  // namespace dcsvm

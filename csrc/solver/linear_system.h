@@ -41,18 +41,18 @@ class LinearSystem {
   }
 
  private:
-  bool is_direct() const { return size_ <= most_direct; }
+  bool is_direct() const { return size_ <= max_direct; }
   double cost_of_products(double n_rows) const;
   double cost_of_factor() const;
   void add_outer_products(const std::vector<std::int32_t>& variables, double sign);
   void add_sparse(const std::vector<std::int32_t>& variables, double sign);
   void add_dense(const std::vector<std::int32_t>& variables, double sign);
   void solve_by_factor(double sigma, std::vector<double>& b);
-  void solve_by_gradients(double sigma, std::vector<double>& b, const Stop* stop);
+  void solve_by_cg(double sigma, std::vector<double>& b, const Stop* stop);
   void multiply(double sigma, const std::vector<double>& x, std::vector<double>& out);
 
   // A matrix takes 8 MB, as much as the one of a working set.
-  static constexpr std::size_t most_direct = 1024;
+  static constexpr std::size_t max_direct = 1024;
 
   const LinearState& state_;
   std::size_t dimension_, size_, stride_;

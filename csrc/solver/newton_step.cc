@@ -11,9 +11,9 @@ namespace dcsvm {
 namespace {
 
 // Relative to the mean diagonal: where little is left of a Newton step.
-constexpr double largest_damping = 1e-1;
+constexpr double max_damping = 1e-1;
 // Bounds a step may run into before it is cheaper to factor again with more damping.
-constexpr std::size_t most_held = 16;
+constexpr std::size_t max_fixed = 16;
 
 // Nanoseconds, fixed, of a factorisation and of what a step takes besides.
 constexpr double cholesky_cost = 0.0045;  // per |F|^3
@@ -45,27 +45,27 @@ bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& roun
   const double rate = std::log(std::max(round.before / round.after, slowest_rate));
   const double rounds_left = std::log(round.after / tolerance) / rate;
   if (factor_cost(free_.size()) / slowing >= rounds_left * round.cost) return false;
-  if (value_ > 0 && value_ * slowing < round.decrease / round.cost) {
-    value_ *= 2;
+  if (efficiency_ > 0 && efficiency_ * slowing < round.decrease / round.cost) {
+    efficiency_ *= 2;
     return false;
   }
   return true;
 }
 
 template <class Real>
-double NewtonStep<Real>::take(WorkingSet<Real>& set, int n_threads, NewtonCount& count) {
+double NewtonStep<Real>::run(WorkingSet<Real>& set, int n_threads, NewtonCount& count) {
   Timer timer(count.seconds);
   double decrease = 0, cost = 0;
   for (;;) {
     cost += factor_cost(free_.size());
     if (!factor(set, n_threads)) break;
     ++count.steps;
-    held_.clear();
-    hold_sums(set);
+    fixed_.clear();
+    fix_equality_constraints(set);
     if (follow(set, &decrease, &cost)) break;
     damping_ *= 10;
   }
-  value_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
+  efficiency_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
   count.cost += cost;
   return decrease;
 }
@@ -85,7 +85,7 @@ bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
   double mean_diagonal = 0;
   for (const std::size_t i : free_) mean_diagonal += set.diagonal[i];
   mean_diagonal /= static_cast<double>(n);
-  for (; damping_ <= largest_damping; damping_ *= 10) {
+  for (; damping_ <= max_damping; damping_ *= 10) {
     cholesky_.reset(n);
     for (std::size_t a = 0; a < n; ++a) {
       const Real* row = set.kernel_row(free_[a]);
@@ -94,18 +94,18 @@ bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
     }
     if (cholesky_.factor(n_threads)) return true;
   }
-  damping_ = largest_damping;
+  damping_ = max_damping;
   return false;
 }
 
 template <class Real>
-void NewtonStep<Real>::hold_sums(const WorkingSet<Real>& set) {
-  for (int sum = 0; sum < set.n_sums; ++sum) {
+void NewtonStep<Real>::fix_equality_constraints(const WorkingSet<Real>& set) {
+  for (int constraint = 0; constraint < set.n_constraints; ++constraint) {
     std::vector<double> members(free_.size());
     for (std::size_t a = 0; a < free_.size(); ++a)
-      members[a] = set.sum_of[free_[a]] == sum ? 1.0 : 0.0;
+      members[a] = set.constraint_of[free_[a]] == constraint ? 1.0 : 0.0;
     if (std::count(members.begin(), members.end(), 1.0) > 0)
-      held_.add(cholesky_, std::move(members));
+      fixed_.add(cholesky_, std::move(members));
   }
 }
 
@@ -117,16 +117,16 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
   std::vector<double> newton(n);
   for (std::size_t a = 0; a < n; ++a) newton[a] = -set.gradient[free_[a]];
   cholesky_.solve(newton.data());
-  for (std::size_t held = 0; held <= most_held; ++held) {
+  for (std::size_t n_fixed = 0; n_fixed <= max_fixed; ++n_fixed) {
     std::vector<double> direction = newton;
-    held_.project(direction);
+    fixed_.project(direction);
     // without damping to speak of the matrix is so ill-conditioned that something of the sums is
     // left
-    if (sizeof(Real) == sizeof(double)) held_.project(direction);
+    if (sizeof(Real) == sizeof(double)) fixed_.project(direction);
     const std::size_t n_outside = keep_inside(set, direction);
-    if (held == 0 && n_outside > most_held && damping_ < largest_damping) return false;
-    if (held == 0 && n_outside <= most_held / 4)
-      damping_ = std::max(damping_ / 10, smallest_damping<Real>);
+    if (n_fixed == 0 && n_outside > max_fixed && damping_ < max_damping) return false;
+    if (n_fixed == 0 && n_outside <= max_fixed / 4)
+      damping_ = std::max(damping_ / 10, min_damping<Real>);
     const Moved moved = step_to_bound(set, direction);
     *decrease += moved.decrease;
     *cost += static_cast<double>(n * (2 * n + set.size)) * update_entry_cost;
@@ -136,7 +136,7 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
     for (const std::size_t a : moved.blocked) {
       std::vector<double> unit(n, 0.0);
       unit[a] = 1.0;
-      held_.add(cholesky_, std::move(unit));
+      fixed_.add(cholesky_, std::move(unit));
     }
   }
   return true;
@@ -166,10 +166,10 @@ typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
   for (std::size_t a = 0; a < free_.size(); ++a) {
     const std::size_t i = free_[a];
     slope += set.gradient[i] * direction[a];
-    const double room =
+    const double slack =
         direction[a] > 0 ? set.upper[i] - set.alpha[i] : set.alpha[i] - set.lower[i];
-    if (std::fabs(direction[a]) * moved.length > room)
-      moved.length = room / std::fabs(direction[a]);
+    if (std::fabs(direction[a]) * moved.length > slack)
+      moved.length = slack / std::fabs(direction[a]);
   }
   if (!(slope < 0)) return moved;
   const std::vector<double> target = targets(set, direction, moved.length);

@@ -2,7 +2,7 @@
 //
 // The step is damped as Levenberg and Marquardt's: more while it would leave the box in many
 // places, less when it hardly does. Bounds that are hit are held by constraints on the same factor
-// (HeldConstraints) and the step goes on from there. A step is taken only where it lowers the
+// (FixedConstraints) and the step goes on from there. A step is taken only where it lowers the
 // objective; whether one pays is decided from counts and fixed costs.
 #pragma once
 
@@ -31,7 +31,7 @@ struct NewtonCount {
 
 // Relative to the mean diagonal: the rounding of kernel values.
 template <class Real>
-constexpr double smallest_damping = sizeof(Real) == sizeof(float) ? 1e-7 : 1e-15;
+constexpr double min_damping = sizeof(Real) == sizeof(float) ? 1e-7 : 1e-15;
 
 // Keeps from one working set to the next what a step was worth and which damping suited.
 template <class Real>
@@ -40,12 +40,12 @@ class NewtonStep {
   // Whether a step is worth more than going on with descent to the tolerance.
   bool pays(const WorkingSet<Real>& set, const RoundResult& round, double tolerance);
   // Returns by how much the objective fell; counts what was done.
-  double take(WorkingSet<Real>& set, int n_threads, NewtonCount& count);
+  double run(WorkingSet<Real>& set, int n_threads, NewtonCount& count);
 
   template <class Archive>
   void archive(Archive& archive) {
     archive(damping_);
-    archive(value_);
+    archive(efficiency_);
   }
 
  private:
@@ -57,7 +57,7 @@ class NewtonStep {
 
   void collect_free(const WorkingSet<Real>& set);
   bool factor(const WorkingSet<Real>& set, int n_threads);
-  void hold_sums(const WorkingSet<Real>& set);
+  void fix_equality_constraints(const WorkingSet<Real>& set);
   bool follow(WorkingSet<Real>& set, double* decrease, double* cost);
   std::size_t keep_inside(const WorkingSet<Real>& set, std::vector<double>& direction) const;
   Moved step_to_bound(WorkingSet<Real>& set, const std::vector<double>& direction) const;
@@ -66,9 +66,9 @@ class NewtonStep {
 
   std::vector<std::size_t> free_;  // members that are not at a bound
   Cholesky cholesky_;
-  HeldConstraints held_;
-  double damping_ = smallest_damping<Real>;
-  double value_ = 0;  // decrease of the objective per nanosecond of the last step; 0: none yet
+  FixedConstraints fixed_;
+  double damping_ = min_damping<Real>;
+  double efficiency_ = 0;  // decrease of the objective per nanosecond of the last step; 0: none yet
 };
 
 }  // namespace dcsvm

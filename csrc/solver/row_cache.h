@@ -74,7 +74,7 @@ class RowCache {
     }
   }
   // The keys among these whose rows are absent, which are no longer: the caller computes them.
-  std::vector<std::int32_t> take_absent(const std::vector<std::int32_t>& keys) {
+  std::vector<std::int32_t> claim_absent(const std::vector<std::int32_t>& keys) {
     std::vector<std::int32_t> found;
     if (absent_.empty()) return found;
     for (const std::int32_t key : keys) {

@@ -48,7 +48,9 @@ struct SolveOptions {
   std::int64_t iterations_left(std::int64_t done) const {
     return max_iterations < 0 ? std::numeric_limits<std::int64_t>::max() : max_iterations - done;
   }
-  double tolerance_in(double unit) const { return std::max(tolerance * unit, attainable); }
+  double tolerance_in(double violation_scale) const {
+    return std::max(tolerance * violation_scale, attainable);
+  }
 };
 
 struct SolveReport {
@@ -116,7 +118,7 @@ std::size_t array_bytes(std::size_t n_variables);
 // the stop, but for rows that another cache has no room for. Throws for what is no snapshot.
 // Converged means: violation <= tolerance over all variables. Violation, objective and gap are
 // reported where the whole gradient is known at the end.
-SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQP& qp,
                   const Iterate& iterate, const SolveOptions& options,
                   const Snapshot& begin_with = {});
 
@@ -128,7 +130,7 @@ SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& q
 // As solve(). Of the iterate only alpha counts on entry; all its entries are `at_alpha` at the end,
 // however it ends. Memory: six vectors of n_features float64 besides arrays of variables, and up
 // to 24 MB.
-SolveReport solve_linear(const Points& points, const BoxQp& qp, const Iterate& iterate,
+SolveReport solve_linear(const Points& points, const BoxQP& qp, const Iterate& iterate,
                          const SolveOptions& options, const Snapshot& begin_with);
 
 }  // namespace dcsvm

@@ -58,26 +58,26 @@ template <class Real>
 struct WorkingSet {
   // Members are positions of active variables; `values` is their kernel matrix and must stay.
   WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>& members,
-             const WorkingKernel<Real>& values, int sums);
+             const WorkingKernel<Real>& values, int n_constraints);
   // All of a problem: alpha, bounds, sums and the gradient are still to be written, then
   // refresh()ed.
-  WorkingSet(const Real* kernel, std::size_t size, std::size_t stride, int sums);
+  WorkingSet(const Real* kernel, std::size_t size, std::size_t stride, int n_constraints);
   void refresh();
   // Some members of this set, ascending; their kernel values are written to `values`.
   WorkingSet part(const std::vector<std::size_t>& members, std::vector<Real>& values) const;
   // Takes over what became of such a part.
-  void take(const WorkingSet& part, const std::vector<std::size_t>& members);
+  void update_from(const WorkingSet& part, const std::vector<std::size_t>& members);
 
   std::size_t size, stride;
   const Real* kernel;  // size rows of `stride`
   std::vector<double> alpha, gradient, lower, upper;
-  std::vector<std::int8_t> sum_of;  // empty: there are no sums
-  int n_sums;
+  std::vector<std::int8_t> constraint_of;  // empty: there are no sums
+  int n_constraints;
   std::vector<Real> diagonal;  // of the kernel matrix; 1 in the padding
   std::vector<float> side;     // see CoordinateState of isa.h
 
   const Real* kernel_row(std::size_t i) const { return kernel + i * stride; }
-  bool has_sums() const { return !sum_of.empty(); }
+  bool has_constraints() const { return !constraint_of.empty(); }
   Violation measure() const;
   double violation() const { return measure().largest; }
 

@@ -27,8 +27,8 @@ struct DescentRound {
   std::int64_t updates = 0;
 };
 
-constexpr double smallest_curvature = 1e-12;  // below, a variable goes to its bound
-constexpr double smallest_diagonal = 1e-6;    // for the scale of violations
+constexpr double min_curvature = 1e-12;  // below, a variable goes to its bound
+constexpr double min_diagonal = 1e-6;    // for the scale of violations
 
 // 1/2 quadratic in two steps s and t, of variables with these bounds.
 struct TwoVariables {
@@ -46,7 +46,7 @@ struct Steps {
 };
 
 double best_step(double slope, double curvature, double low, double high) {
-  if (curvature > smallest_curvature) return std::clamp(-slope / curvature, low, high);
+  if (curvature > min_curvature) return std::clamp(-slope / curvature, low, high);
   return slope > 0 ? low : high;
 }
 
@@ -113,7 +113,7 @@ DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
                                  std::int64_t max_updates) {
   std::vector<double> scale(set.stride, 1.0);
   for (std::size_t i = 0; i < set.size; ++i)
-    scale[i] = 1.0 / std::sqrt(std::max(double{set.diagonal[i]}, smallest_diagonal));
+    scale[i] = 1.0 / std::sqrt(std::max(double{set.diagonal[i]}, min_diagonal));
   const bool scaled = std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1.0; });
   const double target = tolerance * *std::min_element(scale.begin(), scale.end());
   const CoordinateState state{set.stride, set.gradient.data(), set.side.data(),
@@ -125,7 +125,7 @@ DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
     const Real* row_i = set.kernel_row(i);
     double gain = 0;
     std::size_t j = i;
-    if (row_i[i] > smallest_curvature)
+    if (row_i[i] > min_curvature)
       j = loops<Real>().best_companion(state, set.diagonal.data(), row_i, i, &gain);
     if (!(gain > 0) || j >= set.size) j = i;
     const Steps moved = move_two(set, i, j);
@@ -154,31 +154,31 @@ struct PairStep {
 template <class Real>
 PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const double old_i = set.alpha[i], old_j = set.alpha[j];
-  const double room_i = set.upper[i] - old_i, room_j = old_j - set.lower[j];
+  const double slack_i = set.upper[i] - old_i, slack_j = old_j - set.lower[j];
   const double curvature = pair_curvature(set, i, j), slope = set.gradient[j] - set.gradient[i];
-  const double room = std::min(room_i, room_j), t = std::min(slope / curvature, room);
-  const double new_i = t == room_i ? set.upper[i] : old_i + t;
-  const double new_j = t == room_j ? set.lower[j] : old_j - t;
-  if (t < room && (new_i == old_i || new_j == old_j)) return {};
+  const double slack = std::min(slack_i, slack_j), t = std::min(slope / curvature, slack);
+  const double new_i = t == slack_i ? set.upper[i] : old_i + t;
+  const double new_j = t == slack_j ? set.lower[j] : old_j - t;
+  if (t < slack && (new_i == old_i || new_j == old_j)) return {};
   set.set_alpha(i, new_i);
   set.set_alpha(j, new_j);
   return {new_i - old_i, new_j - old_j, t * (slope - 0.5 * curvature * t)};
 }
 
-bool is_nothing(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
+bool is_zero(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
 
 // One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
 // others cannot move.
 template <class Real>
-struct OwnSum {
+struct ActiveConstraint {
   std::vector<float> side;
   std::size_t first = 0;  // the variable with the largest -gradient of those that may go up
   double up = 0, down = 0;
 
-  OwnSum(const WorkingSet<Real>& set, int sum)
+  ActiveConstraint(const WorkingSet<Real>& set, int constraint)
       : side(set.stride, std::numeric_limits<float>::quiet_NaN()) {
     for (std::size_t k = 0; k < set.size; ++k) {
-      if (set.sum_of[k] == sum) side[k] = set.side[k];
+      if (set.constraint_of[k] == constraint) side[k] = set.side[k];
     }
   }
   CoordinateState state(WorkingSet<Real>& set) const {
@@ -191,31 +191,32 @@ struct OwnSum {
 // first sum.
 template <class Real>
 DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
-  std::vector<OwnSum<Real>> sums;
-  for (int sum = 0; sum < set.n_sums; ++sum) sums.emplace_back(set, sum);
+  std::vector<ActiveConstraint<Real>> constraints;
+  for (int constraint = 0; constraint < set.n_constraints; ++constraint)
+    constraints.emplace_back(set, constraint);
   const auto update = [&](const Real* row_up, double up, const Real* row_down, double down) {
-    for (OwnSum<Real>& sum : sums) {
-      sum.first = loops<Real>().descend_pair(sum.state(set), row_up, up, row_down, down, &sum.up,
-                                             &sum.down);
+    for (ActiveConstraint<Real>& constraint : constraints) {
+      constraint.first = loops<Real>().descend_pair(constraint.state(set), row_up, up, row_down,
+                                                    down, &constraint.up, &constraint.down);
       up = down = 0.0;
     }
   };
   DescentRound round;
   update(set.kernel, 0.0, set.kernel, 0.0);
   while (round.updates < max_updates) {
-    OwnSum<Real>& sum = *std::max_element(
-        sums.begin(), sums.end(),
+    ActiveConstraint<Real>& constraint = *std::max_element(
+        constraints.begin(), constraints.end(),
         [](const auto& a, const auto& b) { return a.violation() < b.violation(); });
-    if (!(sum.violation() > tolerance)) break;
-    const std::size_t i = sum.first;
+    if (!(constraint.violation() > tolerance)) break;
+    const std::size_t i = constraint.first;
     double gain = 0;
-    const std::size_t j = loops<Real>().best_partner(sum.state(set), set.diagonal.data(),
+    const std::size_t j = loops<Real>().best_partner(constraint.state(set), set.diagonal.data(),
                                                      set.kernel_row(i), i, &gain);
     if (!(gain > 0)) break;
     const PairStep step = move_pair(set, i, j);
-    if (is_nothing(step)) break;
-    sum.side[i] = set.side[i];
-    sum.side[j] = set.side[j];
+    if (is_zero(step)) break;
+    constraint.side[i] = set.side[i];
+    constraint.side[j] = set.side[j];
     round.decrease += step.decrease;
     ++round.updates;
     update(set.kernel_row(i), step.up, set.kernel_row(j), step.down);
@@ -226,9 +227,9 @@ DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t
 // Far from the tolerance members are left out that are at a bound and point out of the box by more
 // than this many times the largest violation, where at most this part is left of at least so many.
 constexpr double far_off = 10;  // times the tolerance
-constexpr double quiet_margin = 0.5;
+constexpr double shrink_margin = 0.5;
 constexpr double shrunk_share = 0.75;
-constexpr std::size_t fewest_shrunk = 128;
+constexpr std::size_t min_shrunk_set = 128;
 
 }  // namespace
 
@@ -252,10 +253,10 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
     // every variable may move once or twice in a round, fewer between Newton steps; then the
     // methods are compared
     const bool is_far = before > far_off * tolerance;
-    const std::int64_t most = (is_newton && is_far ? size / 2 : 2 * size) + 16;
-    const std::int64_t budget = std::min(most, max_updates - report.updates);
-    const DescentRound round = set.has_sums() ? descend_pairs(set, tolerance, budget)
-                                              : descend_coordinates(set, tolerance, budget);
+    const std::int64_t max_round = (is_newton && is_far ? size / 2 : 2 * size) + 16;
+    const std::int64_t budget = std::min(max_round, max_updates - report.updates);
+    const DescentRound round = set.has_constraints() ? descend_pairs(set, tolerance, budget)
+                                                     : descend_coordinates(set, tolerance, budget);
     report.updates += round.updates;
     report.cost += static_cast<double>(round.updates * size) * update_entry_cost;
     bool moved = round.updates > 0;
@@ -264,17 +265,17 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
     if (after > tolerance) {
       const double cost = static_cast<double>(budget * size) * update_entry_cost;
       if (newton_.pays(set, {before, after, round.decrease, cost}, tolerance)) {
-        is_newton = newton_.take(set, n_threads, report.newton) > 0;
+        is_newton = newton_.run(set, n_threads, report.newton) > 0;
         moved = is_newton || moved;
         after = set.violation();
       }
     }
     if (!moved) break;  // what is left is below the resolution of alpha
-    if (after > tolerance && !is_shrunk && shrinks(set, after, tolerance)) {
+    if (after > tolerance && !is_shrunk && select_moving(set, after, tolerance)) {
       std::vector<Real> values;
       WorkingSet<Real> part = set.part(moving_, values);
       solve_rounds(part, tolerance, max_updates, n_threads, report, true);
-      set.take(part, moving_);
+      set.update_from(part, moving_);
       after = set.violation();
     }
     before = after;
@@ -283,15 +284,16 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
 
 // Chooses the members that may still move; whether few enough are left.
 template <class Real>
-bool WorkingSetSolver<Real>::shrinks(const WorkingSet<Real>& set, double largest,
-                                     double tolerance) {
-  if (set.size < fewest_shrunk || largest < far_off * tolerance) return false;
+bool WorkingSetSolver<Real>::select_moving(const WorkingSet<Real>& set, double largest,
+                                           double tolerance) {
+  if (set.size < min_shrunk_set || largest < far_off * tolerance) return false;
   moving_.clear();
   const Violation now = set.measure();
   for (std::size_t i = 0; i < set.size; ++i) {
-    const double g = now.reduced(set.gradient[i], set.has_sums() ? set.sum_of[i] : -1);
-    const bool is_quiet = set.side[i] != 0 && !(set.side[i] * g <= quiet_margin * largest);
-    if (!is_quiet) moving_.push_back(i);
+    const double g =
+        now.reduced(set.gradient[i], set.has_constraints() ? set.constraint_of[i] : -1);
+    const bool is_shrinkable = set.side[i] != 0 && !(set.side[i] * g <= shrink_margin * largest);
+    if (!is_shrinkable) moving_.push_back(i);
   }
   return static_cast<double>(moving_.size()) <= shrunk_share * static_cast<double>(set.size);
 }

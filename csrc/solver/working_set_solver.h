@@ -37,7 +37,7 @@ class WorkingSetSolver {
  private:
   void solve_rounds(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
                     int n_threads, WorkingSetReport& report, bool is_shrunk);
-  bool shrinks(const WorkingSet<Real>& set, double largest, double tolerance);
+  bool select_moving(const WorkingSet<Real>& set, double largest, double tolerance);
 
   NewtonStep<Real> newton_;
   std::vector<std::size_t> moving_;

@@ -34,7 +34,7 @@ constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
 }  // namespace
 
 template <class Real>
-WorkingChange WorkingStep<Real>::take(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
+WorkingChange WorkingStep<Real>::run(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   const std::vector<std::int32_t> previous = members_;
   {
     Timer timer(report_.seconds_selection);
@@ -90,9 +90,9 @@ void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kerne
 template <class Real>
 double WorkingStep<Real>::inner_tolerance(const ActiveSet& active, double tolerance) const {
   if (members_.size() == active.size()) {
-    const double wanted = complete_share * tolerance;
+    const double target = complete_share * tolerance;
     const double first = first_reduction * active.largest_violation;
-    return qp_.divides_by_margin ? std::max(wanted, first) : wanted;
+    return qp_.divides_by_margin ? std::max(target, first) : target;
   }
   double largest = 0;
   for (const std::int32_t p : members_)
@@ -105,7 +105,7 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   const bool is_complete = members_.size() == active.size();
   const std::int64_t budget = (is_complete ? complete_member_updates : member_updates) *
                               static_cast<std::int64_t>(members_.size());
-  WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_sums);
+  WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_constraints);
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
@@ -137,9 +137,9 @@ template <class Real>
 void WorkingStep<Real>::balance() {
   if (++steps_counted_ < steps_compared) return;
   if (outer_cost_ > imbalance * inner_cost_) {
-    target_size_ = std::min(2 * target_size_, largest_working_set);
+    target_size_ = std::min(2 * target_size_, max_working_set);
   } else if (inner_cost_ > imbalance * outer_cost_) {
-    target_size_ = std::max(target_size_ / 2, smallest_working_set);
+    target_size_ = std::max(target_size_ / 2, min_working_set);
   }
   steps_counted_ = 0;
   inner_cost_ = outer_cost_ = 0;
@@ -162,7 +162,7 @@ void WorkingStep<Real>::compact(const std::vector<std::int32_t>& position) {
 template <class Real>
 void WorkingStep<Real>::restore(const ActiveSet& active) {
   check_snapshot(are_positions(members_, active.size()) && members_.size() <= complete_set &&
-                 target_size_ >= smallest_working_set && target_size_ <= largest_working_set);
+                 target_size_ >= min_working_set && target_size_ <= max_working_set);
   Members members{{}, members_, std::vector<const float*>(members_.size(), nullptr)};
   for (const std::int32_t p : members_) {
     const auto variable = static_cast<std::size_t>(active.index[static_cast<std::size_t>(p)]);

@@ -2,7 +2,8 @@
 // it.
 //
 // Keeps the working set and its kernel matrix from one step to the next, and the size that suits
-// the problem. The gradient of the other active variables is not touched: that is for smo.cc.
+// the problem. The gradient of the other active variables is not touched: that is for
+// decomposition.cc.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ namespace dcsvm {
 
 // The kernel values of the smallest (1 MiB) stay in the second-level cache, and larger ones lost on
 // most data sets. They are for problems whose outer steps cost most.
-constexpr std::size_t smallest_working_set = 512;
-constexpr std::size_t largest_working_set = 1024;
+constexpr std::size_t min_working_set = 512;
+constexpr std::size_t max_working_set = 1024;
 // A problem of at most so many active variables is one working set, and is not shrunk further.
 constexpr std::size_t complete_set = 1024;
 
@@ -43,15 +44,15 @@ struct WorkingChange {
 template <class Real>
 class WorkingStep {
  public:
-  WorkingStep(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+  WorkingStep(const KernelSetup& setup, const Points& points, const BoxQP& qp,
               const SolveOptions& options, SolveReport& report)
       : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
 
   // `tolerance` is the violation asked for, in no unit.
-  WorkingChange take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
+  WorkingChange run(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
   // Whether several steps in a row have changed nothing, each more exact than the one before.
-  bool is_stuck() const { return stalls_ >= most_stalls; }
+  bool is_stuck() const { return stalls_ >= max_stalls; }
 
   // The active variables are others now, or those at these positions (-1: gone).
   void reset() { members_.clear(); }
@@ -72,7 +73,7 @@ class WorkingStep {
   void restore(const ActiveSet& active);
 
  private:
-  static constexpr int most_stalls = 6;
+  static constexpr int max_stalls = 6;
 
   void choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance);
   void fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
@@ -83,7 +84,7 @@ class WorkingStep {
 
   const KernelSetup& setup_;
   const Points& points_;
-  const BoxQp& qp_;
+  const BoxQP& qp_;
   const SolveOptions& options_;
   SolveReport& report_;
 
@@ -91,7 +92,7 @@ class WorkingStep {
   WorkingKernel<Real> working_kernel_;
   WorkingSetSolver<Real> solver_;
   int stalls_ = 0;  // steps in a row that changed nothing
-  std::size_t target_size_ = smallest_working_set;
+  std::size_t target_size_ = min_working_set;
   int steps_counted_ = 0;
   double inner_cost_ = 0, outer_cost_ = 0;  // nanoseconds by the fixed model, of those steps
 };

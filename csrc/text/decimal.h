@@ -64,7 +64,7 @@ bool scan_hexadecimal(const char* begin, const char* end, double& value);
 inline const char* scan_short_decimal(const char* const p, double& value) {
   constexpr double powers_of_ten[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  constexpr std::ptrdiff_t most_digits = 15;
+  constexpr std::ptrdiff_t max_digits = 15;
   constexpr double signs[] = {1, -1};
   const bool negative = *p == '-';
   const char* const begin =
@@ -78,7 +78,7 @@ inline const char* scan_short_decimal(const char* const p, double& value) {
     n_decimals = end - decimals;
     n_digits += n_decimals;
   }
-  if (n_digits == 0 || n_digits > most_digits) return p;
+  if (n_digits == 0 || n_digits > max_digits) return p;
   value = signs[negative] * (static_cast<double>(digits) / powers_of_ten[n_decimals]);
   return end;
 }

@@ -11,7 +11,7 @@
 
 namespace dcsvm {
 
-constexpr std::int64_t largest_index = 2147483646;  // 2^31 - 2
+constexpr std::int64_t max_index = 2147483646;  // 2^31 - 2
 
 struct ParseError : std::runtime_error {
   ParseError(std::size_t line_number, std::size_t column_number, const std::string& reason)

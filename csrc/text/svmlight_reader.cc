@@ -79,14 +79,14 @@ const char* end_of_dropped(const char* p) {
 std::int64_t scan_index(const char*& p) {
   std::int64_t index = 0;
   p += *p == '+';
-  for (; is_digit(*p) && index <= largest_index; ++p) index = index * 10 + (*p - '0');
+  for (; is_digit(*p) && index <= max_index; ++p) index = index * 10 + (*p - '0');
   return index;
 }
 
 template <class Number, class Rows>
 const char* parse_features(const char* p, const Line& line, const TextFormat& format, Rows& rows,
                            std::int64_t previous) {
-  const std::int64_t last_index = largest_index + format.first_index - 1;
+  const std::int64_t last_index = max_index + format.first_index - 1;
   for (p = skip_blanks(p); !ends_line(p); p = skip_blanks(p)) {
     const char* token = p;
     const std::int64_t index = scan_index(p);
@@ -109,7 +109,7 @@ const char* expect_index(const char* token, const Line& line, std::int64_t expec
   if (ends_line(p)) fail_missing(line, token, expected);
   const std::int64_t index = scan_index(p);
   const bool is_index = *p == ':' && p != token && is_digit(p[-1]);
-  if (is_index && index > expected && index <= largest_index) fail_missing(line, token, expected);
+  if (is_index && index > expected && index <= max_index) fail_missing(line, token, expected);
   if (!is_index || index != expected) fail_index(line, token, expected - 1);
   return p + 1;
 }

@@ -15,16 +15,16 @@ namespace dcsvm {
 namespace {
 
 // At most; of longer texts chunks are larger. Each has counts and an exception of its own.
-constexpr std::size_t most_chunks = 1024;
+constexpr std::size_t max_chunks = 1024;
 // Bytes of a file that the system may map together: a large page.
-constexpr std::size_t mapped_together = std::size_t{1} << 21;
+constexpr std::size_t mapped_batch = std::size_t{1} << 21;
 
 // Lets pages of a mapped file go, which begins at `file`: they are read from there again when they
 // are needed. Some before them too, which the system may have mapped again together with these.
 void release_pages(const char* file, const char* begin, const char* end) {
 #if defined(__linux__)
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  begin -= std::min(static_cast<std::size_t>(begin - file), mapped_together);
+  begin -= std::min(static_cast<std::size_t>(begin - file), mapped_batch);
   const auto from = reinterpret_cast<std::uintptr_t>(begin) / page * page;
   madvise(reinterpret_cast<void*>(from), reinterpret_cast<std::uintptr_t>(end) - from,
           MADV_DONTNEED);
@@ -39,7 +39,7 @@ void release_pages(const char* file, const char* begin, const char* end) {
 void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_mapped,
            std::vector<TextChunk>& chunks) {
   const auto size = static_cast<std::size_t>(end - begin);
-  const std::size_t target = std::max(chunk_bytes, size / most_chunks + 1);
+  const std::size_t target = std::max(chunk_bytes, size / max_chunks + 1);
   const char *file = begin, *held = begin;
   while (begin != end) {
     const auto left = static_cast<std::size_t>(end - begin);
@@ -48,7 +48,7 @@ void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_
         static_cast<const char*>(std::memchr(last, '\n', static_cast<std::size_t>(end - last)));
     chunks.push_back({begin, newline + 1});
     begin = newline + 1;
-    if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_together) continue;
+    if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_batch) continue;
     release_pages(file, held, begin);
     held = begin;
   }
@@ -75,8 +75,8 @@ std::int32_t last_index(const char* begin, const char* newline) {
   std::int64_t index = 0, power = 1;
   while (p != begin && is_digit(*--p)) {
     index += power * (*p - '0');
-    if (index > largest_index) return 0;
-    power = std::min<std::int64_t>(power * 10, largest_index + 1);
+    if (index > max_index) return 0;
+    power = std::min<std::int64_t>(power * 10, max_index + 1);
   }
   return static_cast<std::int32_t>(index);
 }

@@ -16,13 +16,13 @@
 
 namespace dcsvm {
 
-struct HeldOut {
+struct HeldOutJob {
   std::size_t n_clusters = 0, n_columns = 0, n_folds = 0;
   // variables of column j of cluster c: part c * n_columns + j; a column is a pair of classes
   Clusters parts;
   // the weight of each row in what a fold learns from, n_folds x n_samples: as many times the
   // bounds of the problem as a row counts; 0 where the fold holds it out
-  const double* left = nullptr;
+  const double* train_weight = nullptr;
   // rows of cluster c that fold k holds out: from start[c * n_folds + k]
   const std::int64_t* start = nullptr;  // n_clusters * n_folds + 1
   const std::int32_t* rows = nullptr;
@@ -50,7 +50,7 @@ struct HeldOutReport {
 // rows, in column j for scale s. It is nan where a fold of a cluster has nothing to learn the
 // column from. Returns a report for each scale, or none where it was stopped.
 std::vector<HeldOutReport> held_out_values(const KernelSetup& setup, const Points& points,
-                                           const BoxQp& qp, const HeldOut& held,
+                                           const BoxQP& qp, const HeldOutJob& job,
                                            const HeldOutOptions& options, double* values);
 
 }  // namespace dcsvm

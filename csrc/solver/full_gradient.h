@@ -15,19 +15,19 @@
 
 namespace dcsvm {
 
-struct WholeGradient {
+struct FullGradient {
   const KernelSetup& setup;
   const Points& points;
-  const BoxQp& qp;
+  const BoxQP& qp;
   const Iterate& iterate;
   const SolveOptions& options;
   SolveReport& report;
 
-  bool has(Known known) const;
+  bool has(GradientState known) const;
   // Variables whose gradient is that.
-  std::vector<std::int32_t> at_base() const { return variables(Known::at_base); }
-  std::vector<std::int32_t> at_alpha() const { return variables(Known::at_alpha); }
-  std::vector<std::int32_t> variables(Known known) const;
+  std::vector<std::int32_t> at_base() const { return variables(GradientState::at_base); }
+  std::vector<std::int32_t> at_alpha() const { return variables(GradientState::at_alpha); }
+  std::vector<std::int32_t> variables(GradientState known) const;
 
   // Makes it that of zero, with base zero.
   void set_to_zero();
