@@ -12,16 +12,16 @@ namespace dcsvm {
 
 namespace {
 
-// Kernel rows added together: their tile (64 x 128 floats, 32 KiB) stays in the first-level cache.
+// Kernel rows added together: their tile (64 x 128 floats, 32 KiB) fits the L1 cache.
 constexpr std::size_t query_block = 64;
-// Of lanes, which a thread takes at a time.
+// Blocks of lanes per task of a thread.
 constexpr std::size_t batch_blocks = 4;
 
 }  // namespace
 
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
-  lanes_ = {};  // freed before the new ones are packed
+  lanes_ = {};  // frees memory before packing
   const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= options_.lane_bytes;
   if (!rows.empty())
     lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, options_.n_threads, packed);
@@ -50,7 +50,7 @@ ActiveKernel::Added ActiveKernel::add(const std::vector<std::int32_t>& changed,
   return {!was_stopped_, has_skipped};
 }
 
-// Returns whether kernel values out of reach were left out.
+// Returns whether pairs beyond the cutoff were skipped.
 bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
                                 const std::vector<double>& step, double* sums, const Stop* stop) {
   std::vector<std::int32_t> rows(changed.size());
@@ -121,8 +121,8 @@ bool ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
   return false;
 }
 
-// Calls use(kernel rows, part) for all parts, one after the other for the same lanes. Missing rows
-// are stored on the way.
+// Calls use(kernel rows, part) for all parts, in order for the same lanes. Missing rows are
+// computed and stored.
 template <class Use>
 void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                              const Stop* stop, Use use) const {
@@ -150,8 +150,8 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
       });
 }
 
-// The kernel rows of a part: stored ones where they are, missing ones computed into the tile and
-// copied to where they are to be stored.
+// Collects the kernel rows of a part: cached rows in place; missing rows are computed into the tile
+// and copied to their cache slots.
 void ActiveKernel::collect_rows(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                                 const Part& part, TileScratch& scratch, float* tile,
                                 const float** rows) const {

@@ -9,8 +9,8 @@ namespace dcsvm {
 
 namespace {
 
-// Outer steps at a bound before a variable is shrunk: one shrunk too early is found at the end
-// only, one kept too long costs kernel values at every step.
+// Consecutive outer steps at a bound before a variable is shrunk. Shrinking too early is noticed
+// only at the end; shrinking too late costs kernel evaluations in every step.
 constexpr int shrink_delay = 3;
 
 struct Candidate {
@@ -24,7 +24,8 @@ struct Candidate {
   }
 };
 
-// Equal violations are spread over the whole list: a cold start has nothing else.
+// Ties are broken by a hash of the index, which spreads them over all variables: in a cold start
+// all violations are equal.
 Candidate candidate(const ActiveSet& active, std::size_t p) {
   return {active.violation[p], static_cast<std::uint32_t>(active.index[p]) * 2654435761u,
           static_cast<std::int32_t>(p)};
@@ -41,8 +42,8 @@ bool is_free(const ActiveSet& active, std::size_t p) {
   return active.alpha[p] > active.lower[p] && active.alpha[p] < active.upper[p];
 }
 
-// Violations of variables that should go up, or down, counted by their leading bits: sign, exponent
-// and one bit of the mantissa.
+// Histogram of violations in one direction by their leading bits: sign, exponent and one bit of the
+// mantissa.
 class Histogram {
  public:
   Histogram(const ActiveSet& active, bool up) : count_(std::size_t{1} << (64 - shift), 0) {
@@ -56,8 +57,8 @@ class Histogram {
 
   std::size_t total() const { return total_; }
 
-  // A violation that at least `wanted` variables reach, and not many more: the exact choice is then
-  // made among few.
+  // Returns a threshold that at least `target_size` violations reach and few more, so that the
+  // exact selection has few candidates.
   double floor_of_largest(std::size_t target_size) const {
     std::size_t total = 0, bucket = count_.size();
     while (bucket > 0 && total < target_size) total += count_[--bucket];
@@ -202,7 +203,7 @@ void select_working_set(const ActiveSet& active, std::size_t target,
   const std::size_t n_down = n_open - std::min({n_up, upward.total(), n_open});
   for (const bool up : {true, false}) {
     const std::size_t target_size = up ? n_open - n_down : n_down;
-    // the carried ones may be among the largest
+    // carried members may be among the largest
     const double floor = (up ? upward : downward).floor_of_largest(target_size + carried);
     candidates.clear();
     for (const std::int32_t position : active.violators) {

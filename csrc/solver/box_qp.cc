@@ -4,7 +4,7 @@ namespace dcsvm {
 
 namespace {
 
-// Two loops, where each violation is asked for: the first becomes vectors.
+// Two loops if each violation is stored: the first one vectorizes.
 double largest_in_box(const BoxState& s, double* each) {
   double largest = 0;
   if (!each) {

@@ -15,20 +15,19 @@ namespace dcsvm {
 
 namespace {
 
-// Of the tolerance: where more than that may have been left out of the gradient on the way, it is
-// computed from nothing before convergence is declared.
+// Fraction of the tolerance. If the truncation error of the gradient may exceed it, the gradient is
+// reconstructed from scratch before convergence is declared.
 constexpr double max_neglected = 0.1;
-// A variable is shrunk only where its gradient points out of the box by more than the largest
-// violation, or by more than this where the violation is larger still. Smaller values shrink sooner
-// and activate more variables again.
+// A variable is shrinkable if its gradient points out of the box by more than the largest violation
+// or this margin, whichever is smaller. Smaller margins shrink sooner and reactivate more
+// variables.
 constexpr double max_shrink_margin = 0.2;
-// Compacting pays for itself from this part of the active variables on.
+// Compacting pays once at least 1 / shrinkable_part of the active variables is shrinkable.
 constexpr std::size_t shrinkable_part = 5;
-// Rows that are kept leave room for a quarter more support vectors than there are.
+// Cached rows leave space for 1 / spare_part more support vectors.
 constexpr std::size_t spare_part = 4;
-// Of a working set: kernel values as they are, as they were and as they are computed, and a float64
-// factor. Of a variable: counted from the arrays of a solve, those of a kernel product, and the
-// iterate.
+// Bytes per pair of a working set: kernel matrices (current, previous, computed) and a float64
+// factor. Bytes per variable: arrays of a solve, of a kernel product, and the iterate.
 constexpr std::size_t bytes_per_pair(Precision precision) {
   return 3 * (precision == Precision::double_tiles ? sizeof(double) : sizeof(float)) +
          sizeof(double);
@@ -49,7 +48,7 @@ class Solver {
         kernel_(setup, points, options, report_),
         working_(setup, points, qp, options, report_) {}
 
-  // Goes on from a snapshot, unless it is empty.
+  // Resumes from a snapshot unless it is empty.
   SolveReport run(const Snapshot& begin_with) {
     if (!begin_with.empty()) restore(begin_with);
     while (stage_ != Stage::done && run_stage()) continue;
@@ -68,17 +67,16 @@ class Solver {
  private:
   enum class Stage : std::uint8_t {
     start,
-    initial_gradient,  // gradients are brought up to date, before the first step
-    descent,           // outer steps
-    final_gradient,  // gradients of shrunk variables are brought up to date, to see whether all is
-                     // done
-    reconstruction,  // too much was left out of gradients: all from nothing
-    check,           // all gradients are known: is all done?
-    gradient_at_limit,  // as final_gradient, where there are no more steps
+    initial_gradient,   // updates all gradients before the first step
+    descent,            // outer steps
+    final_gradient,     // reconstructs shrunk gradients, to check all variables
+    reconstruction,     // recomputes gradients with a large truncation error
+    check,              // all gradients are known: checks convergence
+    gradient_at_limit,  // like final_gradient when no step remains
     done
   };
 
-  // Carries out the stage; false: it was stopped, and can go on.
+  // Runs the current stage. Returns false if stopped; the solve can then resume.
   bool run_stage() {
     switch (stage_) {
       case Stage::start:
@@ -107,8 +105,8 @@ class Solver {
     return true;
   }
 
-  // Where rows are expensive and all fit the cache, all variables are active and the rows are
-  // computed once, for the initial gradient and for the steps to come.
+  // Initializes the gradient. If rows are expensive and all of them fit the cache, all variables
+  // are active and the rows are computed once, for the initial gradient and the steps that follow.
   void start() {
     stage_ = Stage::initial_gradient;
     if (!full_.has(GradientState::unknown)) {
@@ -163,14 +161,14 @@ class Solver {
     return true;
   }
 
-  // Makes the gradient of all variables that of zero, to which everything is to be added.
+  // Sets all gradients to the gradient at alpha = 0, from which they are rebuilt.
   void reset_gradient() {
     report_.neglected = 0;
     full_.set_to_zero();
   }
 
-  // Adds what has changed since they were known to the gradients that are at base; where all
-  // variables are active, with the rows that are cached. False: it was stopped.
+  // Adds the change since `base` to gradients that are at base, from cached rows if all variables
+  // are active. Returns false if stopped.
   bool update_gradient() {
     const std::vector<std::int32_t> variables = full_.at_base();
     if (!variables.empty()) {
@@ -204,8 +202,8 @@ class Solver {
     });
   }
 
-  // Chooses the active variables when all gradients are known: those that would not be shrunk at
-  // once, or all, where the solve starts from zero.
+  // Chooses the active variables when all gradients are known: the variables that are not
+  // shrinkable, or all of them in a cold start.
   void activate() {
     const Violation now = measure_violation(qp_.state(iterate_.alpha, iterate_.gradient));
     const double* alpha = iterate_.alpha;
@@ -220,14 +218,14 @@ class Solver {
     load(variables);
   }
 
-  // one outer step on the active variables
+  // Measures the violation of the active variables.
   double measure() {
     Timer timer(report_.seconds_selection);
     return active_.measure(qp_.n_constraints);
   }
 
-  // Takes the step that was chosen: g += K(active, changed) step. False: it was stopped before the
-  // gradient was known, and nothing has changed.
+  // Applies the chosen step: g += K(active, changed) step. If stopped, returns false and changes
+  // nothing.
   bool apply_change() {
     Timer timer(report_.seconds_tiles);
     const std::vector<std::int32_t>& changed = change_.positions;
@@ -248,16 +246,15 @@ class Solver {
     return true;
   }
 
-  // Drops variables that have been quiet for some outer steps, once they are enough to pay for
-  // compacting.
+  // Drops shrinkable variables once there are enough to pay for compacting.
   void shrink() {
     Timer timer(report_.seconds_selection);
     const std::size_t n = n_active();
     if (n <= complete_set) return;
     const std::size_t n_shrinkable = active_.count_shrinkable(max_shrink_margin);
     if (n_shrinkable * shrinkable_part < n) return;
-    // the gradient of a dropped variable has to be computed again, once, from all support vectors:
-    // not before the rows used since the last time have cost as much
+    // reconstructing a dropped gradient costs one row of all support vectors: wait until the rows
+    // used since the last reconstruction have cost as much
     const double row_cost = kernel_.has_cache() ? cached_entry_cost : kernel_.row_cost();
     const auto n_support = std::count_if(active_.alpha.begin(), active_.alpha.end(),
                                          [](double a) { return a != 0.0; });
@@ -283,30 +280,30 @@ class Solver {
     working_.reset();
   }
 
-  // Tells the progress; returns whether the iterate is to be brought up to date and published.
+  // Reports progress; returns whether the caller requests an updated iterate.
   bool report_progress() {
     return options_.progress && options_.progress({active_.largest_violation /
                                                        qp_.violation_scale_at(active_.multipliers),
                                                    n_active(), report_.outer_steps});
   }
 
-  // Whether no step can be taken any more.
+  // Returns whether no further step is possible.
   bool is_exhausted() const {
     return working_.is_stuck() || options_.iterations_left(report_.iterations) <= 0;
   }
 
-  // False: it is stopped.
+  // Returns false if the solve is to stop.
   bool may_continue() {
     if (report_progress()) store(true);
     return !is_requested(options_.stop);
   }
 
-  // Whether the active variables, what is known of them and the cache are of use in this stage.
+  // Returns whether this stage needs the active variables, their state and the cache.
   bool stores_active() const {
     return stage_ == Stage::descent || (n_active() > 0 && n_active() == qp_.size);
   }
 
-  // What an iterate that is brought up to date does not say.
+  // State that the updated iterate does not contain.
   template <class Archive>
   void archive(Archive& archive) {
     archive(report_);
@@ -320,10 +317,10 @@ class Solver {
     working_.archive(archive);
   }
 
-  // Brings the iterate up to date, and publishes it with a snapshot. `goes_on`: the solve does.
+  // Updates the iterate and publishes it with a snapshot. `continues`: the solve is not stopped.
   void store(bool continues) {
     if (!options_.published) return;
-    // a variable that is shrunk away later needs its gradient at base
+    // kept for variables that are shrunk later
     std::vector<double> at_base;
     at_base_.clear();
     if (stage_ == Stage::descent) {
@@ -345,7 +342,7 @@ class Solver {
     if (continues) std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
   }
 
-  // The iterate is what it was when the snapshot was stored.
+  // Restores the state; the iterate must be the one that was stored with the snapshot.
   void restore(const Snapshot& snapshot) {
     SnapshotReader reader(snapshot);
     bool is_loaded = false;
@@ -388,15 +385,15 @@ class Solver {
   ActiveKernel kernel_;
   WorkingStep<Real> working_;
   Stage stage_ = Stage::start;
-  WorkingChange change_;                 // the step that was chosen last
-  bool has_pending_change_ = false;      // and is to be taken
+  WorkingChange change_;                 // the step chosen last
+  bool has_pending_change_ = false;      // whether change_ is still to be applied
   std::vector<double> gradient_before_;  // of the active variables, before a step
-  std::vector<double> at_base_;          // their gradients at base, in a snapshot
+  std::vector<double> at_base_;          // gradients at base of active variables, in a snapshot
   Snapshot snapshot_;
   std::int64_t rows_since_rebuild_ = 0;
-  double target_ = 0;  // the violation asked for, in no unit
-  // The tolerance when all variables were last looked at: their margin may be smaller than that of
-  // the active ones.
+  double target_ = 0;  // violation to reach, unscaled
+  // tolerance at the last check of all variables, whose margin may be smaller than the margin of
+  // the active ones
   double checked_tolerance_ = std::numeric_limits<double>::infinity();
 };
 

@@ -11,7 +11,7 @@ namespace dcsvm {
 
 namespace {
 
-// A block has so many kernel values, which take about a second, but at least so many variables.
+// A block has this many kernel evaluations, about one second, and at least `min_block` variables.
 constexpr std::size_t kernel_values_of_block = 1000000000, min_block = 4096;
 
 }  // namespace
@@ -81,7 +81,7 @@ bool FullGradient::add_change(const std::vector<std::int32_t>& variables,
     has_skipped |= done.skipped > 0;
     return true;
   };
-  // those that changed meet themselves, each kernel value once; then the others meet them
+  // kernel values among the changed variables are symmetric and computed once
   std::vector<std::int32_t> others = variables;
   if (std::includes(variables.begin(), variables.end(), changed.begin(), changed.end())) {
     others.clear();

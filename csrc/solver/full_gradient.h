@@ -1,7 +1,7 @@
-// The gradient of all variables of a solve, shrunk away or not, and how it is brought up to date.
+// The gradient of all variables of a solve, shrunk or active, and its reconstruction.
 //
-// Gradients are those of `base` or of `alpha` (Iterate); the difference is added by a kernel
-// product, in blocks, so that little is lost when it is stopped.
+// Gradients belong to `base` or to `alpha` (Iterate). Reconstruction adds the difference by kernel
+// products in blocks, so that a stop loses little work.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +24,25 @@ struct FullGradient {
   SolveReport& report;
 
   bool has(GradientState known) const;
-  // Variables whose gradient is that.
+  // Return the variables whose gradient is in the given state.
   std::vector<std::int32_t> at_base() const { return variables(GradientState::at_base); }
   std::vector<std::int32_t> at_alpha() const { return variables(GradientState::at_alpha); }
   std::vector<std::int32_t> variables(GradientState known) const;
 
-  // Makes it that of zero, with base zero.
+  // Sets base to zero and the gradient to the gradient there.
   void set_to_zero();
-  // Declares it that of alpha, and alpha the base.
+  // Marks all gradients as at alpha, and sets base to alpha.
   void settle();
-  // Takes alpha and gradient of the active variables over; the gradients of the others are at base.
+  // Copies alpha and gradient of the active variables; the other gradients are at base.
   void take(const ActiveSet& active);
-  // Whether values out of reach were left out of a sum that is stopped, or not done yet.
+  // Whether pairs beyond the cutoff were skipped in an unfinished reconstruction.
   bool has_skipped = false;
 
-  // Adds K (alpha - base) to the gradient of some variables, which are at base. `between` is called
-  // between blocks. Returns false where it was stopped: it goes on with those that are still at
-  // base. What is counted is that of the blocks that are done.
+  // Adds K (alpha - base) to the gradient of `variables`, which are at base. Calls `between`
+  // between blocks. Returns false if stopped; it can resume with the variables still at base.
+  // Counts finished blocks only.
   bool add_change(const std::vector<std::int32_t>& variables, const std::function<void()>& between);
-  // Reports that kernel values out of reach were left out of a product with these weights.
+  // Adds the truncation error of a product with these weights to the report.
   void neglect(const std::vector<double>& weights);
 
   Optimality optimality() const;
