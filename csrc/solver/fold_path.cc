@@ -14,8 +14,9 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::int64_t member_updates = 1000;  // for each variable, at most
-constexpr double inner_share = 0.9;  // of the tolerance, so that what is measured is below it
+constexpr std::int64_t member_updates = 1000;  // limit of updates per variable
+// Fraction of the tolerance to solve to, so that the recomputed violation meets the tolerance.
+constexpr double inner_share = 0.9;
 
 template <class Value>
 void reorder(std::vector<Value>& values, const std::vector<std::size_t>& order) {
@@ -80,7 +81,7 @@ FoldPath::FoldPath(const FoldProblem& problem, const FoldContext& context)
   if (context_.kernel) gather_kernel();
 }
 
-// Columns are copied in runs of neighbouring places.
+// Copies columns in runs of consecutive positions.
 void FoldPath::gather_kernel() {
   const std::size_t n = problem_.size();
   stride_ = (n + panel_rows - 1) / panel_rows * panel_rows;
@@ -107,8 +108,8 @@ FoldPath::Step FoldPath::solve(double scale) {
   return context_.kernel ? solve_in_memory() : solve_outside();
 }
 
-// Variables at a bound follow it (Chu, Ho, Tsai, Lin and Lin, KDD 2015); where a sum is kept all
-// do.
+// Bounded variables move with their bound (Chu, Ho, Tsai, Lin and Lin, KDD 2015). With an equality
+// constraint all variables are scaled, which preserves its zero sum.
 void FoldPath::rescale(double scale) {
   const double factor = scale_ > 0 ? scale / scale_ : 1.0;
   for (std::size_t i = 0; i < problem_.size(); ++i) {
@@ -194,7 +195,7 @@ void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& pos
                    context_.stop);
     return;
   }
-  // of all places from the first to the last that are wanted: those of a fold lie side by side
+  // over the range of target positions: the rows of a fold are contiguous
   const auto [low, high] = std::minmax_element(positions.begin(), positions.end());
   const std::size_t first = static_cast<std::size_t>(*low);
   const std::size_t n = static_cast<std::size_t>(*high) - first + 1;

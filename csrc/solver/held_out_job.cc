@@ -13,7 +13,8 @@ namespace dcsvm {
 
 namespace {
 
-// Rows of a cluster whose kernel matrix is kept: more are solved with shrinking and cached rows.
+// Rows of a cluster whose kernel matrix stays in memory; larger clusters use shrinking and the row
+// cache.
 constexpr std::size_t max_in_memory = 2048;
 
 class Cluster {
@@ -31,7 +32,7 @@ class Cluster {
     std::vector<std::int32_t> order = rows_;
     std::sort(rows_.begin(), rows_.end());
     rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
-    // places follow the folds, so that those of a fold lie side by side
+    // positions follow the folds, so that the rows of a fold are contiguous
     position_.assign(rows_.size(), -1);
     in_order_.reserve(rows_.size());
     for (const std::int32_t row : order) {
@@ -81,7 +82,7 @@ class Cluster {
     symmetric_matrix(setup_, all, options_.n_threads, kernel_.data());
   }
 
-  // The problem of a column without what a fold holds out, by places.
+  // Returns the problem of a column restricted to the training rows of a fold, sorted by position.
   FoldProblem problem_of(std::size_t column, std::size_t fold) const {
     const double* train_weight = job_.train_weight + fold * points_.n_samples;
     const std::size_t part = cluster_ * job_.n_columns + column;
@@ -154,9 +155,9 @@ class Cluster {
   const HeldOutJob& job_;
   const HeldOutOptions& options_;
   std::size_t cluster_;
-  std::vector<std::int32_t> rows_, position_;  // ascending, and the place of each
-  std::vector<std::int32_t> in_order_;         // the row at each place
-  std::vector<float> kernel_;                  // of all places; empty: not kept
+  std::vector<std::int32_t> rows_, position_;  // ascending rows, and the position of each
+  std::vector<std::int32_t> in_order_;         // row at each position
+  std::vector<float> kernel_;                  // by positions; empty: not in memory
 };
 
 }  // namespace

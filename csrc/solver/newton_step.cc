@@ -10,21 +10,20 @@ namespace dcsvm {
 
 namespace {
 
-// Relative to the mean diagonal: where little is left of a Newton step.
+// Relative to the mean diagonal; with more damping the step is hardly a Newton step.
 constexpr double max_damping = 1e-1;
-// Bounds a step may run into before it is cheaper to factor again with more damping.
+// Bounds reached before factoring again with more damping is cheaper.
 constexpr std::size_t max_fixed = 16;
 
-// Nanoseconds, fixed, of a factorisation and of what a step takes besides.
+// Fixed nanoseconds of a factorization and of the rest of a step.
 constexpr double cholesky_cost = 0.0045;  // per |F|^3
 constexpr double step_cost = 2.0;         // per |F|^2
-// A Newton step is worth more than its own decrease says, since descent slows down as it nears the
-// optimum: descent's claims are divided by this. Larger values try Newton sooner.
+// Descent slows down near the optimum, so its estimated progress is divided by this factor. Larger
+// values prefer Newton steps sooner.
 constexpr double slowing = 5.0;
-constexpr double slowest_rate = 1.05;  // reduction of the violation that a round is credited with
+constexpr double slowest_rate = 1.05;  // minimum credited reduction of the violation per round
 
-// Of alpha or the step, whichever is larger: a step that ends nearer to a bound than that ends
-// there.
+// Relative to the larger of alpha and the step: a step that ends this close to a bound ends at it.
 constexpr double resolution = 1e-13;
 
 double factor_cost(std::size_t n_free) {
@@ -34,9 +33,9 @@ double factor_cost(std::size_t n_free) {
 
 }  // namespace
 
-// A step pays when descent, at the rate of its last round, would need longer to the tolerance than
-// a factorisation takes, and the last step was worth more per nanosecond than that round. A step
-// that is not taken doubles the belief in the next.
+// A step pays if descent, at the rate of its last round, takes longer to the tolerance than a
+// factorization, and if the last step was more efficient than that round. Each rejected step
+// doubles the estimated efficiency of the next.
 template <class Real>
 bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& round,
                             double tolerance) {
@@ -78,7 +77,7 @@ void NewtonStep<Real>::collect_free(const WorkingSet<Real>& set) {
   }
 }
 
-// Factors K_FF + damping; false when it is not positive definite at any damping.
+// Factors K_FF plus damping; returns false if it is not positive definite at max_damping.
 template <class Real>
 bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
   const std::size_t n = free_.size();
@@ -109,8 +108,8 @@ void NewtonStep<Real>::fix_equality_constraints(const WorkingSet<Real>& set) {
   }
 }
 
-// Steps along the Newton direction from bound to bound. Returns false, and moves nothing, where the
-// direction leaves the box in many places and there is more damping to try.
+// Follows the Newton direction from bound to bound. Returns false, without moving, if the direction
+// leaves the box at many bounds and more damping is possible.
 template <class Real>
 bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* cost) {
   const std::size_t n = free_.size();
@@ -120,8 +119,7 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
   for (std::size_t n_fixed = 0; n_fixed <= max_fixed; ++n_fixed) {
     std::vector<double> direction = newton;
     fixed_.project(direction);
-    // without damping to speak of the matrix is so ill-conditioned that something of the sums is
-    // left
+    // float64 damping is so small that rounding leaves the equality constraints slightly violated
     if (sizeof(Real) == sizeof(double)) fixed_.project(direction);
     const std::size_t n_outside = keep_inside(set, direction);
     if (n_fixed == 0 && n_outside > max_fixed && damping_ < max_damping) return false;
@@ -131,7 +129,7 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
     *decrease += moved.decrease;
     *cost += static_cast<double>(n * (2 * n + set.size)) * update_entry_cost;
     if (moved.blocked.empty() || !(moved.decrease > 0)) break;
-    // after a step t d the Newton direction is what is left of it, but for the damping
+    // after a step t d the Newton direction is its remainder, except for the damping
     for (std::size_t a = 0; a < n; ++a) newton[a] -= moved.length * direction[a];
     for (const std::size_t a : moved.blocked) {
       std::vector<double> unit(n, 0.0);
@@ -142,8 +140,8 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
   return true;
 }
 
-// Sets the direction of variables that have come to a bound to exactly 0; returns how many of the
-// others it takes outside their bounds.
+// Sets the direction to exactly 0 for variables at a bound; returns how many other variables it
+// moves outside their bounds.
 template <class Real>
 std::size_t NewtonStep<Real>::keep_inside(const WorkingSet<Real>& set,
                                           std::vector<double>& direction) const {
@@ -157,7 +155,7 @@ std::size_t NewtonStep<Real>::keep_inside(const WorkingSet<Real>& set,
   return n_outside;
 }
 
-// Moves along a direction of the free variables to the first bound, or all the way.
+// Moves along a direction to its end or the first bound.
 template <class Real>
 typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
     WorkingSet<Real>& set, const std::vector<double>& direction) const {
@@ -194,7 +192,7 @@ typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
   return moved;
 }
 
-// Where a step takes the free variables: exactly to a bound where it ends next to it.
+// Returns alpha of the free variables after a step, exactly at a bound if it ends next to it.
 template <class Real>
 std::vector<double> NewtonStep<Real>::targets(const WorkingSet<Real>& set,
                                               const std::vector<double>& direction,

@@ -11,7 +11,7 @@ namespace dcsvm {
 
 namespace {
 
-// Members from which on threads share the copying, and of which a thread takes some at a time.
+// Members from which the copying is parallel, and members per task.
 constexpr std::size_t threads_threshold = 256, batch_members = 16;
 
 constexpr float immovable = std::numeric_limits<float>::quiet_NaN();
@@ -48,7 +48,7 @@ std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& p
   return compute(setup, points, members, n_threads);
 }
 
-// Values are the same bits either way round: one cached row of the two members is enough.
+// Kernel values are bitwise symmetric, so a cached row of either member suffices.
 template <class Real>
 void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<std::int32_t>& from,
                                       int n_threads) {
@@ -69,7 +69,8 @@ void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<
   });
 }
 
-// Values of new members that no cached row has: between those and members without one.
+// Computes the values that no cached row has: among new members, and between them and members
+// without a cached row.
 template <class Real>
 std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points& points,
                                           const Members& members, int n_threads) {

@@ -15,22 +15,22 @@ namespace {
 
 // Descent on a working set, two variables at a time.
 //
-// Without sums the first variable is the one with the largest violation relative to its curvature;
-// the second lowers the objective most together with the first. Both move to the minimum inside
-// their bounds (Steinwart, Hush and Scovel, "Training SVMs without offset", JMLR 12, 2011).
+// Without equality constraints the first variable has the largest violation relative to its
+// curvature; the second lowers the objective most together with the first. Both move to the minimum
+// within their bounds (Steinwart, Hush and Scovel, "Training SVMs without offset", JMLR 12, 2011).
 //
-// With sums it is SMO: one variable goes up and one of the same sum goes down. The first is the
-// most violating one of those that may go up, the second the one that lowers the objective most
-// with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
+// With equality constraints it is SMO: of one constraint, a variable increases and another
+// decreases. The first is the most violating variable that can increase, the second lowers the
+// objective most with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
 struct DescentRound {
   double decrease = 0;  // of the objective
   std::int64_t updates = 0;
 };
 
-constexpr double min_curvature = 1e-12;  // below, a variable goes to its bound
-constexpr double min_diagonal = 1e-6;    // for the scale of violations
+constexpr double min_curvature = 1e-12;  // with less curvature a variable moves to its bound
+constexpr double min_diagonal = 1e-6;    // lower limit in the scaling of violations
 
-// 1/2 quadratic in two steps s and t, of variables with these bounds.
+// A quadratic in two bounded steps s and t.
 struct TwoVariables {
   double slope_s, slope_t;              // gradients
   double curve_s, curve_t, curve_st;    // kernel values
@@ -50,7 +50,8 @@ double best_step(double slope, double curvature, double low, double high) {
   return slope > 0 ? low : high;
 }
 
-// The minimum inside the bounds: of the first variable alone, or of both where that is lower.
+// Returns the minimizer within the bounds: of the first variable alone, or of both if that is
+// lower.
 Steps minimise(const TwoVariables& q, bool both) {
   Steps best;
   best.s = best_step(q.slope_s, q.curve_s, q.low_s, q.high_s);
@@ -75,7 +76,7 @@ Steps minimise(const TwoVariables& q, bool both) {
   return best;
 }
 
-// Moves alpha_i by a step; a step to a bound ends exactly there. Returns what it moved.
+// Moves alpha_i by a step, exactly to a bound if the step ends there. Returns the actual change.
 template <class Real>
 double apply(WorkingSet<Real>& set, std::size_t i, double step, double low, double high) {
   const double old = set.alpha[i];
@@ -85,8 +86,7 @@ double apply(WorkingSet<Real>& set, std::size_t i, double step, double low, doub
   return set.alpha[i] - old;
 }
 
-// Minimises over two variables (one where they are the same); the value is that of the objective's
-// change.
+// Minimizes over two variables (or one if i == j); `value` is the change of the objective.
 template <class Real>
 Steps move_two(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const TwoVariables q{set.gradient[i],
@@ -106,7 +106,7 @@ Steps move_two(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   return moved;
 }
 
-// Descends to `tolerance`, or for max_updates updates, or until steps are below the resolution of
+// Runs descent to `tolerance`, for max_updates updates, or until steps are below the resolution of
 // alpha.
 template <class Real>
 DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
@@ -144,13 +144,13 @@ double pair_curvature(const WorkingSet<Real>& set, std::size_t i, std::size_t j)
 }
 
 struct PairStep {
-  double up = 0, down = 0;  // what alpha_i and alpha_j moved, down < 0
+  double up = 0, down = 0;  // changes of alpha_i and alpha_j, down < 0
   double decrease = 0;
 };
 
-// Moves alpha_i up and alpha_j down by the same, as far as the objective falls and the bounds
-// allow. Moves nothing where that is below the resolution of alpha. One of them whose bound is
-// nearer than the resolution is set to it, or it would be chosen for ever.
+// Increases alpha_i and decreases alpha_j by the same amount, to the minimum or the first bound.
+// Does not move if the step is below the resolution of alpha, except that a variable closer to its
+// bound than the resolution is set to it; otherwise the pair would be selected forever.
 template <class Real>
 PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const double old_i = set.alpha[i], old_j = set.alpha[j];
@@ -167,12 +167,11 @@ PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
 
 bool is_zero(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
 
-// One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
-// others cannot move.
+// One equality constraint as seen by the loops of isa.h: `side` fixes the variables of the others.
 template <class Real>
 struct ActiveConstraint {
   std::vector<float> side;
-  std::size_t first = 0;  // the variable with the largest -gradient of those that may go up
+  std::size_t first = 0;  // variable with the largest -gradient that can increase
   double up = 0, down = 0;
 
   ActiveConstraint(const WorkingSet<Real>& set, int constraint)
@@ -187,8 +186,8 @@ struct ActiveConstraint {
   double violation() const { return up - down; }
 };
 
-// The same with sums, with the fused passes of isa.h. The gradient is updated by the pass of the
-// first sum.
+// Runs descent under equality constraints, with the fused loops of isa.h. The loop of the first
+// constraint updates the gradient.
 template <class Real>
 DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
   std::vector<ActiveConstraint<Real>> constraints;
@@ -224,8 +223,9 @@ DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t
   return round;
 }
 
-// Far from the tolerance members are left out that are at a bound and point out of the box by more
-// than this many times the largest violation, where at most this part is left of at least so many.
+// Shrinking within a working set: far from the tolerance, members at a bound are dropped if their
+// gradient points outwards by more than `shrink_margin` times the largest violation, provided that
+// at most `shrunk_share` of at least `min_shrunk_set` members remain.
 constexpr double far_off = 10;  // times the tolerance
 constexpr double shrink_margin = 0.5;
 constexpr double shrunk_share = 0.75;
@@ -248,9 +248,9 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
                                           WorkingSetReport& report, bool is_shrunk) {
   const auto size = static_cast<std::int64_t>(set.size);
   double before = set.violation();
-  bool is_newton = false;  // the last round took a Newton step
+  bool is_newton = false;  // whether the last round took a Newton step
   while (before > tolerance && report.updates < max_updates) {
-    // every variable may move once or twice in a round, fewer between Newton steps; then the
+    // each variable can move once or twice in a round, less often between Newton steps; then the
     // methods are compared
     const bool is_far = before > far_off * tolerance;
     const std::int64_t max_round = (is_newton && is_far ? size / 2 : 2 * size) + 16;
@@ -270,7 +270,7 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
         after = set.violation();
       }
     }
-    if (!moved) break;  // what is left is below the resolution of alpha
+    if (!moved) break;  // further steps are below the resolution of alpha
     if (after > tolerance && !is_shrunk && select_moving(set, after, tolerance)) {
       std::vector<Real> values;
       WorkingSet<Real> part = set.part(moving_, values);
@@ -282,7 +282,7 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
   }
 }
 
-// Chooses the members that may still move; whether few enough are left.
+// Collects the members that can still move; returns whether they are few enough.
 template <class Real>
 bool WorkingSetSolver<Real>::select_moving(const WorkingSet<Real>& set, double largest,
                                            double tolerance) {
