@@ -50,7 +50,7 @@ struct ConstraintRange {
   }
 };
 
-// Variables, bounds and gradient from which the violation is measured.
+// Arguments of measure_violation().
 struct BoxState {
   std::size_t size = 0;
   const double* alpha = nullptr;
@@ -114,9 +114,8 @@ struct BoxQP {
 struct Optimality {
   double objective = 0;
   double violation = 0;
-  double violation_scale = 1;  // unit of the reported violation
-  double gap =
-      0;  // Frank-Wolfe gap at the multipliers; without equality constraints the duality gap
+  double violation_scale = 1;       // unit of the reported violation
+  double gap = 0;                   // Frank-Wolfe gap; without equality constraints the duality gap
   std::vector<double> multipliers;  // of the equality constraints
 };
 

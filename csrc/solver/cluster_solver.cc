@@ -20,14 +20,16 @@ namespace dcsvm {
 
 namespace {
 
-// Variables of a linear kernel that the solver of all kernels takes at once, to the last digits.
+// Problems of the linear kernel up to this size go to the general solver first, which is more
+// exact.
 constexpr std::size_t small_problem = 64;
-// Variables up to which it goes on where the solver of linear kernels is stuck far from the
-// tolerance: with a sum and nearly all variables at a bound (diabetes, both regressions).
+// Variables up to which the general solver continues if the linear solver stalls far from the
+// tolerance: with an equality constraint and nearly all variables at a bound (diabetes, both
+// regressions).
 constexpr std::size_t max_general = 20000;
 constexpr double far_off = 100;
-// Variables of clusters that are done between two calls of the progress, which takes as long as two
-// updates of 64 variables; smaller clusters are not interrupted.
+// Variables solved between two calls of the progress, which costs as much as two updates of 64
+// variables. Smaller clusters are not interrupted.
 constexpr std::size_t progress_batch = 64;
 
 template <class Value>
@@ -38,13 +40,13 @@ const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n
   return own.data();
 }
 
-// A box QP restricted to some variables, and a copy of their part of the iterate.
+// A box QP restricted to some variables, with a copy of their part of the iterate.
 //
-// Data are copied unless the variables stand side by side in the whole problem. One thread works on
-// it without locks; read() and write() are the only contact with the whole iterate.
+// Problem data are copied unless the variables are contiguous. One thread owns it without locks;
+// only read() and write() access the full iterate.
 class SubProblem {
  public:
-  // `members` must stay.
+  // `members` must outlive the subproblem.
   SubProblem(const BoxQP& whole, const std::int32_t* members, std::size_t n)
       : members_(members), qp_(whole), alpha_(n), gradient_(n), base_(n), known_(n) {
     qp_.size = n;
@@ -71,7 +73,7 @@ class SubProblem {
   SubProblem(const SubProblem&) = delete;
   SubProblem& operator=(const SubProblem&) = delete;
 
-  // What a variable takes where the data are copied.
+  // Bytes per variable of copied problem data.
   static constexpr std::size_t copied_bytes = 3 * sizeof(double) + sizeof(std::int32_t) + 1;
 
   const BoxQP& qp() const { return qp_; }
@@ -114,7 +116,7 @@ class SubProblem {
   std::vector<GradientState> known_;
 };
 
-// A part whose kernel is linear: solvers that follow each other.
+// Solves a subproblem of the linear kernel by a sequence of solvers.
 class LinearPart {
  public:
   LinearPart(const KernelSetup& setup, const Points& points, SubProblem& problem,
@@ -151,7 +153,7 @@ class LinearPart {
       if (!report.finished) return before_;
     }
     turn_ = 2;
-    SolveReport report = take_turn(true);  // finds the solution, and its gradient in float64
+    SolveReport report = take_turn(true);  // reaches the solution, with a float64 gradient
     report.add_work(before_);
     return report;
   }
@@ -178,8 +180,8 @@ class LinearPart {
   SubProblem& problem_;
   SolveOptions options_;
   int turn_ = 0;
-  SolveReport before_;  // of the turns that are done
-  Snapshot solver_;     // of the one that has its turn
+  SolveReport before_;  // of finished turns
+  Snapshot solver_;     // of the current turn
 };
 
 class LevelSolver {
@@ -227,11 +229,11 @@ class LevelSolver {
     return static_cast<double>(size(c)) * static_cast<double>(size(c));
   }
 
-  // The memory that the largest cluster leaves is for copies of rows and for caches. Copies may
-  // take half of it; the rest is shared out by cost. None of this depends on the number of threads,
-  // since the solver's decisions depend on it.
+  // The memory not needed by the largest cluster holds copies of rows, up to one half, and caches,
+  // divided by cost. The number of threads does not enter, since the solver's decisions depend on
+  // these sizes.
   std::size_t min_bytes(std::size_t c) const {
-    const bool is_whole = size(c) == qp_.size;  // and not copied
+    const bool is_whole = size(c) == qp_.size;  // not copied
     return matrix_bytes(size(c), options_.solve.precision) + array_bytes(size(c)) +
            (is_whole ? 0 : size(c) * SubProblem::copied_bytes);
   }
@@ -247,7 +249,7 @@ class LevelSolver {
                  sizeof(float) * (cost(c) + static_cast<double>(panel_rows * size(c)))));
   }
 
-  // How many clusters from place `first` of the order on there is memory for at a time.
+  // Returns how many clusters, in order from `first`, fit the memory budget together.
   int n_side_by_side(const std::vector<std::size_t>& order, std::size_t first) const {
     std::size_t bytes = 0;
     int n = 0;
@@ -340,12 +342,13 @@ class LevelSolver {
   const ClusterOptions& options_;
   std::vector<ClusterState>& states_;
   ClusterProgress progress_;
-  std::size_t n_variables_ = 0, n_unreported_ = 0;  // of all clusters; done since the last call
+  std::size_t n_variables_ = 0,
+              n_unreported_ = 0;  // of all clusters; solved since the last progress call
   double total_cost_ = 0;
-  std::size_t spare_ = 0;     // memory beyond what the largest cluster needs at least
-  std::mutex one_at_a_time_;  // who writes iterate and states, or tells the progress
+  std::size_t spare_ = 0;     // memory beyond the minimum of the largest cluster
+  std::mutex one_at_a_time_;  // guards the iterate, the states and the progress
   std::atomic<bool> failed_{false};
-  std::atomic<int> n_requests_{0};  // times the progress has asked for an up-to-date iterate
+  std::atomic<int> n_requests_{0};  // updates of the iterate requested by the progress
 };
 
 }  // namespace
@@ -362,7 +365,7 @@ std::vector<ClusterState> states_of(const std::uint8_t* bytes, std::size_t size)
   SnapshotReader reader(bytes, size);
   std::size_t n = 0;
   reader(n);
-  check_snapshot(n <= size);  // each has some bytes
+  check_snapshot(n <= size);  // each state takes at least one byte
   std::vector<ClusterState> states(n);
   for (ClusterState& state : states) state.archive(reader);
   reader.check_end();

@@ -161,7 +161,7 @@ class Solver {
     return true;
   }
 
-  // Sets all gradients to the gradient at alpha = 0, from which they are rebuilt.
+  // Sets all gradients to the gradient at alpha = 0, before they are recomputed.
   void reset_gradient() {
     report_.neglected = 0;
     full_.set_to_zero();

@@ -7,10 +7,10 @@ namespace dcsvm {
 
 namespace {
 
-constexpr double first_sigma = 10, sigma_growth = 10;  // times 1 / mean <x, x>, at first
-constexpr int max_steps = 50;                          // of Newton's method in a proximal step
+constexpr double first_sigma = 10, sigma_growth = 10;  // first_sigma in units of 1 / mean <x, x>
+constexpr int max_steps = 50;                          // Newton iterations of a proximal step
 constexpr int max_trials = 30;                         // of a line search
-constexpr double flat = 0.1;  // of the first slope: small enough to end a line search
+constexpr double flat = 0.1;  // slope relative to the first one that ends a line search
 
 }  // namespace
 
@@ -25,8 +25,8 @@ LinearNewton::LinearNewton(LinearState& state)
       point_(dimension_ + state.totals.size()),
       residual_(point_.size()) {}
 
-// What is missing in w = X' alpha(w, b) and in the sums, into `residual_`; and how much of a
-// gradient that may be.
+// Stores the residuals of w = X' alpha(w, b) and of the equality constraints in `residual_`;
+// returns a bound on their effect on a gradient.
 double LinearNewton::residual() {
   const BoxQP& qp = state_.qp;
   for (std::size_t i = 0; i < qp.size; ++i)  // alpha(w, b)
@@ -45,7 +45,7 @@ double LinearNewton::residual() {
   return std::sqrt(length * state_.largest_diagonal) + excess * state_.mean_diagonal;
 }
 
-// The derivative of the convex function along the direction.
+// Returns the derivative of the convex function along the direction.
 double LinearNewton::slope(double t) const {
   const BoxQP& qp = state_.qp;
   double sum = 0;
@@ -60,7 +60,7 @@ double LinearNewton::slope(double t) const {
   return sum;
 }
 
-// The length of the step: where the slope, which increases, is nearly zero. 0: nowhere.
+// Returns a step length at which the increasing slope is nearly zero; 0 if there is no descent.
 double LinearNewton::search() const {
   const double start = slope(0.0);
   if (!(start < 0)) return 0.0;

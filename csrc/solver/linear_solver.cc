@@ -25,13 +25,13 @@ std::uint64_t next_random(std::uint64_t& state) {
 }
 
 // Coordinate descent on the dual of a linear SVM, in random order and with shrinking (Hsieh, Chang,
-// Lin, Keerthi and Sundararajan, ICML 2008). A step costs the values of one row.
+// Lin, Keerthi and Sundararajan, ICML 2008). An update visits the values of one row.
 class LinearDescent {
  public:
   explicit LinearDescent(LinearState& state) : state_(state) { activate(); }
 
-  // One pass over the active variables, in at most so many steps. Returns the largest violation
-  // met on the way.
+  // Passes over the active variables, at most max_steps of them. Returns the largest violation
+  // seen.
   double pass(std::int64_t max_steps) {
     LinearState& s = state_;
     const double penalty = s.mean_diagonal;
@@ -78,13 +78,13 @@ class LinearDescent {
     steps_ += done;
     for (std::size_t at = 0; at < s.totals.size(); ++at)
       s.multipliers[at] += penalty * s.excess[at];
-    // nothing violated: no other variable may be shrunk by it
+    // without violations, no variable may be shrunk in the next pass
     high_ = high > 0 ? high : std::numeric_limits<double>::infinity();
     low_ = low < 0 ? low : -std::numeric_limits<double>::infinity();
     return largest;
   }
 
-  // Makes all variables active again.
+  // Makes all variables active.
   void activate() {
     active_ = state_.qp.everything();
     high_ = std::numeric_limits<double>::infinity();
@@ -93,7 +93,7 @@ class LinearDescent {
 
   std::size_t n_active() const { return active_.size(); }
   std::int64_t steps() const { return steps_; }  // of all passes
-  double values() const { return values_; }      // of rows that were touched, by all passes
+  double values() const { return values_; }      // stored values visited in all passes
 
   template <class Archive>
   void archive(Archive& archive) {
@@ -118,8 +118,8 @@ class LinearDescent {
 
   LinearState& state_;
   std::vector<std::int32_t> active_;
-  // A variable at its lower bound is shrunk where its gradient is above `high_`, at its upper one
-  // where it is below `low_`: the largest and least gradients that violated in the last pass.
+  // A variable at its lower bound is shrunk if its gradient is above `high_`, at its upper bound if
+  // it is below `low_`: the extreme gradients among the violations of the last pass.
   double high_ = std::numeric_limits<double>::infinity();
   double low_ = -std::numeric_limits<double>::infinity();
   std::uint64_t random_ = 1;
@@ -127,19 +127,20 @@ class LinearDescent {
   double values_ = 0;
 };
 
-// Descent begins, with as much work as so many Newton steps take; a method then has its turn until
-// it has done so many times the work of the other.
+// Descent starts, with the work of `first_newton_steps` Newton steps. Then a method keeps its turn
+// until it has done `turn` times the work of the other.
 constexpr double first_newton_steps = 10, turn = 2;
-// A proximal step that leaves no more than this part of the violation is followed by another.
+// A proximal step that reduces the violation to at most this fraction is followed by another.
 constexpr double fast_reduction = 0.5;
-// Of the violation: what a Newton step may leave.
+// Target of a Newton step, as a fraction of the violation.
 constexpr double newton_accuracy = 0.01;
-// Of the tolerance: what the last one may leave.
+// Lower limit of the target, as a fraction of the tolerance.
 constexpr double final_accuracy = 0.05;
-// Free variables foreseen for a Newton step, of all.
+// Fraction of variables assumed free in the cost estimate of the first Newton step.
 constexpr double usual_free = 0.1;
 
-// So often in a row neither violation nor objective got better: rounding allows no more.
+// Consecutive checks without progress in violation or objective, after which rounding prevents
+// more.
 constexpr int max_stalls = 12;
 constexpr double better_violation = 0.99, better_objective = 1e-13;  // factor; relative
 
@@ -155,7 +156,7 @@ class LinearSolver {
         newton_(state_),
         best_(iterate.alpha, iterate.alpha + qp.size) {}
 
-  // Goes on from a snapshot, unless it is empty.
+  // Resumes from a snapshot unless it is empty.
   SolveReport run(const Snapshot& begin_with) {
     const double n_free = usual_free * static_cast<double>(qp_.size);
     turn_ends_ = first_newton_steps * newton_.usual_cost(n_free);
@@ -180,13 +181,13 @@ class LinearSolver {
 
  private:
   enum class Stage : std::uint8_t {
-    check,    // is the state optimal?
-    turn,     // the method whose turn it is takes a step
-    descent,  // descent has its turn
+    check,    // checks optimality
+    turn,     // starts a turn, or takes a Newton step
+    descent,  // continues the turn of descent
     done
   };
 
-  // Carries out the stage; false: it was stopped, and can go on.
+  // Runs the current stage. Returns false if stopped; the solve can then resume.
   bool run_stage() {
     if (stage_ == Stage::check) {
       stage_ = measure() || is_stuck() ? Stage::done : Stage::turn;
@@ -204,18 +205,18 @@ class LinearSolver {
       descend();
       return true;
     }
-    // variables that were shrunk away may violate as well
+    // shrunk variables may violate too
     if (violation_ <= tolerance_) descent_.activate();
     stage_ = Stage::check;
     return true;
   }
 
-  // False: it was stopped.
+  // Returns false if stopped.
   bool begin_turn() {
     const double now = is_descent_turn_ ? descent_.values() : newton_.values();
     const bool is_fast = !is_descent_turn_ && violation_ <= fast_reduction * before_;
     const bool is_over = now >= turn_ends_ && !is_fast;
-    Snapshot here;  // a Newton step that is stopped is taken again from here
+    Snapshot here;  // a stopped Newton step is repeated from here
     if (options_.stop && is_descent_turn_ == is_over) here = snapshot();
     if (is_over) {
       is_descent_turn_ = !is_descent_turn_;
@@ -272,7 +273,7 @@ class LinearSolver {
                    newton_.is_sound() && best_.size() == qp_.size);
   }
 
-  // Whether the state, with its sums restored, is optimal to the tolerance.
+  // Restores the equality constraints; returns whether the state is optimal to the tolerance.
   bool measure() {
     Timer timer(report_.seconds_rebuild);
     state_.restore_constraints();
@@ -316,7 +317,7 @@ class LinearSolver {
     return n_stalls_ >= max_stalls;
   }
 
-  // False: it is stopped. The snapshot says all; the iterate stays as it was when the solve began.
+  // Returns false if the solve is to stop. The snapshot is complete; the iterate stays unchanged.
   bool may_continue() {
     if (options_.progress &&
         options_.progress({violation_, descent_.n_active(), report_.outer_steps}))
@@ -324,7 +325,7 @@ class LinearSolver {
     return !is_requested(options_.stop);
   }
 
-  // Gives the iterate the best alpha and its gradient.
+  // Writes the best alpha and its gradient to the iterate.
   void write() {
     state_.alpha = best_;
     state_.recompute();
@@ -339,23 +340,23 @@ class LinearSolver {
   const SolveOptions& options_;
   SolveReport report_;
   Stage stage_ = Stage::check;
-  bool is_descent_turn_ = true;  // and does not take Newton steps
-  double turn_ends_ = 0;         // when the method whose turn it is has done so much work
-  double before_ = std::numeric_limits<double>::infinity();  // the violation before that step
-  Snapshot before_step_;                                     // of a step that was stopped
+  bool is_descent_turn_ = true;  // or else the turn of Newton steps
+  double turn_ends_ = 0;         // total work of the current method at which its turn ends
+  double before_ = std::numeric_limits<double>::infinity();  // violation before the current step
+  Snapshot before_step_;                                     // start of a stopped step
   LinearState state_;
   LinearDescent descent_;
   LinearNewton newton_;
-  // the best feasible alpha there was, which is what the iterate gets
+  // the best feasible alpha, which becomes the iterate
   std::vector<double> best_;
   double best_objective_ = std::numeric_limits<double>::infinity();
   double violation_ = std::numeric_limits<double>::infinity();  // of the state
   double objective_ = 0;
-  // the least of the turns so far, and how many since
+  // minima over all checks, and checks since the last progress
   double min_violation_ = std::numeric_limits<double>::infinity();
   double min_objective_ = std::numeric_limits<double>::infinity();
   int n_stalls_ = 0;
-  double tolerance_ = 0;  // of violations in no unit; measure() sets it
+  double tolerance_ = 0;  // unscaled; set by measure()
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace dcsvm {
 
 namespace {
-constexpr int max_restorations = 50;  // every one but the last brings a variable to a bound
+constexpr int max_restorations = 50;  // each iteration but the last moves a variable to a bound
 }  // namespace
 
 LinearState::LinearState(const Points& points, const BoxQP& problem, const double* start,
@@ -56,7 +56,7 @@ void LinearState::restore_constraints() {
       excess_left += alpha[i];
       size += std::fabs(alpha[i]);
     }
-    // those at a bound only where the free ones do not suffice
+    // bounded variables move only if the free ones do not suffice
     for (auto* movable : {&free, &others}) {
       for (int k = 0; k < max_restorations && std::fabs(excess_left) > 1e-15 * size; ++k) {
         std::size_t n_movable = 0;

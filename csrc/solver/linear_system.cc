@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::size_t block = 32;            // of the matrix
 constexpr std::size_t batch_products = 128;  // rows whose outer products are added together
-constexpr std::size_t min_blocks = 4;        // a side, from which on threads share them
-constexpr double sparse_part = 0.1;          // of entries stored: below, they are added one by one
-constexpr double products_per_value = 8;  // multiplications that cost as much as a value of a row
-constexpr double usual_cg_iterations = 100;  // iterations of conjugate gradients, to foresee costs
+constexpr std::size_t min_blocks = 4;        // per side; larger matrices are updated in parallel
+constexpr double sparse_part = 0.1;  // density below which stored entries are added one at a time
+constexpr double products_per_value = 8;     // dense products per unit of work, a stored value
+constexpr double usual_cg_iterations = 100;  // for cost estimates
 constexpr int max_cg_iterations = 200;
-constexpr double cg_accuracy = 1e-2;  // of the residual, relative
-constexpr double min_ridge = 1e-12;   // added to the diagonal of a sum, relative
+constexpr double cg_accuracy = 1e-2;  // relative reduction of the residual
+constexpr double min_ridge = 1e-12;   // relative to the diagonal entry of a constraint
 
 }  // namespace
 
@@ -96,7 +96,7 @@ void LinearSystem::add_sparse(const std::vector<std::int32_t>& variables, double
   }
 }
 
-// By blocks of the matrix and of rows, each block by one thread.
+// Splits the matrix and the rows into blocks; one thread updates a block of the matrix.
 void LinearSystem::add_dense(const std::vector<std::int32_t>& variables, double sign) {
   const std::size_t n_blocks = stride_ / block;
   std::vector<double> left(stride_ * batch_products), right(stride_ * batch_products);
@@ -133,7 +133,7 @@ void LinearSystem::solve(double sigma, std::vector<double>& b, const Stop* stop)
 }
 
 void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
-  // more where rounding made it indefinite
+  // rounding can make the matrix indefinite
   for (double ridge = min_ridge; ridge < 1; ridge *= 100) {
     values_ += cost_of_factor();
     cholesky_.reset(size_);
@@ -143,7 +143,7 @@ void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
       if (i < dimension_) {
         cholesky_.at(i, i) += 1.0;
       } else if (own <= 0) {
-        cholesky_.at(i, i) = sigma;  // a sum without free variables
+        cholesky_.at(i, i) = sigma;  // a constraint without free variables
       }
       cholesky_.at(i, i) += ridge * own;
     }
@@ -154,7 +154,7 @@ void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
   std::fill(b.begin(), b.end(), 0.0);
 }
 
-// out = (I + sigma X_F' X_F) x with the sums
+// out = (I + sigma X_F' X_F) x, bordered by the constraints
 void LinearSystem::multiply(double sigma, const std::vector<double>& x, std::vector<double>& out) {
   std::vector<double> product(free_.size());
   const RowList list{&state_.rows.points(), free_rows_.data(), free_rows_.size()};
@@ -183,7 +183,7 @@ void LinearSystem::solve_by_cg(double sigma, std::vector<double>& b, const Stop*
       diagonal[dimension_ + static_cast<std::size_t>(state_.qp.constraint_at(variable))] += 1.0;
   }
   for (std::size_t j = 0; j < size_; ++j) {
-    // a sum without free variables has an empty row
+    // a constraint without free variables has an empty row
     diagonal[j] = j < dimension_ ? 1.0 + sigma * diagonal[j] : sigma * std::max(diagonal[j], 1.0);
     scaled[j] = residual[j] / diagonal[j];
   }

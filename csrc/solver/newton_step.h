@@ -68,8 +68,7 @@ class NewtonStep {
   Cholesky cholesky_;
   FixedConstraints fixed_;
   double damping_ = min_damping<Real>;
-  double efficiency_ =
-      0;  // decrease of the objective per nanosecond in the last step; 0: no step yet
+  double efficiency_ = 0;  // decrease per nanosecond of the last step; 0: no step yet
 };
 
 }  // namespace dcsvm

@@ -1,4 +1,4 @@
-// Solver state as bytes, from which another process can resume.
+// Serialized solver state; another process can resume from it.
 //
 // Each stateful class lists its members once, in archive(Archive&), which calls the archive for
 // each; SnapshotWriter and SnapshotReader are such archives. Bytes have the machine's

@@ -116,7 +116,7 @@ std::size_t array_bytes(std::size_t n_variables);
 // stopped.
 //
 // `begin_with` resumes from a snapshot published earlier with this iterate: results and counters
-// equal those of an uninterrupted solve, except for rows that a smaller cache cannot hold. Throws
+// are the same as without the stop, except for rows that a smaller cache cannot hold. Throws
 // std::invalid_argument for a damaged snapshot.
 //
 // Converged means violation <= tolerance over all variables. Violation, objective and gap are

@@ -1,9 +1,9 @@
-// How far support vectors are from the span of the others (Vapnik and Chapelle, "Bounds on error
+// Distances of support vectors from the span of the others (Vapnik and Chapelle, "Bounds on error
 // expectation for support vector machines", Neural Computation 12, 2000).
 //
-// Without support vector i its own decision value would be lower by |alpha_i| S_i^2, where S_i is
-// the distance of its image to the affine span (with a sum) or the linear one (without) of the
-// other free support vectors, if the set of support vectors stayed as it is.
+// Without support vector i, its own decision value decreases by |alpha_i| S_i^2, provided that the
+// set of support vectors does not change. S_i is the distance of its image from the span of the
+// other free support vectors: affine with an equality constraint, linear without.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -18,17 +18,18 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t batch = Cholesky::width;
-constexpr double first_ridge = 1e-6;  // of the mean K(x, x): about the error of kernel values
-constexpr double ridge_step = 100;    // where that does not make the matrix definite
+// Relative to the mean K(x, x): about the error of kernel values.
+constexpr double first_ridge = 1e-6;
+constexpr double ridge_step = 100;  // factor while the matrix is not definite
 constexpr double max_ridge = 1e-1;
-// Where there are more than n_exact free support vectors, the shorter one counts of the span of
-// evenly spaced ones, which is good for flat kernels, and that of the nearest, for others.
+// With more than n_exact free support vectors the shorter of two spans is used: of evenly spaced
+// support vectors, better for flat kernels, and of the nearest ones, better for others.
 constexpr std::size_t max_near = 64;
-constexpr std::size_t max_basis = 4096;  // of which evenly spaced ones are taken
+constexpr std::size_t max_basis = 4096;  // evenly spaced free support vectors considered
 
 using Variables = std::vector<std::int32_t>;
 
-// At most n of the variables, evenly spaced.
+// Returns at most n of the variables, evenly spaced.
 Variables spaced(const Variables& variables, std::size_t n) {
   if (variables.size() <= n) return variables;
   Variables subset(n);
@@ -36,7 +37,7 @@ Variables spaced(const Variables& variables, std::size_t n) {
   return subset;
 }
 
-// Of a column the squared norm, and the product with another vector.
+// Returns the squared norm of a column and its inner product with another vector.
 std::pair<double, double> squares(const std::vector<double>& entries, std::size_t column,
                                   const std::vector<double>& other) {
   double squared = 0, along = 0;
@@ -48,13 +49,13 @@ std::pair<double, double> squares(const std::vector<double>& entries, std::size_
   return {squared, along};
 }
 
-// The free support vectors of a cluster, which span.
+// The free support vectors of a cluster, whose span is used.
 class Basis {
  public:
   Basis(const KernelSetup& setup, const Points& points, const BoxQP& qp, int n_threads)
       : setup_(setup), points_(points), qp_(qp), n_threads_(n_threads) {}
 
-  // Spans of the targets, ascending, of which some may be in the basis.
+  // Computes spans of the targets, ascending, which may include members of the basis.
   void spans(const Variables& targets, const Variables& basis, std::size_t n_exact, double* span) {
     if (basis.size() > n_exact) {
       spans(targets, spaced(basis, n_exact), n_exact, span);
@@ -105,7 +106,7 @@ class Basis {
         });
   }
 
-  // Of the members `own` of the basis itself: from the diagonal of the inverse.
+  // Computes spans of basis members, from the diagonal of the inverse.
   void spans_of_own(const Variables& basis, const Variables& own, double* span) {
     parallel_for(
         {n_threads_, (own.size() + batch - 1) / batch}, [] { return Columns(); },
@@ -131,7 +132,7 @@ class Basis {
     return std::max(result, 0.0);
   }
 
-  // Makes spans no longer than that of each target by the nearest of the basis, without itself.
+  // Lowers the span of each target to the span of its nearest basis members, itself excluded.
   void near_spans(const Variables& targets, const Variables& basis, double* span) {
     const std::vector<double> diagonal = diagonal_of(targets);
     const Variables rows = qp_.rows_of(targets), all_rows = qp_.rows_of(basis);
@@ -170,7 +171,7 @@ class Basis {
         });
   }
 
-  // The span of one row, whose kernel values with the chosen variables and itself are given.
+  // Returns the span of one row, given its kernel values with the chosen variables and itself.
   double span_of(const Variables& chosen, const std::vector<float>& values, double diagonal) {
     factor(chosen);
     Columns columns;
@@ -204,7 +205,7 @@ class Basis {
       }
       is_definite = cholesky_.factor(n_threads_);
     }
-    if (!is_definite) {  // of an indefinite kernel nothing is known: spans of nothing
+    if (!is_definite) {  // an indefinite kernel has no span: use an empty basis
       rows_.clear();
       return;
     }
@@ -244,7 +245,7 @@ class Basis {
   Cholesky cholesky_;
   double ridge_ = 0, ones_squared_ = 0;
   Variables rows_;
-  std::vector<double> ones_;  // the factor's inverse times ones
+  std::vector<double> ones_;  // inverse of the factor times the vector of ones
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace dcsvm {
 
 namespace {
 
-// Members from which the copying is parallel, and members per task.
+// Sets of at least this size are copied in parallel, with this many members per task.
 constexpr std::size_t threads_threshold = 256, batch_members = 16;
 
 constexpr float immovable = std::numeric_limits<float>::quiet_NaN();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t max_quoted = 30;
 
-// Throws where the token at `begin` is wrong whatever was expected: a NUL byte or a comment.
+// Throws if the token at `begin` is invalid in any position: a NUL byte or a comment.
 void fail_if_alien(const Line& line, const char* begin) {
   const char* end = token_end(begin);
   const char* nul = std::find(begin, end, '\0');

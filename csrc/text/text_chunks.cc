@@ -14,13 +14,13 @@
 namespace dcsvm {
 namespace {
 
-// At most; of longer texts chunks are larger. Each has counts and an exception of its own.
+// Limit of chunks, since each has counts and an exception; longer texts have larger chunks.
 constexpr std::size_t max_chunks = 1024;
-// Bytes of a file that the system may map together: a large page.
+// Bytes of a file that the system may map together: a huge page.
 constexpr std::size_t mapped_batch = std::size_t{1} << 21;
 
-// Lets pages of a mapped file go, which begins at `file`: they are read from there again when they
-// are needed. Some before them too, which the system may have mapped again together with these.
+// Releases pages of a file mapped at `file`, which are read again on demand. Includes preceding
+// pages that the system may have mapped again together with them.
 void release_pages(const char* file, const char* begin, const char* end) {
 #if defined(__linux__)
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -35,7 +35,7 @@ void release_pages(const char* file, const char* begin, const char* end) {
 #endif
 }
 
-// Cuts lines into chunks; where it cuts depends on the text alone.
+// Splits lines into chunks; the boundaries depend on the text only.
 void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_mapped,
            std::vector<TextChunk>& chunks) {
   const auto size = static_cast<std::size_t>(end - begin);
@@ -55,7 +55,7 @@ void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_
 }
 
 std::size_t count(const char* begin, const char* end, char wanted) {
-  constexpr std::ptrdiff_t block = 240;  // as many as one byte can count, in whole vectors
+  constexpr std::ptrdiff_t block = 240;  // limit of a one-byte counter, in whole vectors
   std::size_t n = 0;
   while (end - begin >= block) {
     std::uint8_t in_block = 0;
@@ -68,7 +68,7 @@ std::size_t count(const char* begin, const char* end, char wanted) {
   return n + static_cast<std::size_t>(std::count(begin, end, wanted));
 }
 
-// The number before the last colon of a line; 0 where there is none that could be an index.
+// Returns the number before the last colon of a line, or 0 if it is not an index.
 std::int32_t last_index(const char* begin, const char* newline) {
   const char* p = newline;
   while (p != begin && *p != ':') --p;
