@@ -41,8 +41,8 @@ std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& p
     std::fill(row + n, row + stride_, Real(0));
     if (from[w] < 0) return;
     const Real* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
-    for (const std::int32_t place : old_)
-      row[place] = old_row[from[static_cast<std::size_t>(place)]];
+    for (const std::int32_t position : old_)
+      row[position] = old_row[from[static_cast<std::size_t>(position)]];
   });
   read_cached(members, from, n_threads);
   return compute(setup, points, members, n_threads);
@@ -90,16 +90,17 @@ std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points
 }
 
 template <class Real>
-void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& places) {
-  if (places.size() == size_) return;
-  const std::size_t stride = padded(places.size());
-  previous_.assign(places.size() * stride, Real(0));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const Real* row = kernel_.data() + static_cast<std::size_t>(places[i]) * stride_;
-    for (std::size_t j = 0; j < places.size(); ++j) previous_[i * stride + j] = row[places[j]];
+void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& positions) {
+  if (positions.size() == size_) return;
+  const std::size_t stride = padded(positions.size());
+  previous_.assign(positions.size() * stride, Real(0));
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const Real* row = kernel_.data() + static_cast<std::size_t>(positions[i]) * stride_;
+    for (std::size_t j = 0; j < positions.size(); ++j)
+      previous_[i * stride + j] = row[positions[j]];
   }
   kernel_.swap(previous_);
-  size_ = places.size();
+  size_ = positions.size();
   stride_ = stride;
 }
 

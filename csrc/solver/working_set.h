@@ -37,7 +37,7 @@ class WorkingKernel {
                     const std::vector<std::int32_t>& from, int n_threads);
 
   // Keeps the members at the given positions, ascending.
-  void keep(const std::vector<std::int32_t>& places);
+  void keep(const std::vector<std::int32_t>& positions);
 
  private:
   std::int64_t compute(const KernelSetup& setup, const Points& points, const Members& members,
