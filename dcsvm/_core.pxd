@@ -3,29 +3,32 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.functional cimport function
 from libcpp.memory cimport unique_ptr
+from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 
-cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
-    cdef enum class KernelType(int):
-        linear
-        polynomial
-        rbf
-        sigmoid
-        precomputed
+cdef extern from "simd/kernel.h" namespace "dcsvm" nogil:
+    cdef enum class Argument(int):
+        none
 
+    cdef struct CKernel "dcsvm::Kernel":
+        Argument argument
+        double gamma
+        double coef0
+        int degree
+
+    CKernel kernel_of(const string&, const string&) except +
+    cbool is_distance(Argument)
+    cbool is_from_products(Argument)
+
+
+cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
     cpdef enum class Form(int):
         difference
         product
         sparse
         bytes
         precomputed
-
-    cdef struct CKernel "dcsvm::Kernel":
-        KernelType type
-        double gamma
-        double coef0
-        int degree
 
     cdef struct Isa:
         const char* name
@@ -52,11 +55,11 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         const CodedColumns* coding
         size_t n_codes
         const uint8_t* codes
-        const double* other_squares
+        const double* other_terms
         const int64_t* indptr
         const int32_t* indices
         const float* values
-        const double* half_norms
+        const double* row_terms
         const uint8_t* bytes
         const int32_t* byte_sums
         int32_t byte_origin
@@ -76,7 +79,7 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         CodedColumns found() except +
 
     void c_find_fitting "dcsvm::find_fitting"(
-        const CPoints&, const CodedColumns&, int, uint8_t*, double*) except +
+        const CPoints&, const CodedColumns&, Argument, int, uint8_t*, double*) except +
     void c_encode "dcsvm::encode"(const CPoints&, const CodedColumns&, int, uint8_t*) except +
     void take_coded(const CodedColumns&, const uint8_t*, CPoints&)
 
@@ -89,8 +92,9 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
         Form form
         cbool exact_products
         cbool is_flat
-    KernelSetup choose_setup(const CPoints&, const CKernel&) except +
-    void compute_half_norms(const CPoints&, Form, int, double*) except +
+    KernelSetup choose_setup(const CPoints&, const CKernel&, double) except +
+    double c_largest_squared_norm "dcsvm::largest_squared_norm"(const CPoints&, int) except +
+    void compute_row_terms(const CPoints&, const KernelSetup&, int, double*) except +
 
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
     cbool bytes_beat_sparse(const CPoints&)

@@ -6,11 +6,14 @@ cdef class Points:
 
     cdef CPoints points
     cdef size_t n_columns  # features, codes included
-    cdef object arrays, half_norms, byte_arrays, columns, other_squares
+    cdef object arrays, row_terms, byte_arrays, columns, other_terms
+    cdef object prepared_for  # the argument and the form of which the row terms are
+    cdef object largest  # squared norm, once it is asked for
+    cdef int threads
     cdef Coding coding  # the same object where rows meet as the same codes
     cdef Coding coding_of_rows  # of coded rows
 
-    def __init__(self, rows, int threads, cbool with_norms=True):
+    def __init__(self, rows, int threads):
         check_threads(threads)
         cdef const float[:, ::1] dense
         cdef const uint8_t[:, ::1] dense_bytes
@@ -18,7 +21,7 @@ cdef class Points:
         cdef const int32_t[::1] indices
         cdef const float[::1] values
         cdef const int32_t[::1] columns
-        cdef double[::1] half_norms = np.empty(max(rows.n_samples, 1))
+        self.threads = threads
         self.points.n_samples = rows.n_samples
         self.points.n_features = self.n_columns = rows.n_features
         self.points.is_mapped = rows.is_dense and rows.is_mapped
@@ -54,11 +57,6 @@ cdef class Points:
                 raise ValueError("there is not one column for each row")
             check_range(rows.columns, rows.n_features, "column")
             self.points.columns = &columns[0]
-        self.half_norms = half_norms
-        self.points.half_norms = &half_norms[0]
-        cdef Form form = Form.product if rows.columns is None else Form.precomputed
-        if with_norms:
-            compute_half_norms(self.points, form, threads, &half_norms[0])
 
     @property
     def n_samples(self):
@@ -70,18 +68,30 @@ cdef class Points:
 
     @property
     def largest_squared_norm(self):
-        """|x|^2 of the longest row, before the norms are fitted to a form."""
-        return 2 * float(np.max(np.asarray(self.half_norms)[: self.points.n_samples], initial=0.0))
+        """|x|^2 of the longest row, as the rows were when it was first asked for; 0 of rows of a
+        precomputed kernel."""
+        cdef double largest = 0
+        if self.largest is None:
+            if self.points.columns == NULL and self.has_features:
+                with nogil:
+                    largest = c_largest_squared_norm(self.points, self.threads)
+            self.largest = largest
+        return self.largest
+
+    @property
+    def has_features(self):
+        return self.points.is_dense() or self.points.indptr != NULL
 
     @property
     def n_codes(self):
         return self.points.n_codes
 
-    def encode(self, double worth, size_t memory_bytes, int threads):
+    def encode(self, double worth, size_t memory_bytes, int threads, cbool with_bytes):
         """Turn exclusive 0/1 columns into codes (csrc/rows/codes.h), in place, where a pair of
-        rows then costs less than 1/worth of the operations; or let rows of bytes meet as such where
-        that costs less still. What is added may take `memory_bytes`. Both sides of a tile must be these
-        points, or others that were encoded as them. Returns the bytes that were added."""
+        rows then costs less than 1/worth of the operations; or, `with_bytes`, let rows of bytes
+        meet as such where that costs less still. What is added may take `memory_bytes`. Both sides
+        of a tile must be these points, or others that were encoded as them. Returns the bytes that
+        were added."""
         cdef CodedColumns columns
         if not self.points.is_dense() or self.points.n_samples == 0:
             return 0
@@ -95,7 +105,7 @@ cdef class Points:
                                 and size <= memory_bytes)
         if has_codes:
             cost = columns.cost()
-        if self.may_meet_as_bytes() and bytes_cost(self.points) < cost:
+        if with_bytes and self.may_meet_as_bytes() and bytes_cost(self.points) < cost:
             self.encode_bytes(threads)
             return self.points.n_samples * sizeof(int32_t)
         if not has_codes:
@@ -107,16 +117,17 @@ cdef class Points:
     cdef cbool may_meet_as_bytes(self):
         return self.points.dense_bytes != NULL and may_be_bytes(self.points)
 
-    def encode_as(self, Points other, int threads):
-        """Encode dense rows as `other` was, by its codes or as bytes, in place. Returns bool (n,):
-        which rows are the same then; no others must be used. None where other is not encoded."""
+    def encode_as(self, Points other, Setup setup, int threads):
+        """Encode dense rows as `other` was, by its codes or as bytes, in place, to meet it by a
+        setup. Returns bool (n,): which rows are the same then; no others must be used. None where
+        other is not encoded."""
         if other.coding is None and other.points.bytes == NULL:
             return None
         if self.points.n_features != other.n_columns or not self.points.is_dense():
             raise ValueError("rows are not of the same columns")
         fitting = np.empty(self.points.n_samples, dtype=np.uint8)
         cdef uint8_t[::1] fits = fitting
-        cdef double[::1] squares
+        cdef double[::1] terms
         if self.points.n_samples == 0:
             return fitting.astype(bool)
         if other.points.bytes != NULL:
@@ -127,12 +138,13 @@ cdef class Points:
             fitting[:] = 1
             self.encode_columns(other.coding, threads)
         else:
-            squares = np.empty(self.points.n_samples)
+            terms = np.empty(self.points.n_samples)
             with nogil:
-                c_find_fitting(self.points, other.coding.columns, threads, &fits[0], &squares[0])
+                c_find_fitting(self.points, other.coding.columns, setup.setup.kernel.argument,
+                               threads, &fits[0], &terms[0])
             self.encode_columns(other.coding, threads)
-            self.points.other_squares = &squares[0]
-            self.other_squares = squares
+            self.points.other_terms = &terms[0]
+            self.other_terms = terms
         return fitting.view(bool)
 
     cdef encode_columns(self, Coding coding, int threads):
@@ -146,7 +158,7 @@ cdef class Points:
             self.points.is_mapped = False
             self.arrays = coded = rows
         take_coded(coding.columns, &coded[0, 0], self.points)
-        self.coding = coding
+        self.coding, self.prepared_for = coding, None
 
     @property
     def has_bytes(self):
@@ -195,7 +207,7 @@ cdef class Points:
                 c_encode_bytes(self.points, threads, &values[0, 0], &sums[0])
             self.points.bytes = &values[0, 0]
             self.byte_arrays = values, row_sums
-        self.points.byte_sums = &sums[0]
+        self.points.byte_sums, self.prepared_for = &sums[0], None
 
     def take_bytes(self, codes, int32_t origin=0, int32_t step=1):
         """Let the rows meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after the
@@ -209,36 +221,37 @@ cdef class Points:
             raise ValueError("there is not one 8-bit integer for each feature")
         self.points.bytes, self.points.byte_sums = &values[0, 0], &row_sums[0]
         self.points.byte_origin, self.points.byte_step = origin, step
-        self.byte_arrays = codes, sums
+        self.byte_arrays, self.prepared_for = (codes, sums), None
         return codes.nbytes + sums.nbytes
 
-    def fit(self, Setup setup, int threads):
-        """Prepare the norms for the form of a setup, if its kernel needs them; for dense rows after
-        choosing it."""
-        cdef double[::1] half_norms = self.half_norms
-        if setup.setup.kernel.type != KernelType.rbf:
-            half_norms[:] = 0
-            return
-        compute_half_norms(self.points, setup.setup.form, threads, &half_norms[0])
+    def prepare(self, Setup setup, int threads):
+        """Compute the row terms that a setup needs, which rows must have before they meet others;
+        encoded rows after they are encoded."""
+        cdef double[::1] terms = np.empty(max(self.points.n_samples, 1))
+        with nogil:
+            compute_row_terms(self.points, setup.setup, threads, &terms[0])
+        self.row_terms, self.prepared_for = terms, setup.needs
+        self.points.row_terms = &terms[0]
 
 
 cdef class Setup:
-    """A kernel and the one form its values take in a run (see csrc/simd/isa.h)."""
+    """A kernel on points and the one form its values take in a run (see csrc/simd/isa.h).
+
+    `kernel` has a `type` with the names of an argument and a function (csrc/simd/kernel.h), gamma,
+    coef0 and degree. `is_flat`: most values are above 1/2."""
 
     cdef KernelSetup setup
 
-    def __init__(self, int type, double gamma, double coef0, int degree, Points points, form=None,
-                 cbool is_flat=False):
-        cdef CKernel kernel
-        kernel.type = <KernelType>type
-        kernel.gamma = gamma
-        kernel.coef0 = coef0
-        kernel.degree = degree
-        cdef cbool is_precomputed = kernel.type == KernelType.precomputed
-        if not is_precomputed and not points.points.is_dense() and points.points.indptr == NULL:
+    def __init__(self, kernel, Points points, form=None, cbool is_flat=False):
+        cdef CKernel own = kernel_of(kernel.type.argument.encode(), kernel.type.function.encode())
+        own.gamma, own.coef0, own.degree = kernel.gamma, kernel.coef0, kernel.degree
+        cdef cbool is_precomputed = own.argument == Argument.none
+        if not is_precomputed and not points.has_features:
             raise ValueError("rows without features are for a precomputed kernel")
-        self.setup = choose_setup(points.points, kernel)
-        self.setup.is_flat = is_flat and kernel.type == KernelType.rbf
+        if is_flat and not is_distance(own.argument):
+            raise ValueError("only values that fall with a distance are flat")
+        self.setup = choose_setup(points.points, own, points.largest_squared_norm)
+        self.setup.is_flat = is_flat
         if form is not None:
             self.setup.form = <Form><int>form
             self.setup.exact_products = False
@@ -251,8 +264,15 @@ cdef class Setup:
             raise ValueError("the sparse form is for CSR rows, the others for dense ones")
         if self.setup.form == Form.bytes and points.points.bytes == NULL:
             raise ValueError("the form bytes is for rows encoded as bytes")
-        if self.setup.form == Form.difference and self.setup.kernel.type != KernelType.rbf:
-            raise ValueError("the difference form is for the RBF kernel")
+        if self.setup.form == Form.difference and not is_distance(own.argument):
+            raise ValueError("the difference form is for distances")
+        if self.setup.form == Form.product and not is_from_products(own.argument):
+            raise ValueError("the product form is for arguments that come from products")
+
+    @property
+    def needs(self):
+        """What row terms depend on."""
+        return <int>self.setup.kernel.argument, <int>self.setup.form
 
     @property
     def form(self):
@@ -285,6 +305,9 @@ def check_sides(Setup setup, Points a, Points b, int threads):
         raise ValueError("coded rows meet only rows of the same codes")
     if a.points.n_features != b.points.n_features:
         raise ValueError(f"rows have {a.points.n_features} and {b.points.n_features} features")
+    for points in (a, b):
+        if points.prepared_for != setup.needs:
+            raise ValueError("rows are not prepared for this setup")
 
 
 cdef RowList row_list(Points points, const int32_t[::1] index) except *:

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
 from dcsvm.problem.formulation import BoxProblem
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
@@ -147,11 +147,30 @@ def points_of(X, form="product", threads=1):
     return _core.Points(rows, threads)
 
 
-def setup_of(kernel, points, form=None):
-    """A core setup for (name, gamma, coef0, degree)."""
-    name, gamma, coef0, degree = kernel
-    number = None if form is None else FORMS[form]
-    return _core.Setup(NAMES.index(name), gamma, coef0, degree, points, number)
+def setup_of(kernel, points, form=None, targets=None):
+    """A core setup for a Kernel, or (name, gamma, coef0, degree), for which the points and other
+    `targets` are prepared."""
+    kernel = kernel if isinstance(kernel, Kernel) else Kernel(*kernel)
+    setup = _core.Setup(kernel, points, None if form is None else FORMS[form])
+    for one in (points, targets or points):
+        one.prepare(setup, 1)
+    return setup
+
+
+def kernels_with(gamma=1.0, coef0=0.0, degree=3):
+    """Every kernel of features, with these parameters where it has them."""
+    given = {"gamma": gamma, "coef0": coef0, "degree": degree}
+    return [
+        Kernel(one.name, **{name: given[name] for name in one.parameters})
+        for one in KERNEL_TYPES
+        if not one.is_precomputed
+    ]
+
+
+def forms_of(kernel):
+    """The forms that the core has for floats and sparse rows."""
+    forms = {"difference": kernel.type.fall, "product": kernel.type.is_from_products}
+    return (*(form for form, is_there in forms.items() if is_there), "sparse")
 
 
 def kernel_values(kernel, X, Z):
@@ -162,18 +181,43 @@ def kernel_values(kernel, X, Z):
     if isinstance(kernel, Kernel):
         kernel = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree)
     name, gamma, coef0, degree = kernel
+    return FORMULAS[name](X.astype(np.float64), Z.astype(np.float64), gamma, coef0, degree)
+
+
+def _squared_distances(X, Z):
+    squared = np.empty((len(X), len(Z)))
+    for i, x in enumerate(X):
+        squared[i] = ((x - Z) ** 2).sum(axis=1)
+    return squared
+
+
+def allowed_error(kernel, form, X, Z, unit):
+    """The largest error of kernel values where that of an argument is `unit` of its terms' size."""
     X, Z = X.astype(np.float64), Z.astype(np.float64)
-    if name == "rbf":
-        squared = np.empty((len(X), len(Z)))
-        for i, x in enumerate(X):
-            squared[i] = ((x - Z) ** 2).sum(axis=1)
-        return np.exp(-gamma * squared)
-    dot = X @ Z.T
-    if name == "linear":
-        return dot
-    if name == "polynomial":
-        return (gamma * dot + coef0) ** degree
-    return np.tanh(gamma * dot + coef0)
+    kernel = kernel if isinstance(kernel, Kernel) else Kernel(*kernel)
+    if kernel.type.fall:
+        squares = np.add.outer(*((A**2).sum(axis=1) for A in (X, Z)))
+        terms = squares if form == "product" else np.ones(squares.shape) / kernel.gamma
+        return ERRORS[kernel.name](kernel, terms, unit)
+    return ERRORS[kernel.name](kernel, np.abs(X) @ np.abs(Z).T, unit)
+
+
+# By name, of arrays in float64: the formula, and the error of a value from the size of its terms.
+FORMULAS = {
+    "linear": lambda X, Z, gamma, coef0, degree: X @ Z.T,
+    "polynomial": lambda X, Z, gamma, coef0, degree: (gamma * (X @ Z.T) + coef0) ** degree,
+    "rbf": lambda X, Z, gamma, coef0, degree: np.exp(-gamma * _squared_distances(X, Z)),
+    "sigmoid": lambda X, Z, gamma, coef0, degree: np.tanh(gamma * (X @ Z.T) + coef0),
+}
+ERRORS = {
+    "linear": lambda kernel, terms, unit: unit * terms + 1e-300,
+    "polynomial": lambda kernel, terms, unit: (
+        unit * (kernel.degree + 1) * (kernel.gamma * terms + abs(kernel.coef0)) ** kernel.degree
+        + 1e-300
+    ),
+    "rbf": lambda kernel, terms, unit: unit * (1 + kernel.gamma * terms),
+    "sigmoid": lambda kernel, terms, unit: unit * (kernel.gamma * terms + abs(kernel.coef0) + 1),
+}
 
 
 # --------------------------------------------------------------------- box QPs and certificates

@@ -55,13 +55,13 @@ void blend_with(const std::vector<double>& second, double share, double* out) {
 }  // namespace
 
 bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumns* coded,
-                     Form form) {
+                     const KernelSetup& setup) {
   points_ = Points();
   points_.n_samples = 1;
   points_.n_features = n_features;
   points_.dense = row;
   points_.dense_stride = n_features;
-  if (form == Form::bytes) {
+  if (setup.form == Form::bytes) {
     std::uint8_t fits = 0;
     find_bytes(points_, 1, &fits);
     if (!fits) return false;
@@ -72,16 +72,16 @@ bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumn
   }
   if (coded) {
     std::uint8_t fits = 0;
-    find_fitting(points_, *coded, 1, &fits, &other_squares_);
+    find_fitting(points_, *coded, setup.kernel.argument, 1, &fits, &other_terms_);
     if (!fits) return false;
     coded_.resize(coded->row_size() / sizeof(float));
     auto* const rows = reinterpret_cast<std::uint8_t*>(coded_.data());
     dcsvm::encode(points_, *coded, 1, rows);
     take_coded(*coded, rows, points_);
-    points_.other_squares = &other_squares_;
+    points_.other_terms = &other_terms_;
   }
-  points_.half_norms = &half_norm_;
-  compute_half_norms(points_, form, 1, &half_norm_);
+  points_.row_terms = &row_term_;
+  compute_row_terms(points_, setup, 1, &row_term_);
   return true;
 }
 

@@ -29,7 +29,8 @@ class LoneRow {
  public:
   // False where the row has other values in the columns of a code than rows of codes have, or is
   // not one of bytes where these are wanted. There are no codes where `coded` is null.
-  bool encode(const float* row, std::size_t n_features, const CodedColumns* coded, Form form);
+  bool encode(const float* row, std::size_t n_features, const CodedColumns* coded,
+              const KernelSetup& setup);
 
   const Points& points() const { return points_; }
 
@@ -38,7 +39,7 @@ class LoneRow {
   std::vector<float> coded_;  // aligned for them
   std::vector<std::uint8_t> bytes_;
   std::int32_t byte_sum_ = 0;
-  double other_squares_ = 0, half_norm_ = 0;
+  double other_terms_ = 0, row_term_ = 0;
 };
 
 // All rows of a set as lanes, and their weights in sums. Views, but for what is packed.
@@ -48,7 +49,7 @@ class PackedSources {
                 const SourceWeights& weights, Precision precision);
 
   bool encode(const float* row, std::size_t n_features, LoneRow& out) const {
-    return out.encode(row, n_features, coded_, setup_.form);
+    return out.encode(row, n_features, coded_, setup_);
   }
 
   // sums[c] = K(row, sources begin to end) times their weights, for n_columns columns.

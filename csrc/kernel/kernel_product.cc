@@ -90,7 +90,7 @@ constexpr std::size_t most_entries = 2000000;
 // asked for.
 bool is_linear_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                        const SourceWeights& weights) {
-  return setup.kernel.type == KernelType::linear && sources.size > weights.n_columns &&
+  return is_linear(setup.kernel) && sources.size > weights.n_columns &&
          (targets.points == sources.points || sources.points->n_codes == 0);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "rows/bytes.h"
 #include "rows/codes.h"
@@ -19,9 +20,10 @@ namespace {
 // much sends more data to the slower difference form, twice as much doubles the error.
 constexpr double product_error = 6e-8;
 constexpr double half_unit = 5.9604644775390625e-8;  // 2^-24, relative rounding of float32
-// Up to this many features RBF takes the difference form, which is the more accurate one and lets
-// rows out of reach be left out. It costs, against the product form, with AVX2 as much at 32 and 15
-// % more at 128 features; with AVX-512 25 % more at 32, 50 % more at 64 and 70 % more at 128.
+// Up to this many features a distance takes the difference form, which is the more accurate one and
+// lets rows out of reach be left out. It costs, against the product form, with AVX2 as much at 32
+// and 15 % more at 128 features; with AVX-512 25 % more at 32, 50 % more at 64 and 70 % more at
+// 128.
 constexpr std::size_t difference_features = 64;
 
 // All features are integers and no sum of products over a chain reaches 2^24.
@@ -40,16 +42,35 @@ bool has_exact_products(const Points& points) {
   return true;
 }
 
-// In sums whose additions do not wait for each other; zeros at the end change nothing.
-double squared_norm(const float* x, std::size_t n) {
+// The terms of n values, in sums whose additions do not wait for each other; zeros at the end
+// change nothing.
+template <Argument argument>
+double sum_of_terms(const float* x, std::size_t n) {
   constexpr std::size_t n_sums = 8;
   double sums[n_sums] = {};
   std::size_t k = 0;
   for (; k + n_sums <= n; k += n_sums) {
-    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += static_cast<double>(x[k + s]) * x[k + s];
+    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += row_term(argument, x[k + s]);
   }
-  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += static_cast<double>(x[k]) * x[k];
+  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += row_term(argument, x[k]);
   return std::accumulate(sums, sums + n_sums, 0.0);
+}
+
+// The term of the features of a row, codes not included.
+double features_term(const Points& points, Argument argument, std::size_t row) {
+  const float* x =
+      points.is_dense() ? features_of(points, row) : points.values + points.indptr[row];
+  const auto n = points.is_dense()
+                     ? points.n_features
+                     : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);
+  switch (argument) {
+    case Argument::squared_distance:
+      return sum_of_terms<Argument::squared_distance>(x, n);
+    case Argument::product:
+    case Argument::none:
+      break;
+  }
+  return 0.0;
 }
 
 // Nanoseconds for the kernel itself and for every feature. On one core of a Xeon with AVX-512 a
@@ -83,45 +104,53 @@ double sparse_tile_cost(const Points& points) {
 
 }  // namespace
 
-KernelSetup choose_setup(const Points& points, const Kernel& kernel) {
-  if (kernel.type == KernelType::precomputed) return {kernel, Form::precomputed, false};
+KernelSetup choose_setup(const Points& points, const Kernel& kernel, double largest_squared_norm) {
+  if (kernel.argument == Argument::none) return {kernel, Form::precomputed, false};
+  if (points.bytes && !is_from_products(kernel.argument))
+    throw std::invalid_argument("bytes are for arguments that come from products");
   KernelSetup setup{kernel, points.bytes ? Form::bytes : Form::sparse, false};
   if (points.bytes || !points.is_dense()) return setup;
-  double largest = 0;
-  for (std::size_t i = 0; i < points.n_samples; ++i)
-    largest = std::max(largest, points.half_norms[i]);
-  const bool is_rbf = kernel.type == KernelType::rbf;
-  setup.form =
-      is_rbf && points.n_features <= difference_features ? Form::difference : Form::product;
-  if (setup.form == Form::difference) return setup;
+  const bool has_differences = is_distance(kernel.argument);
+  const bool is_short = points.n_features <= difference_features;
+  if (has_differences && (is_short || !is_from_products(kernel.argument))) {
+    setup.form = Form::difference;
+    return setup;
+  }
+  setup.form = Form::product;
   setup.exact_products = has_exact_products(points);
-  const bool accurate = kernel.gamma * 2 * largest * half_unit <= product_error;
-  if (is_rbf && !accurate && !setup.exact_products) setup.form = Form::difference;
+  const bool accurate = kernel.gamma * largest_squared_norm * half_unit <= product_error;
+  if (has_differences && !accurate && !setup.exact_products) setup.form = Form::difference;
   return setup;
 }
 
-void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms) {
-  if (form == Form::precomputed) {
-    std::fill_n(half_norms, points.n_samples, 0.0);
+double largest_squared_norm(const Points& points, int n_threads) {
+  double largest = 0;
+  parallel_for(
+      {n_threads, points.n_samples, rows_at_once}, [] { return 0.0; },
+      [&](double& own, std::size_t row) {
+        own = std::max(own, features_term(points, Argument::squared_distance, row));
+      },
+      [&](double own) { largest = std::max(largest, own); });
+  return largest;
+}
+
+void compute_row_terms(const Points& points, const KernelSetup& setup, int n_threads,
+                       double* row_terms) {
+  const Argument argument = setup.kernel.argument;
+  if (!is_distance(argument)) {
+    std::fill_n(row_terms, points.n_samples, 0.0);
     return;
   }
   parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t row) {
-    if (form == Form::bytes) {
-      half_norms[row] = 0.5 * squared_norm_of_bytes(points, row);
+    if (setup.form == Form::bytes) {
+      row_terms[row] = squared_norm_of_bytes(points, row);
       return;
     }
-    double sum = 0;
-    if (form != Form::difference) {
-      const float* x =
-          points.is_dense() ? features_of(points, row) : points.values + points.indptr[row];
-      const auto n = points.is_dense()
-                         ? points.n_features
-                         : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);
-      sum = squared_norm(x, n);
-    }
-    for (std::size_t k = 0; k < points.n_codes; ++k) sum += points.codes_of(row)[k] != no_code;
-    if (points.other_squares) sum += points.other_squares[row];
-    half_norms[row] = 0.5 * sum;
+    double term = setup.form == Form::difference ? 0.0 : features_term(points, argument, row);
+    for (std::size_t k = 0; k < points.n_codes; ++k)
+      term += points.codes_of(row)[k] == no_code ? 0.0 : row_term(argument, 1.0f);
+    if (points.other_terms) term += points.other_terms[row];
+    row_terms[row] = term;
   });
 }
 

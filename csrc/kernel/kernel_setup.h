@@ -26,14 +26,19 @@ struct KernelSetup {
 };
 
 // The setup for a kernel on points: precomputed for that kernel, sparse for CSR, bytes where the
-// points have them. Dense rows take the product form, but RBF takes the difference form where that
-// is as cheap, or where the product form would be inaccurate: gamma |x|^2 2^-24 is large and the
-// products are not exact.
-KernelSetup choose_setup(const Points& points, const Kernel& kernel);
+// points have them. Dense rows take the product form, but a distance takes the difference form
+// where that is as cheap, or where the product form would be inaccurate: gamma |x|^2 2^-24 is
+// large, by largest_squared_norm(), and the products are not exact. Throws std::invalid_argument
+// for bytes and an argument that does not come from products.
+KernelSetup choose_setup(const Points& points, const Kernel& kernel, double largest_squared_norm);
 
-// Half of what each of two rows adds to a kernel value's argument, in float64: 1/2 |x|^2, codes
-// included; for the difference form the codes alone.
-void compute_half_norms(const Points& points, Form form, int n_threads, double* half_norms);
+// |x|^2 of the longest of dense or sparse points; 0 of none.
+double largest_squared_norm(const Points& points, int n_threads);
+
+// What each row adds to the argument of the kernel, in float64: to a squared distance |x|^2, codes
+// included, in the difference form the number of codes set alone; to a product nothing.
+void compute_row_terms(const Points& points, const KernelSetup& setup, int n_threads,
+                       double* row_terms);
 
 // What kernel values cost, by a fixed model: nothing is measured at run time. Decisions that rest
 // on these costs (what is cached, which method goes on) are the same in every run, and so are the

@@ -70,19 +70,19 @@ void TileScratch::rows(const Points& query_points, const std::int32_t* queries,
   }
 }
 
-const double* TileScratch::lane_half_norms() const {
-  return lanes_->half_norms_.data() + first_panel_ * panel_rows;
+const double* TileScratch::lane_terms() const {
+  return lanes_->row_terms_.data() + first_panel_ * panel_rows;
 }
 
-void TileScratch::gather_half_norms(const Queries& q) {
-  query_half_norms_.resize(q.size);
-  for (std::size_t j = 0; j < q.size; ++j) query_half_norms_[j] = q.points.half_norms[q.rows[j]];
+void TileScratch::gather_terms(const Queries& q) {
+  query_terms_.resize(q.size);
+  for (std::size_t j = 0; j < q.size; ++j) query_terms_[j] = q.points.row_terms[q.rows[j]];
 }
 
 template <class Real>
 void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
   const std::size_t d = lanes_->points_->n_features, n_codes = lanes_->points_->n_codes;
-  gather_half_norms(q);
+  gather_terms(q);
   query_rows_.resize(q.size);
   query_bytes_.resize(q.size);
   if (!q.points.dense) widened_queries_.resize(q.size * d);
@@ -105,12 +105,12 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
                          d,
                          n_codes,
                          query_rows_.data(),
-                         query_half_norms_.data(),
+                         query_terms_.data(),
                          q.size,
                          packed_->features.data() + at * d,
                          query_bytes_.data(),
                          packed_->codes.data() + at * n_codes,
-                         lane_half_norms() + p * panel_rows,
+                         lane_terms() + p * panel_rows,
                          std::min(lanes_->size() - (first_panel_ + p) * panel_rows, panel_rows),
                          stride};
     loops<Real>().dense(tile, out + p * panel_rows);
@@ -119,18 +119,11 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
 
 template <class Real>
 void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
-  gather_half_norms(q);
-  const SparseTile tile{&setup_.kernel,
-                        q.points.indptr,
-                        q.points.indices,
-                        q.points.values,
-                        q.rows,
-                        query_half_norms_.data(),
-                        q.size,
-                        slot_.data(),
-                        packed_sparse_.data(),
-                        lane_half_norms(),
-                        stride};
+  gather_terms(q);
+  const SparseTile tile{&setup_.kernel,  q.points.indptr, q.points.indices,
+                        q.points.values, q.rows,          query_terms_.data(),
+                        q.size,          slot_.data(),    packed_sparse_.data(),
+                        lane_terms(),    stride};
   loops<Real>().sparse(tile, out);
 }
 
@@ -139,32 +132,30 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
 // product with what a panel holds: k - 128.
 template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
-  const bool is_rbf = setup_.kernel.type == KernelType::rbf;
+  // of bytes there are products and, of these, distances
+  const bool is_distance = setup_.kernel.argument == Argument::squared_distance;
   const Points& lanes = *lanes_->points_;
-  const std::int32_t sign = is_rbf ? -2 : 1, a = q.points.byte_origin, b = lanes.byte_origin,
+  const std::int32_t sign = is_distance ? -2 : 1, a = q.points.byte_origin, b = lanes.byte_origin,
                      s = q.points.byte_step, t = lanes.byte_step, factor = sign * s * t,
                      per_query = factor * 128 + sign * b * s, per_lane = sign * a * t,
                      fixed = sign * a * b * static_cast<std::int32_t>(lanes.n_features);
   const std::size_t d = lanes.byte_row_size();
-  const auto squared_norm = [is_rbf](double half_norm) {
-    return is_rbf ? static_cast<std::int32_t>(2 * half_norm) : 0;
-  };
   gathered_bytes_.resize((q.size + byte_query_group) * d);
-  query_terms_.resize(q.size);
+  byte_query_terms_.resize(q.size);
   const auto row = [&](std::size_t j) {
     return q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d;
   };
   for (std::size_t j = 0; j < q.size; ++j) {
     if (j + rows_ahead < q.size) touch(row(j + rows_ahead), d);
     std::copy_n(row(j), d, gathered_bytes_.data() + j * d);
-    query_terms_[j] = squared_norm(q.points.half_norms[q.rows[j]]) + fixed +
-                      per_query * q.points.byte_sums[q.rows[j]];
+    byte_query_terms_[j] = static_cast<std::int32_t>(q.points.row_terms[q.rows[j]]) + fixed +
+                           per_query * q.points.byte_sums[q.rows[j]];
   }
-  lane_terms_.resize(n_panels_ * panel_rows);
+  byte_lane_terms_.resize(n_panels_ * panel_rows);
   const std::int32_t* const lane_rows = lanes_->rows_.data() + first_panel_ * panel_rows;
-  for (std::size_t lane = 0; lane < lane_terms_.size(); ++lane) {
-    lane_terms_[lane] = squared_norm(lane_half_norms()[lane]);
-    if (a != 0) lane_terms_[lane] += per_lane * lanes.byte_sums[lane_rows[lane]];
+  for (std::size_t lane = 0; lane < byte_lane_terms_.size(); ++lane) {
+    byte_lane_terms_[lane] = static_cast<std::int32_t>(lane_terms()[lane]);
+    if (a != 0) byte_lane_terms_[lane] += per_lane * lanes.byte_sums[lane_rows[lane]];
   }
   dots_.resize(byte_queries * panel_rows);
   const ByteDots multiply = byte_dots();
@@ -177,8 +168,8 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
       const ByteTile tile{&setup_.kernel,
                           dots_.data(),
                           factor,
-                          query_terms_.data() + first,
-                          lane_terms_.data() + p * panel_rows,
+                          byte_query_terms_.data() + first,
+                          byte_lane_terms_.data() + p * panel_rows,
                           n,
                           stride};
       loops<Real>().bytes(tile, out + first * stride + p * panel_rows);

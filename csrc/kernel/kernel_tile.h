@@ -36,8 +36,8 @@ class TileScratch {
   };
 
   void pack_sparse(std::size_t panel);
-  const double* lane_half_norms() const;
-  void gather_half_norms(const Queries& q);
+  const double* lane_terms() const;
+  void gather_terms(const Queries& q);
   template <class Real>
   void dense_rows(const Queries& q, Real* out, std::size_t stride);
   template <class Real>
@@ -56,13 +56,13 @@ class TileScratch {
   std::size_t first_packed_ = 0;         // the row of `packed_` where the selected panels begin
   std::vector<const float*> query_rows_;
   std::vector<float> widened_queries_;  // of rows of bytes
-  std::vector<double> query_half_norms_;
+  std::vector<double> query_terms_;
   std::vector<std::int32_t> slot_;     // column -> packed row, 0 = none
   std::vector<std::int32_t> columns_;  // columns with a slot
   std::vector<float> packed_sparse_;
   std::vector<const std::uint8_t*> query_bytes_;
   AlignedVector<std::uint8_t> gathered_bytes_;  // of the queries
-  std::vector<std::int32_t> query_terms_, lane_terms_;
+  std::vector<std::int32_t> byte_query_terms_, byte_lane_terms_;
   AlignedVector<std::int32_t> dots_;
 };
 

@@ -60,7 +60,7 @@ struct Scratch {
 // Whether each part of a node is one row, and a mean the inner product with it.
 bool has_single_centers(const KernelSetup& setup, const Fork& fork, std::size_t node) {
   const std::size_t n = fork.n_parts(node);
-  if (setup.kernel.type != KernelType::linear || setup.form != Form::product || n > panel_rows ||
+  if (!is_linear(setup.kernel) || setup.form != Form::product || n > panel_rows ||
       fork.samples.size(node) != n)
     return false;
   const std::int32_t* part = fork.part + fork.samples.start[node];

@@ -123,10 +123,10 @@ RowPanels::RowPanels(const KernelSetup& setup, const RowList& rows, int n_thread
     : points_(rows.points), size_(rows.size), is_packed_(packed) {
   const std::size_t padded = n_panels() * panel_rows;
   rows_.resize(padded);
-  half_norms_.resize(padded);
+  row_terms_.resize(padded);
   for (std::size_t i = 0; i < padded; ++i) {
     rows_[i] = static_cast<std::int32_t>(rows[std::min(i, size_ - 1)]);
-    half_norms_[i] = points_->half_norms[rows_[i]];
+    row_terms_[i] = points_->row_terms[rows_[i]];
   }
   if (packed) packed_.pack(setup, *points_, rows_.data(), n_panels(), n_threads);
 }

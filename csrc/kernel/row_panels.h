@@ -45,7 +45,7 @@ class RowPanels {
   std::size_t size_ = 0;
   bool is_packed_ = false;
   std::vector<std::int32_t> rows_;
-  std::vector<double> half_norms_;  // padded to whole panels
+  std::vector<double> row_terms_;  // padded to whole panels
   PackedLanes packed_;
 };
 

@@ -193,16 +193,16 @@ CodedColumns CodeSearch::found() const {
   return result;
 }
 
-void find_fitting(const Points& points, const CodedColumns& columns, int n_threads,
-                  std::uint8_t* fits, double* squares) {
+void find_fitting(const Points& points, const CodedColumns& columns, Argument argument,
+                  int n_threads, std::uint8_t* fits, double* others) {
   std::vector<bool> is_listed(points.n_features, false);
   for (const std::int32_t k : columns.numeric) is_listed[static_cast<std::size_t>(k)] = true;
   for (const std::vector<std::int32_t>& members : columns.codes) {
     for (const std::int32_t k : members) is_listed[static_cast<std::size_t>(k)] = true;
   }
-  std::vector<std::size_t> others;
+  std::vector<std::size_t> unlisted;
   for (std::size_t k = 0; k < points.n_features; ++k) {
-    if (!is_listed[k]) others.push_back(k);
+    if (!is_listed[k]) unlisted.push_back(k);
   }
   const std::uint32_t bits_of_one = bits_of(1.0f);
   const auto fits_code = [=](const float* row, const std::vector<std::int32_t>& members) {
@@ -218,8 +218,8 @@ void find_fitting(const Points& points, const CodedColumns& columns, int n_threa
     const float* row = features_of(points, i);
     fits[i] = std::all_of(columns.codes.begin(), columns.codes.end(),
                           [&](const auto& members) { return fits_code(row, members); });
-    squares[i] = 0;
-    for (const std::size_t k : others) squares[i] += static_cast<double>(row[k]) * row[k];
+    others[i] = 0;
+    for (const std::size_t k : unlisted) others[i] += row_term(argument, row[k]);
   });
 }
 

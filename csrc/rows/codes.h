@@ -1,6 +1,6 @@
 // Codes: exclusive 0/1 columns, of which a row has at most one set, as one byte.
 //
-// Two codes add 0 to a squared distance where they are equal, else the number of columns set:
+// Two codes add 0 to a distance where they are equal, else the number of columns set:
 // |x - z|^2 = ... + W_x + W_z - 2 (number of equal codes), with W_x the number of columns set in x.
 // One-hot data is recognised by its values alone; nothing has to be declared. A code costs one
 // comparison of bytes instead of a multiplication for each of its columns, and is more exact.
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rows/points.h"
+#include "simd/kernel.h"
 
 namespace dcsvm {
 
@@ -88,10 +89,10 @@ class CodeSearch {
 };
 
 // Of rows that need not be among those in which the codes were found. fits[i]: whether row i has at
-// most one of a code's columns set, to 1. squares[i]: the sum of squares of its columns in neither
-// list, which encode() does not keep.
-void find_fitting(const Points& points, const CodedColumns& columns, int n_threads,
-                  std::uint8_t* fits, double* squares);
+// most one of a code's columns set, to 1. others[i]: the row_term() (simd/kernel.h) of its columns
+// in neither list, which encode() does not keep.
+void find_fitting(const Points& points, const CodedColumns& columns, Argument argument,
+                  int n_threads, std::uint8_t* fits, double* others);
 
 // Writes rows in one piece.
 void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows);

@@ -2,7 +2,7 @@
 // rows of a precomputed kernel matrix; and the features of dense rows as floats, whichever they
 // are.
 //
-// Squared norms are float64. Scaling, labels and the meaning of an order are not known here.
+// Row terms are float64. Scaling, labels and the meaning of an order are not known here.
 #pragma once
 
 #include <algorithm>
@@ -30,14 +30,14 @@ struct Points {
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
-  const double* half_norms = nullptr;  // see compute_half_norms() in kernel_setup.h
+  const double* row_terms = nullptr;  // see compute_row_terms() in kernel_setup.h
   // `dense` only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes, the
   // rows `codes_stride` apart
   std::size_t n_codes = 0;
   const std::uint8_t* codes = nullptr;
   std::size_t codes_stride = 0;
-  // the sum of squares of each row's columns that are in neither, and zero in the rows it meets
-  const double* other_squares = nullptr;
+  // what each row's columns that are in neither, and zero in the rows it meets, add to its term
+  const double* other_terms = nullptr;
   // where rows meet each other as bytes (bytes.h): `dense_bytes`, or such integers that stand for
   // the features, and the sum of each row
   const std::uint8_t* bytes = nullptr;

@@ -11,24 +11,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "simd/kernel.h"
+
 namespace dcsvm {
 
-// The five kernels of LIBSVM; their formulas are in kernel_value_impl.h.
-enum class KernelType { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3, precomputed = 4 };
-
-struct Kernel {
-  KernelType type = KernelType::rbf;
-  double gamma = 1.0;
-  double coef0 = 0.0;
-  int degree = 3;
-  // RBF only: values less 1. Where most are near 1 their rounding is that much smaller.
-  bool less_one = false;
-};
-
 // How a tile computes the argument of the kernel from two rows.
-//   difference:  sum of squared differences (accurate for any norm; RBF on dense rows)
-//   product:     dot product, and norms for RBF (cheaper; accurate where the norms are small)
-//   sparse:      dot product over the stored entries, summed in float64
+//   difference:  sum over the features of a distance (accurate for any norm; dense rows)
+//   product:     dot product, and norms for distances (cheaper; accurate where the norms are small)
+//   sparse:      sum over the entries that both rows store, in float64, and a term of each row
 //   bytes:       dot product of 8-bit integers, exact
 //   precomputed: no argument; the value is an entry of one row, at the other row's column
 enum class Form { difference, product, sparse, bytes, precomputed };
@@ -47,13 +37,13 @@ struct DenseTile {
   Form form;            // difference or product
   bool exact_products;  // float32 sums of products over a chain are exact
   std::size_t n_features, n_codes;
-  const float* const* queries;     // n_queries pointers to dense rows
-  const double* query_half_norms;  // n_queries
+  const float* const* queries;  // n_queries pointers to dense rows
+  const double* query_terms;    // n_queries
   std::size_t n_queries;
   const float* panel;                      // n_features x panel_rows
   const std::uint8_t* const* query_codes;  // n_queries pointers to n_codes codes
   const std::uint8_t* panel_codes;         // n_codes x panel_rows
-  const double* lane_half_norms;           // panel_rows
+  const double* lane_terms;                // panel_rows
   std::size_t n_lanes;                     // whose values are wanted; others may be computed, too
   std::size_t out_stride;                  // out[query * out_stride + lane]
 };
@@ -74,12 +64,12 @@ struct SparseTile {
   const std::int64_t* indptr;  // of all points
   const std::int32_t* indices;
   const float* values;
-  const std::int32_t* queries;     // row numbers, n_queries
-  const double* query_half_norms;  // n_queries
+  const std::int32_t* queries;  // row numbers, n_queries
+  const double* query_terms;    // n_queries
   std::size_t n_queries;
-  const std::int32_t* slot;       // column -> row of `packed`, 0 for a column no lane has
-  const float* packed;            // n_slots x panel_rows, row 0 all zero
-  const double* lane_half_norms;  // panel_rows
+  const std::int32_t* slot;  // column -> row of `packed`, 0 for a column no lane has
+  const float* packed;       // n_slots x panel_rows, row 0 all zero
+  const double* lane_terms;  // panel_rows
   std::size_t out_stride;
 };
 

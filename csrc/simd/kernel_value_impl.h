@@ -1,5 +1,5 @@
-// The formulas of the kernels, for vectors of float and of double: the one place that has them.
-// Part of isa_impl.h, inside its namespace.
+// The formulas of the functions of kernel.h, for vectors of float and of double: the one place that
+// has them. Part of isa_impl.h, inside its namespace.
 //
 // exp and tanh are polynomials of our own: the library's are not vectors without -ffast-math.
 
@@ -85,54 +85,42 @@ DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Ve
   return x < zero ? -value : value;
 }
 
-// Constants of a tile for RBF: the factor of the argument, and the largest argument whose value is
-// still a normal number; larger ones are cut to it.
+// Constants of a tile: of a decay the factor of the argument, and the largest argument whose value
+// is still a normal number; larger ones are cut to it.
 template <class Real>
-struct RbfScale {
+struct Constants {
   Factor<Real> factor;
   Real limit;
-  RbfScale(const Kernel& kernel, double squared_distance_per_argument)
-      : factor(-1.44269504088896340736 * kernel.gamma * squared_distance_per_argument),
+  explicit Constants(const Kernel& kernel)
+      : factor(-1.44269504088896340736 * kernel.gamma),
         limit(factor.high < 0 ? Traits<Real>::lowest_exponent / factor.high : Real(0)) {}
 };
 
-// The kernel. For RBF `argument` is the squared distance, or half of it (`scale` has the factor);
-// for the others it is x'z.
+// The kernel of its argument.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
-                                                        const RbfScale<Real>& scale,
+                                                        const Constants<Real>& constants,
                                                         typename Traits<Real>::Vector argument) {
   using Vector = typename Traits<Real>::Vector;
-  switch (kernel.type) {
-    case KernelType::linear:
+  switch (kernel.function) {
+    case Function::identity:
       return argument;
-    case KernelType::rbf:
-      argument = minimum(argument, Vector{} + scale.limit);
-      return kernel.less_one ? exp2_product_less_one<Real>(argument, scale.factor)
-                             : exp2_product<Real>(argument, scale.factor);
-    case KernelType::sigmoid:
+    case Function::decay:
+      argument = minimum(argument, Vector{} + constants.limit);
+      return kernel.less_one ? exp2_product_less_one<Real>(argument, constants.factor)
+                             : exp2_product<Real>(argument, constants.factor);
+    case Function::tanh:
       return tanh_vector<Real>(argument * static_cast<Real>(kernel.gamma) +
                                static_cast<Real>(kernel.coef0));
-    case KernelType::polynomial:
-    case KernelType::precomputed:  // has no argument
-      break;
+    case Function::power: {
+      Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);
+      Vector power = Vector{} + Real(1);
+      for (int e = kernel.degree; e > 0; e >>= 1) {
+        if (e & 1) power *= base;
+        base *= base;
+      }
+      return power;
+    }
   }
-  Vector base = argument * static_cast<Real>(kernel.gamma) + static_cast<Real>(kernel.coef0);
-  Vector power = Vector{} + Real(1);
-  for (int e = kernel.degree; e > 0; e >>= 1) {
-    if (e & 1) power *= base;
-    base *= base;
-  }
-  return power;
-}
-
-// The argument of the kernel from x'z: for RBF half the squared distance.
-template <class Real>
-DCSVM_INLINE typename Traits<Real>::Vector from_dot(const Kernel& kernel,
-                                                    typename Traits<Real>::Vector dot,
-                                                    double query_half_norm,
-                                                    typename Traits<Real>::Vector lane_half_norms) {
-  if (kernel.type != KernelType::rbf) return dot;
-  const typename Traits<Real>::Vector zero = {};
-  return maximum((lane_half_norms + static_cast<Real>(query_half_norm)) - dot, zero);
+  return Vector{} + std::numeric_limits<Real>::quiet_NaN();  // of a function without a formula
 }

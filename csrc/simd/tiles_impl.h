@@ -5,11 +5,43 @@
 // The arithmetic of a pair of rows is one chain over the features in ascending order, whatever the
 // tile it is part of: a value does not depend on how a product is cut into tiles.
 
+// How an argument is made of two rows: by `gap`, what a feature adds to a distance, of the
+// difference of its values; or by `pair`, what a feature adds that both rows have, and `from` these
+// sums and the term of each row (row_term() in kernel.h).
+template <Argument argument, class Real>
+struct Terms;
+
+template <class Real>
+struct Terms<Argument::product, Real> {
+  using Vector = typename Traits<Real>::Vector;
+  DCSVM_INLINE Vector pair(Vector a, Vector b) { return a * b; }
+  DCSVM_INLINE Vector from(Vector pairs, Vector) { return pairs; }
+};
+
+template <class Real>
+struct Terms<Argument::squared_distance, Real> {
+  using Vector = typename Traits<Real>::Vector;
+  DCSVM_INLINE Vector gap(Vector difference) { return difference * difference; }
+  DCSVM_INLINE Vector pair(Vector a, Vector b) { return a * b; }
+  DCSVM_INLINE Vector from(Vector pairs, Vector row_terms) {
+    return maximum(row_terms - pairs * Real(2), Vector{});
+  }
+};
+
+// The argument from the sums over pairs, with the terms of a query and of some lanes.
+template <Argument argument, class Real>
+DCSVM_INLINE typename Traits<Real>::Vector argument_from(typename Traits<Real>::Vector pairs,
+                                                         double query_term,
+                                                         const double* lane_terms) {
+  const auto row_terms = load_doubles<Real>(lane_terms) + static_cast<Real>(query_term);
+  return Terms<argument, Real>::from(pairs, row_terms);
+}
+
 // Some queries of a tile, the last one repeated up to tile_queries.
 struct QueryBlock {
   const float* rows[tile_queries];
   const std::uint8_t* codes[tile_queries];
-  double half_norms[tile_queries];
+  double terms[tile_queries];
   float matches[tile_queries][panel_rows];  // equal codes; only where there are codes
 };
 
@@ -40,20 +72,20 @@ DCSVM_INLINE void select_queries(const DenseTile& t, std::size_t first, std::siz
   for (std::size_t r = 0; r < tile_queries; ++r) {
     const std::size_t j = first + (r < n ? r : n - 1);
     q.rows[r] = t.queries[j];
-    q.half_norms[r] = t.query_half_norms[j];
+    q.terms[r] = t.query_terms[j];
     if (t.n_codes > 0) q.codes[r] = t.query_codes[j];
   }
   if (t.n_codes > 0) count_matches(t, q);
 }
 
-// What the codes contribute: equal ones to a dot product, columns set in one row only to a squared
+// What the codes contribute: equal ones to a dot product, columns set in one row only to a
 // distance. Whole numbers, so exact.
 template <class Sum, bool difference>
 DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const float* matches,
-                                                     double norm, std::size_t at) {
+                                                     double term, std::size_t at) {
   const auto equal = load_lanes<Sum>(matches + at);
   if constexpr (!difference) return equal;
-  return (load_doubles<Sum>(t.lane_half_norms + at) + static_cast<Sum>(norm) - equal) * Sum(2);
+  return load_doubles<Sum>(t.lane_terms + at) + static_cast<Sum>(term) - (equal + equal);
 }
 
 // n float values as Real: themselves, or converted into the buffer.
@@ -67,8 +99,8 @@ DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buf
   }
 }
 
-// Adds a chain of features to the sums of a tile: (a - b)^2 or a b.
-template <bool difference, class Real, std::size_t n_vectors>
+// Adds a chain of features to the sums of a tile: their gaps, or their pairs.
+template <Argument argument, bool difference, class Real, std::size_t n_vectors>
 DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::size_t n,
                             typename Traits<Real>::Vector (&sum)[tile_queries][n_vectors]) {
   using Vector = typename Traits<Real>::Vector;
@@ -82,10 +114,9 @@ DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::s
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < n_vectors; ++v) {
         if constexpr (difference) {
-          const Vector gap = b[v] - a;
-          sum[r][v] += gap * gap;
+          sum[r][v] += Terms<argument, Real>::gap(b[v] - a);
         } else {
-          sum[r][v] += a * b[v];
+          sum[r][v] += Terms<argument, Real>::pair(a, b[v]);
         }
       }
     }
@@ -98,7 +129,7 @@ DCSVM_INLINE std::size_t chain_end(const DenseTile& t, std::size_t begin) {
 
 // Values of n_queries queries and the lanes of so many vectors from `lane` on, in the precision of
 // the output.
-template <class Real, bool difference, std::size_t n_vectors>
+template <Argument argument, class Real, bool difference, std::size_t n_vectors>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
   using Vector = typename Traits<Real>::Vector;
@@ -109,7 +140,7 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < n_vectors; ++v) {
         total[r][v] =
-            coded_part<Real, difference>(t, q.matches[r], q.half_norms[r], lane + v * width<Real>);
+            coded_part<Real, difference>(t, q.matches[r], q.terms[r], lane + v * width<Real>);
       }
     }
   }
@@ -120,23 +151,21 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_
     for (std::size_t r = 0; r < tile_queries; ++r)
       rows[r] = converted<Real>(q.rows[r] + begin, n, buffer[r]);
     Vector sum[tile_queries][n_vectors] = {};
-    add_chain<difference>(rows, t.panel + begin * panel_rows + lane, n, sum);
+    add_chain<argument, difference>(rows, t.panel + begin * panel_rows + lane, n, sum);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < n_vectors; ++v) total[r][v] += sum[r][v];
     }
   }
-  const RbfScale<Real> scale(*t.kernel, difference ? 1.0 : 2.0);
+  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < n_queries; ++r) {
     for (std::size_t v = 0; v < n_vectors; ++v) {
       const std::size_t at = lane + v * width<Real>;
-      Vector argument = total[r][v];
-      if constexpr (!difference) {
-        argument = from_dot<Real>(*t.kernel, argument, q.half_norms[r],
-                                  load_doubles<Real>(t.lane_half_norms + at));
-      }
-      store(out + r * t.out_stride + at, kernel_value<Real>(*t.kernel, scale, argument));
+      Vector value = total[r][v];
+      if constexpr (!difference)
+        value = argument_from<argument, Real>(value, q.terms[r], t.lane_terms + at);
+      store(out + r * t.out_stride + at, kernel_value<Real>(*t.kernel, constants, value));
     }
   }
 }
@@ -148,7 +177,7 @@ DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
 
 // Dot products of integers, whose sums over a chain float holds exactly: totals and arguments in
 // double, so that only the kernel's own rounding is left.
-template <class Real>
+template <Argument argument, class Real>
 DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
   constexpr std::size_t lanes = tile_vectors * width<float>;
@@ -161,7 +190,8 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
     const float* rows[tile_queries];
     for (std::size_t r = 0; r < tile_queries; ++r) rows[r] = q.rows[r] + begin;
     FloatVector sum[tile_queries][tile_vectors] = {};
-    add_chain<false>(rows, t.panel + begin * panel_rows + lane, chain_end(t, begin) - begin, sum);
+    add_chain<argument, false>(rows, t.panel + begin * panel_rows + lane,
+                               chain_end(t, begin) - begin, sum);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
@@ -169,22 +199,22 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
     }
     add_lanes(part[0], tile_queries * lanes, total[0]);
   }
-  const RbfScale<Real> scale(*t.kernel, 2.0);
+  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < n_queries; ++r) {
     for (std::size_t k = 0; k < lanes; k += width<double>) {
-      store(total[r] + k,
-            from_dot<double>(*t.kernel, load<DoubleVector>(total[r] + k), q.half_norms[r],
-                             load<DoubleVector>(t.lane_half_norms + lane + k)));
+      store(total[r] + k, argument_from<argument, double>(load<DoubleVector>(total[r] + k),
+                                                          q.terms[r], t.lane_terms + lane + k));
     }
     for (std::size_t k = 0; k < lanes; k += width<Real>) {
       store(out + r * t.out_stride + lane + k,
-            kernel_value<Real>(*t.kernel, scale, load_doubles<Real>(total[r] + k)));
+            kernel_value<Real>(*t.kernel, constants, load_doubles<Real>(total[r] + k)));
     }
   }
 }
 
-template <class Real, bool difference, bool exact>
-DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
+// A function for each: all in one took 7 % longer for a value of few features and codes.
+template <Argument argument, class Real, bool difference, bool exact>
+static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out) {
   constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
@@ -193,24 +223,40 @@ DCSVM_INLINE void dense_tiles(const DenseTile& t, Real* out) {
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < t.n_lanes; lane += lanes) {
       if constexpr (exact) {
-        exact_tile<Real>(t, q, lane, n, rows);
+        exact_tile<argument, Real>(t, q, lane, n, rows);
       } else if (t.n_lanes - lane <= width<Real>) {
-        dense_tile<Real, difference, 1>(t, q, lane, n, rows);
+        dense_tile<argument, Real, difference, 1>(t, q, lane, n, rows);
       } else {
-        dense_tile<Real, difference, tile_vectors>(t, q, lane, n, rows);
+        dense_tile<argument, Real, difference, tile_vectors>(t, q, lane, n, rows);
       }
+    }
+  }
+}
+
+// The tiles of one argument, by the forms that it has.
+template <Argument argument, class Real>
+DCSVM_INLINE void dense_of(const DenseTile& t, Real* out) {
+  if constexpr (is_distance(argument)) {
+    if (t.form == Form::difference) return dense_tiles<argument, Real, true, false>(t, out);
+  }
+  if constexpr (is_from_products(argument)) {
+    if (t.exact_products) {
+      dense_tiles<argument, Real, false, true>(t, out);
+    } else {
+      dense_tiles<argument, Real, false, false>(t, out);
     }
   }
 }
 
 template <class Real>
 static void dense(const DenseTile& t, Real* out) {
-  if (t.form == Form::difference) {
-    dense_tiles<Real, true, false>(t, out);
-  } else if (t.exact_products) {
-    dense_tiles<Real, false, true>(t, out);
-  } else {
-    dense_tiles<Real, false, false>(t, out);
+  switch (t.kernel->argument) {
+    case Argument::product:
+      return dense_of<Argument::product>(t, out);
+    case Argument::squared_distance:
+      return dense_of<Argument::squared_distance>(t, out);
+    case Argument::none:  // tiles are of arguments
+      break;
   }
 }
 
@@ -220,25 +266,25 @@ template <class Real>
 static void bytes(const ByteTile& t, Real* out) {
   using Vector = typename Traits<Real>::Vector;
   using Integers = typename Traits<Real>::Lanes32;
-  const RbfScale<Real> scale(*t.kernel, 1.0);
+  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < t.n_queries; ++r) {
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
       const Integers argument = load<Integers>(t.dots + r * panel_rows + lane) * t.factor +
                                 load<Integers>(t.lane_terms + lane) + t.query_terms[r];
       store(out + r * t.out_stride + lane,
-            kernel_value<Real>(*t.kernel, scale, __builtin_convertvector(argument, Vector)));
+            kernel_value<Real>(*t.kernel, constants, __builtin_convertvector(argument, Vector)));
     }
   }
 }
 
 // Sparse rows: the stored entries of a query against a panel that is packed by column, in float64.
 // A query's columns are looked up in the panel's slots; columns that no lane has are skipped.
-template <class Real>
-static void sparse(const SparseTile& t, Real* out) {
+template <Argument argument, class Real>
+DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
   constexpr std::size_t n_vectors = panel_rows / width<double>;
-  const RbfScale<Real> scale(*t.kernel, 2.0);
+  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < t.n_queries; ++r) {
-    DoubleVector dot[n_vectors] = {};
+    DoubleVector sum[n_vectors] = {};
     const std::int64_t row = t.queries[r];
     for (std::int64_t k = t.indptr[row]; k < t.indptr[row + 1]; ++k) {
       const std::int32_t slot = t.slot[t.indices[k]];
@@ -247,17 +293,29 @@ static void sparse(const SparseTile& t, Real* out) {
       const DoubleVector a = broadcast<DoubleVector>(static_cast<double>(t.values[k]));
 #pragma GCC unroll 16
       for (std::size_t v = 0; v < n_vectors; ++v)
-        dot[v] += a * load_lanes<double>(lanes + v * width<double>);
+        sum[v] += Terms<argument, double>::pair(a, load_lanes<double>(lanes + v * width<double>));
     }
-    double argument[panel_rows];
+    double arguments[panel_rows];
     for (std::size_t v = 0; v < n_vectors; ++v) {
-      store(argument + v * width<double>,
-            from_dot<double>(*t.kernel, dot[v], t.query_half_norms[r],
-                             load<DoubleVector>(t.lane_half_norms + v * width<double>)));
+      const std::size_t lane = v * width<double>;
+      store(arguments + lane,
+            argument_from<argument, double>(sum[v], t.query_terms[r], t.lane_terms + lane));
     }
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
       store(out + r * t.out_stride + lane,
-            kernel_value<Real>(*t.kernel, scale, load_doubles<Real>(argument + lane)));
+            kernel_value<Real>(*t.kernel, constants, load_doubles<Real>(arguments + lane)));
     }
+  }
+}
+
+template <class Real>
+static void sparse(const SparseTile& t, Real* out) {
+  switch (t.kernel->argument) {
+    case Argument::product:
+      return sparse_of<Argument::product>(t, out);
+    case Argument::squared_distance:
+      return sparse_of<Argument::squared_distance>(t, out);
+    case Argument::none:  // tiles are of arguments
+      break;
   }
 }

@@ -298,7 +298,7 @@ class LevelSolver {
 
   SolveReport solve_part(SubProblem& problem, const SolveOptions& options,
                          const Snapshot& begin_with) {
-    if (setup_.kernel.type == KernelType::linear)
+    if (is_linear(setup_.kernel))
       return LinearPart(setup_, points_, problem, options).solve(begin_with);
     return solve(setup_, points_, problem.qp(), problem.iterate(), options, begin_with);
   }

@@ -58,7 +58,7 @@ void WorkingStep<Real>::choose(const ActiveSet& active, ActiveKernel& kernel, do
     std::iota(members_.begin(), members_.end(), 0);
     return;
   }
-  if (report_.outer_steps % 2 == 0 && setup_.kernel.type == KernelType::rbf) {
+  if (report_.outer_steps % 2 == 0 && is_distance(setup_.kernel.argument)) {
     select_neighbourhood(active, kernel.kernel_values(most_violating(active)),
                          inner_share * tolerance, target_size_, members_);
   } else {

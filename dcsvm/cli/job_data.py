@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def read_training_set(job: TrainingJob, options: TrainOptions, *, to_train: bool) -> Dataset:
     """Read and scale the training set of a job, and print warnings about the data."""
     scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
-    serials = "training" if options.kernel == "precomputed" else None
+    serials = "training" if options.kernel_type.is_precomputed else None
     data = read_data(
         job,
         job.training_set_file,
@@ -47,7 +47,7 @@ def read_test_set(
         options.threads,
         scaling=training_set.scaling,
         first_index=training_set.first_index,
-        serials="any" if options.kernel == "precomputed" else None,
+        serials="any" if options.kernel_type.is_precomputed else None,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import click
 
 from dcsvm.cli.files import AUTO, STANDARD_INPUT, is_stream
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.option_rules import FACTORS, POSITIVE, OptionError, integer, optional
 from dcsvm.problem.option_table import OptionTable
 from dcsvm.problem.options import TrainOptions
@@ -91,7 +90,7 @@ class TrainJob(TrainingJob):
             raise click.UsageError("--test needs --early with --early-level auto")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
-        if self.scale_file is not None and options.kernel == "precomputed":
+        if self.scale_file is not None and options.kernel_type.is_precomputed:
             raise click.UsageError("a precomputed kernel cannot be scaled (--scale)")
         if self.range_file is not None and self.model_file and is_stream(self.model_file):
             raise click.UsageError(
@@ -107,7 +106,7 @@ class TrainJob(TrainingJob):
             raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
         if self.is_remote and self.training_set_file in STANDARD_INPUT:
             raise click.UsageError("workers cannot read standard input: give a file")
-        if self.is_remote and options.kernel == "precomputed":
+        if self.is_remote and options.kernel_type.is_precomputed:
             raise click.UsageError("workers cannot use a precomputed kernel (-t 4)")
 
     @property
@@ -166,9 +165,9 @@ class GridJob(TrainingJob):
             raise click.UsageError("nu-SVC (-s 1) has no C: give -log2c null to choose gamma only")
         if self.log2p and options.svm_type != "epsilon_svr":
             raise click.UsageError("-log2p needs eps-SVR (-s 3)")
-        if options.kernel == "precomputed" and (self.scale_file or self.test_file):
+        if options.kernel_type.is_precomputed and (self.scale_file or self.test_file):
             raise click.UsageError("a precomputed kernel cannot be used with --scale or --test")
-        if not (self.log2c or self.log2p or (self.log2g and options.kernel in WITH_GAMMA)):
+        if not (self.log2c or self.log2p or (self.log2g and options.kernel_type.has_gamma)):
             raise click.UsageError("no parameter to choose: -log2c and -log2g are null")
         try:
             self.grid(options)
@@ -193,7 +192,7 @@ class GridJob(TrainingJob):
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None
 
-        gammas = powers(self.log2g) if options.kernel in WITH_GAMMA else None
+        gammas = powers(self.log2g) if options.kernel_type.has_gamma else None
         return Grid.of(options, powers(self.log2c) or [options.C], gammas, powers(self.log2p))
 
 

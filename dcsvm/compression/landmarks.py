@@ -186,7 +186,8 @@ def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
     These are 0/1 features if gamma is so large that K vanishes between rows that differ in one of
     them: a landmark in between would be far from both. Fixed, they can still be one-hot codes.
     """
-    if kernel.name != "rbf" or np.exp(-kernel.gamma) > np.finfo(np.float32).epsneg:
+    fall, apart = kernel.type.fall, float(np.finfo(np.float32).epsneg)
+    if fall is None or fall.squared_distance_at(kernel.gamma, apart) > 1:
         return np.zeros(rows.shape[1], bool)
     return ((rows == 0) | (rows == 1)).all(axis=0)
 
@@ -215,7 +216,10 @@ def _refined_rows(
 def _width(kernel: Kernel, rows: Rows) -> float:
     """Return the length scale of moves: the kernel's width, or less if the rows are closer."""
     width = float(np.sqrt(rows.mean_squared_distance()))
-    return kernel.gamma**-0.5 if kernel.name == "rbf" and kernel.gamma * width**2 > 1 else width
+    fall = kernel.type.fall
+    if fall is None or kernel.gamma * width**fall.power <= 1:
+        return width
+    return kernel.gamma ** (-1 / fall.power)
 
 
 def in_steps(landmarks: Rows) -> Rows | None:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 SHARPNESS = np.float32(2.0)  # slope of the sigmoid of a decision value; 4 is as good
 ROWS_A_STEP = 256  # rows of a batch of Adam
@@ -231,22 +231,21 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
 def values_and_slopes(
     kernel: Kernel, rows: np.ndarray, vectors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute K(rows, vectors) and its slopes, float32 (n, m), of a kernel of features.
+    """Compute K(rows, vectors) and its slopes, float32 (n, m), of a kernel that has slopes.
 
     Slopes are dK/ds by the inner product s, with |x| and |z| fixed and without a constant factor.
     NumPy computes them, since the vectors change at every step: preparing them for the core does
     not pay.
     """
-    product = rows @ vectors.T
-    if kernel.name == "linear":
-        return product, np.ones_like(product)
-    if kernel.name == "rbf":
-        return (values := _rbf(product, rows, vectors, kernel.gamma)), values
-    product = np.float32(kernel.gamma) * product + np.float32(kernel.coef0)
-    if kernel.name == "sigmoid":
-        values = np.tanh(product)
-        return values, 1 - values**2
-    return product**kernel.degree, product ** max(kernel.degree - 1, 0)
+    argument = rows @ vectors.T
+    if kernel.type.argument == SQUARED_DISTANCE:
+        argument *= np.float32(-2)
+        argument += np.einsum("ij,ij->i", rows, rows)[:, None]
+        argument += np.einsum("ij,ij->i", vectors, vectors)
+        np.maximum(argument, 0, out=argument)
+    slopes = kernel.type.slopes
+    assert slopes is not None
+    return slopes.values(kernel, argument)
 
 
 def slope_gradient(
@@ -254,22 +253,8 @@ def slope_gradient(
 ) -> np.ndarray:
     """Compute sum_i pulls_ij dK_ij/dz_j, float32 (m, d); `pulls` (n, m) include the slopes."""
     gradient = pulls.T @ rows
-    if kernel.name == "rbf":  # depends on |z|, too
+    if kernel.type.argument == SQUARED_DISTANCE:  # depends on |z|, too
         gradient -= pulls.sum(axis=0)[:, None] * vectors
-    factor = {
-        "linear": 1.0,
-        "polynomial": kernel.degree * kernel.gamma,
-        "rbf": 2.0 * kernel.gamma,
-        "sigmoid": kernel.gamma,
-    }[kernel.name]
-    return np.float32(factor) * gradient
-
-
-def _rbf(product: np.ndarray, rows: np.ndarray, vectors: np.ndarray, gamma: float) -> np.ndarray:
-    """Compute exp(-gamma |x - z|^2) in place of the inner products."""
-    product *= np.float32(-2)
-    product += np.einsum("ij,ij->i", rows, rows)[:, None]
-    product += np.einsum("ij,ij->i", vectors, vectors)
-    np.maximum(product, 0, out=product)
-    product *= np.float32(-gamma)
-    return np.exp(product, out=product)
+    slopes = kernel.type.slopes
+    assert slopes is not None
+    return np.float32(slopes.factor(kernel)) * gradient

@@ -175,7 +175,7 @@ class Rows:
     def as_floats(self) -> Rows:
         """The same rows without bytes and codes."""
         if self.coding is not None:
-            points = _core.Points(self, 1, with_norms=False)
+            points = _core.Points(self, 1)
             return replace(self, dense=points.features(1), coding=None)
         return replace(self, dense=self.dense.astype(np.float32)) if self.is_bytes else self
 
@@ -437,7 +437,7 @@ def coded_parts(parts: Iterable[Rows], n_features: int, threads: int, make: Make
 
 
 def _points(rows: Rows, threads: int) -> _core.Points:
-    return _core.Points(rows, threads, with_norms=False)
+    return _core.Points(rows, threads)
 
 
 def _coding_of(rows: Rows, threads: int) -> _core.Coding | None:

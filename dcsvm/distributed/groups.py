@@ -48,7 +48,7 @@ def find_remote_locality(
     """Find the components and the order of remote rows, as `find_locality`. Raises Stopped."""
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
+    if kernel.type.fall is None or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
         return whole
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)

@@ -56,7 +56,7 @@ class DaskRows:
         return sum(one.squares for one in self.facts) / size - mean**2
 
     def with_kernel(self, options: TrainOptions) -> "tuple[DaskRows, Kernel]":
-        if options.kernel == "precomputed":
+        if options.kernel_type.is_precomputed:
             raise OptionError("kernel", "precomputed cannot be used on workers")
         return self, kernel_of(options, self.rows.n_features)
 

@@ -7,6 +7,7 @@ sample of all rows or of support vectors. With the linear kernel this is Euclide
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection
 from copy import copy
@@ -300,12 +301,15 @@ def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
-    """Return the kernel for clustering: gamma of an RBF kernel is limited to 1 / median |x - z|^2.
+    """Return the kernel for clustering, at least 1/e at the median distance of the sample.
+
+    gamma of a kernel that falls with a distance is lowered to that, if it is larger.
 
     With a larger gamma nearly all kernel values are 0: each sampled row is a cluster, and all rows
     far from the sample are assigned to the largest cluster.
     """
-    if kernel.name != "rbf":
+    fall = kernel.type.fall
+    if fall is None:
         return kernel
     step = -(-sample.n_samples // LARGEST_MEDIAN_SAMPLE)
     rows = sample.take(np.arange(0, sample.n_samples, step))
@@ -319,4 +323,6 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
         return kernel
     middle = np.partition(distances, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
     median = 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
-    return replace(kernel, gamma=min(kernel.gamma, 1.0 / median)) if median > 0 else kernel
+    if median <= 0:
+        return kernel
+    return replace(kernel, gamma=min(kernel.gamma, fall.gamma_at(median, math.exp(-1))))

@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import WORTH_CODING, Rows, without_empty_columns
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.lattice import find_lattice
 from dcsvm.machine import default_threads, usable_threads
 
@@ -29,8 +29,10 @@ class Reach:
 
     @staticmethod
     def of(kernel: Kernel, value: float) -> Reach:
-        """Return the cutoff at which an RBF kernel falls to a value below 1."""
-        return Reach(-math.log(value) / kernel.gamma if kernel.gamma > 0 else math.inf, value)
+        """Return the cutoff at which a kernel that falls with a distance has a value below 1."""
+        fall = kernel.type.fall
+        assert fall is not None
+        return Reach(fall.squared_distance_at(kernel.gamma, value), value)
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,17 @@ class Evaluation:
 
 
 def is_flat(rows: Rows, kernel: Kernel) -> bool:
-    """Return whether an RBF kernel exceeds 1/2 at the mean squared distance of the rows.
+    """Return whether a kernel that falls with a distance exceeds 1/2 at the mean distance of rows.
 
     Sums of K - 1 are more accurate then. The mean is taken over a sample of the rows.
     """
-    if kernel.name != "rbf" or rows.n_samples == 0:
+    fall = kernel.type.fall
+    if fall is None or rows.n_samples == 0:
         return False
     some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
     (some,) = without_empty_columns(some)
-    return kernel.gamma * some.mean_squared_distance() < math.log(2)
+    half = fall.squared_distance_at(kernel.gamma, 0.5)
+    return some.mean_squared_distance() < half
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +108,16 @@ class KernelRows:
         narrow = rows if points else without_empty_columns(rows)[0]
         self.points = points or _core.Points(narrow, threads)
         self.largest_squared_norm = 0.0 if points else self.points.largest_squared_norm
-        self.copy_bytes, gamma, self.lattice = 0, kernel.gamma, None
-        if coded and kernel.name == "rbf" and self.points.may_be_bytes:
+        self.copy_bytes, self.lattice = 0, None
+        has_bytes = kernel.type.is_from_products
+        if coded and kernel.type.fall and has_bytes and self.points.may_be_bytes:
             self.lattice = find_lattice(narrow, memory_bytes)
         if self.lattice is not None:
             self.copy_bytes = self.points.take_bytes(self.lattice.codes(narrow))
-            gamma *= self.lattice.step**2
         elif coded and not kernel.is_precomputed:
-            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads)
-        self.setup = setup or self._setup_of(kernel, gamma)
-        self.points.fit(self.setup, threads)
+            self.copy_bytes = self.points.encode(WORTH_CODING, memory_bytes, threads, has_bytes)
+        self.setup = setup or self._setup_of(kernel)
+        self.points.prepare(self.setup, threads)
 
     def product(
         self,
@@ -170,7 +174,7 @@ class KernelRows:
         Returns the rows without loss, bool (n,), or None if these rows are not encoded.
         """
         if self.lattice is None:
-            return points.encode_as(self.points, threads)
+            return points.encode_as(self.points, self.setup, threads)
         points.take_bytes(self.lattice.codes(rows))
         return self.lattice.rows_on(rows)
 
@@ -183,26 +187,25 @@ class KernelRows:
     def with_kernel(self, kernel: Kernel) -> KernelRows:
         """Return these rows with another kernel.
 
-        The encoded points are shared by RBF kernels with a smaller gamma.
+        The encoded points are shared by kernels that fall with a distance with a smaller gamma.
         """
         if kernel == self.kernel:
             return self
-        if self.kernel.name != "rbf" or kernel.name != "rbf" or kernel.gamma > self.kernel.gamma:
+        is_flatter = kernel.name == self.kernel.name and kernel.gamma <= self.kernel.gamma
+        if kernel.type.fall is None or not is_flatter:
             return KernelRows(self.rows, kernel, self.threads)
         other = copy(self)
         other.kernel = kernel
-        gamma = kernel.gamma * (self.lattice.step**2 if self.lattice else 1.0)
-        other.setup = self._setup_of(kernel, gamma, _core.Form[self.setup.form])
+        other.setup = self._setup_of(kernel, _core.Form[self.setup.form])
         return other
 
-    def _setup_of(
-        self, kernel: Kernel, gamma: float, form: _core.Form | None = None
-    ) -> _core.Setup:
-        """Return the core's kernel with this gamma; without a form, the core chooses it."""
-        return _core.Setup(
-            NAMES.index(kernel.name), gamma, kernel.coef0, kernel.degree, self.points, form,
-            is_flat=is_flat(self.rows, kernel),
-        )  # fmt: skip
+    def _setup_of(self, kernel: Kernel, *form: _core.Form) -> _core.Setup:
+        """Return the core's kernel on these points; without a form, the core chooses it."""
+        flat, fall = is_flat(self.rows, kernel), kernel.type.fall
+        if self.lattice is not None:
+            assert fall is not None
+            kernel = replace(kernel, gamma=fall.scaled(kernel.gamma, self.lattice.step))
+        return _core.Setup(kernel, self.points, *form, is_flat=flat)
 
     @property
     def is_in_file(self) -> bool:
@@ -215,7 +218,7 @@ class KernelRows:
         other.rows = self.rows.take(rows)
         other.points = _core.Points(other.rows, self.threads)
         self.encode(other.points, other.rows, self.threads)
-        other.points.fit(self.setup, self.threads)
+        other.points.prepare(self.setup, self.threads)
         return other
 
 
@@ -229,7 +232,7 @@ def two_sides(
     if kernel.is_precomputed:
         targets, sources = targets.as_floats(), sources.as_floats()
     sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
-    if not kernel.is_precomputed and all(points.are_bytes(threads) for points in sides):
+    if kernel.type.is_from_products and all(points.are_bytes(threads) for points in sides):
         for points in sides:
             points.encode_bytes(threads)
     second = KernelRows(sources, kernel, threads, points=sides[1])

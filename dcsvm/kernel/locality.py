@@ -82,12 +82,13 @@ def find_locality(
     """Find the components of the rows, and the cutoff inside them.
 
     `weight` bounds the sum of |alpha|. Returns a single component with all rows in input order if
-    no kernel values are negligible. Only RBF kernels on dense rows have several components. Raises
+    no kernel values are negligible. Only kernels that fall with a distance
+    have several components, on dense rows. Raises
     Stopped.
     """
     n_rows = rows.n_samples
     whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.name != "rbf" or not rows.is_dense or n_rows < FEWEST_ROWS:
+    if kernel.type.fall is None or not rows.is_dense or n_rows < FEWEST_ROWS:
         return whole
     between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Reach.of(kernel, LEFT_OUT * tolerance / weight)

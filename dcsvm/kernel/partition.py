@@ -154,7 +154,7 @@ class Partition:
         placed = Placed.at_root(rows.n_samples, second=second)
         sources = Sources.kept(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
-        batch_size = ROUTED_BY_FEW if self.kernel.name == "linear" else ROUTED_AT_ONCE
+        batch_size = ROUTED_BY_FEW if self.kernel.type.is_linear else ROUTED_AT_ONCE
         for batch in slices(rows.n_samples, batch_size // row_size):
             for meeting in sources.meetings(rows.part(batch), threads):
                 part = begin.take(batch).take(meeting.place)

@@ -130,7 +130,7 @@ class Sources:
         result, left = [], np.ones(block.n_samples, bool)
         for how in FORMS:
             sources = self.form(threads, how)
-            points = _core.Points(block, few, with_norms=False)
+            points = _core.Points(block, few)
             if sources is None or (how == "stepped" and not block.is_dense):
                 continue
             fits = None if how == "plain" else sources.encode(points, block, few)
@@ -149,7 +149,7 @@ class Sources:
         """All sources, int32, such that neighbours are near; None where too few kernel values are
         provably out of reach."""
         n_rows = self.rows.n_samples
-        if self.kernel.name != "rbf" or not self.rows.is_dense or n_rows < FEWEST_ROWS:
+        if self.kernel.type.fall is None or not self.rows.is_dense or n_rows < FEWEST_ROWS:
             return None
         sources = self.form(threads)
         some = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))

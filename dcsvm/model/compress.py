@@ -78,6 +78,8 @@ def compress(
     part = model.part(options.method)
     if model.kernel.is_precomputed:
         raise ValueError("a model of a precomputed kernel cannot be compressed: it has no vectors")
+    if model.kernel.type.slopes is None:
+        raise ValueError(f"a model of the kernel {model.kernel.name} cannot be compressed")
     if part.rows.n_samples < 2:
         raise ValueError(f"a model must have 2 support vectors or more, got {part.rows.n_samples}")
     for name, given in (("rows to fit to", rows), ("test rows", test)):
@@ -208,7 +210,7 @@ class _Compression:
 
     def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
         """Round landmarks of byte rows to evenly spaced integers, if values hardly change."""
-        is_of_bytes = self.model.kernel.name == "rbf" and self.part.rows.is_bytes
+        is_of_bytes = self.model.kernel.type.fall is not None and self.part.rows.is_bytes
         vectors = in_steps(part.rows) if is_of_bytes else None
         if vectors is None:
             return part

@@ -90,7 +90,7 @@ def compressed_exact(
 
     With a linear kernel one vector per pair is exact, if that many are allowed.
     """
-    if model.kernel.name == "linear" and n_vectors >= model.n_pairs:
+    if model.kernel.type.is_linear and n_vectors >= model.n_pairs:
         return _summed_by_pairs(model, part)
     with side_by_side(threads) as each:
         class_, found = _landmarks(model, sample, n_vectors, options, each, tell)

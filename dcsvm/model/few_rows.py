@@ -55,7 +55,7 @@ class _Prepared:
         self.kernel = kernel
         self.core: _core.FewRows | None = None
         tree = part.partition if isinstance(part, EarlyModel) else None
-        if kernel.name == "linear" or not _suits(Sources.kept(part.rows, kernel)):
+        if kernel.type.is_linear or not _suits(Sources.kept(part.rows, kernel)):
             return
         if tree is not None and not _suits_tree(tree):
             return
@@ -99,7 +99,7 @@ def _suits_tree(tree: Partition) -> bool:
     With a linear kernel, predict.py takes the product with the mean of a center's rows, not with
     each of them, which rounds differently.
     """
-    if tree.kernel.name == "linear" and tree.sample.n_samples > sum(
+    if tree.kernel.type.is_linear and tree.sample.n_samples > sum(
         np.count_nonzero(np.repeat(fork.n_parts > 1, fork.n_parts)) for fork in tree.forks
     ):
         return False

@@ -119,7 +119,7 @@ def _shows(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
     if kernel.is_precomputed or part.rows.n_samples == 0:
         return False
     margin = 1.0 if model.is_classifier else float(np.nanmax(np.abs(part.rho), initial=0.0))
-    if kernel.name in ("rbf", "sigmoid") and not model.is_regression:
+    if kernel.type.is_within_one and not model.is_regression:
         bound = ROUNDING * weights.totals().max(initial=0.0)
         if not is_seen(bound, margin):
             return False

@@ -58,7 +58,7 @@ class SupportSums:
         self.order: np.ndarray | None = None
         n_values = n_targets * sources.rows.n_samples
         is_small = n_targets < FEWEST_TARGETS or n_values < FEWEST_VALUES
-        if is_small or sources.kernel.name != "rbf":
+        if is_small or sources.kernel.type.fall is None:
             return
         totals = weights.totals()
         if not totals.any():

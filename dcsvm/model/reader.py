@@ -7,7 +7,7 @@ import numpy as np
 
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import AT_ONCE, slices
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.lines import Features, Header, Lines, ModelError, shown
 from dcsvm.model.model import Model
@@ -63,10 +63,10 @@ class ModelReader(Lines):
 
     def kernel(self, values: Header, prefix: str = "") -> Kernel:
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
-        if name not in NAMES:
+        if name not in TYPES:
             raise self.error(f"kernel_type {shown([name])} is not supported")
         parameters = {}
-        for key in Kernel(name).parameters:
+        for key in TYPES[name].parameters:
             kind: type[float] = int if key == "degree" else float
             value = self.number(values, prefix + key, kind)
             try:

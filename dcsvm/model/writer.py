@@ -65,6 +65,8 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
 def _check_libsvm(model: ModelParts) -> None:
     if model.exact is None:
         raise ValueError("LIBSVM has no early models, and this model has no exact solution")
+    if not model.kernel.type.is_in_libsvm:
+        raise ValueError(f"LIBSVM has no kernel {model.kernel.name}")
     for label in model.labels:
         if not (label.is_integer() and abs(label) < 2**31):
             raise ValueError(f"LIBSVM's labels must be integers, got {plain(label)}")
@@ -187,7 +189,7 @@ def _needs_digits(kernel: Kernel, exact: ExactModel) -> bool:
     largest = 1.0
     if kernel.is_precomputed:
         return False
-    if kernel.name in ("linear", "polynomial"):
+    if not kernel.type.is_within_one:
         norms = [_largest_norm(exact.rows.part(batch)) for batch in _slices(exact.rows, 1)]
         largest = kernel.largest_value(max(norms, default=0.0))
     return is_seen(2.0**-24 * largest * np.abs(exact.dual_coef).max(initial=0.0), 1.0)

@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import (
+    DEFAULT,
+    NAMES,
+    TYPES,
+    Kernel,
+    KernelType,
+    numbered_names,
+    other_names,
+    users_of,
+)
 from dcsvm.machine import MOST_THREADS
 from dcsvm.problem.option_rules import (
     FACTORS,
@@ -94,20 +103,17 @@ class TrainOptions(OptionTable):
         "Not for one-class. It takes 5-fold cross-validation, also with --early.",
         keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
         "probability 1/2 to decision value 0")
-    kernel: str = of_kernel("rbf", choice(*NAMES), "-t TYPE",
-        "0 linear, 1 poly, 2 rbf, 3 sigmoid, 4 precomputed",
+    kernel: str = of_kernel(DEFAULT, choice(*NAMES), "-t TYPE",
+        numbered_names(),
         "The linear kernel is u'v. The file of a precomputed kernel has kernel values in place of "
         "features.",
-        keyword='or "linear" u\'v, "polynomial", "sigmoid", "precomputed": X has kernel values',
+        keyword=f"or {other_names()}",
         is_basic=True)
-    degree: int = of_kernel(3, integer(0), "-d DEGREE",
-        "degree of poly (gamma u'v + coef0)^degree")
+    degree: int = of_kernel(3, integer(0), "-d DEGREE", f"of {users_of('degree')}")
     gamma: float | None = of_kernel(None, optional(NOT_NEGATIVE), "-g GAMMA",
-        "gamma of exp(-gamma |u-v|^2), poly, sigmoid",
-        "0 selects the default, as in LIBSVM.",
+        f"of {users_of('gamma')}", "0 selects the default, as in LIBSVM.",
         default_text="1/features", is_basic=True)
-    coef0: float = of_kernel(0.0, FINITE, "-r COEF0",
-        "coef0 of poly and sigmoid tanh(gamma u'v + coef0)")
+    coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "tolerance: largest KKT violation of the solution",
         "The unit is that of the decision value; for nu-SVR it is the standard deviation of the "
@@ -195,6 +201,10 @@ class TrainOptions(OptionTable):
         self._check_levels()
 
     @property
+    def kernel_type(self) -> KernelType:
+        return TYPES[self.kernel]
+
+    @property
     def has_levels(self) -> bool:
         return self.svm_type in WITH_LEVELS
 
@@ -228,7 +238,7 @@ class TrainOptions(OptionTable):
         """Check the options that depend on the type and the kernel."""
         if self.probability and self.svm_type == "one_class":
             raise OptionError("probability", "is not available for one-class")
-        if self.clustering == "kmeans" and self.kernel == "precomputed":
+        if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
             raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
         kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)
         if self.gap is not None and not kernel.is_positive_semidefinite:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeVar
 
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 
 # defaults of svm-grid
@@ -117,7 +116,7 @@ class Grid:
             raise ValueError(f"epsilons require epsilon_svr, got {options.svm_type}")
         if options.svm_type == "one_class":
             raise ValueError("one-class SVM has no C, and no score to choose it by")
-        if gammas is not None and options.kernel not in WITH_GAMMA:
+        if gammas is not None and not options.kernel_type.has_gamma:
             raise ValueError(f"the kernel {options.kernel} has no gamma")
         grid = Grid(
             _ascending("C", Cs),

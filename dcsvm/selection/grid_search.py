@@ -12,7 +12,6 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows, coded, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
@@ -196,7 +195,7 @@ def _default_grid(
     if penalties is None:
         has_penalty = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
         penalties = DEFAULT_CS if has_penalty else (options.C,)
-    if gammas is None and options.kernel in WITH_GAMMA and options.gamma is None:
+    if gammas is None and options.kernel_type.has_gamma and options.gamma is None:
         gammas = DEFAULT_GAMMAS
     return Grid.of(options, penalties, gammas, epsilons)
 

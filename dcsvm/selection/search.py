@@ -73,7 +73,7 @@ class Search:
         weights = checked_weights(sample_weight, len(labels))
         if not np.all(weights):
             kept = np.flatnonzero(weights)
-            rows = of_square(rows, 1) if options.kernel == "precomputed" else rows
+            rows = of_square(rows, 1) if options.kernel_type.is_precomputed else rows
             rows, labels, fold, weights = rows.take(kept), labels[kept], fold[kept], weights[kept]
         if not (fold >= 0).any():
             raise ValueError("no rows are held out to score settings on")
@@ -134,7 +134,7 @@ class Search:
     @property
     def _is_whole(self) -> bool:
         options, is_small = self.options, self.rows.n_samples <= MOST_WHOLE
-        return is_small and options.svm_type in WITH_LEVELS and options.kernel != "linear"
+        return is_small and options.svm_type in WITH_LEVELS and not options.kernel_type.is_linear
 
     def _clusters(self, grid: Grid, order: list[Setting], known: list[Score]) -> ClusterSearch:
         if self.problem_of is None:

@@ -15,7 +15,9 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import of_square, threads_that_pay
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_threads, is_forked, usable_threads
+from dcsvm.sklearn.parameters import KERNELS
 
 Input = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
 Matrix = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
@@ -108,7 +110,6 @@ def threads_for(threads: int | None, rows: Rows, n_others: int) -> Iterator[int]
             _n_active -= 1
 
 
-SCALED_KERNELS = ("rbf", "poly", "sigmoid")
 AT_ONCE = 2**16  # values per batch, which fits the cache
 
 
@@ -119,7 +120,7 @@ def gamma_of(
 
     It is 0 for kernels without gamma.
     """
-    if kernel not in SCALED_KERNELS:
+    if callable(kernel) or not KERNELS[kernel].has_gamma:
         return 0.0
     if isinstance(gamma, Real):
         return float(gamma)
@@ -155,10 +156,11 @@ def variance_of(X: Matrix, weights: Weights) -> float:
 
 def largest_value(rows: Rows, options: dict[str, Any]) -> float:
     """Return the largest |K(x, x)| of the rows, at least 1, for the kernel of training options."""
-    name = options["kernel"]
-    if name == "precomputed":
+    kernel = Kernel(options["kernel"], options["gamma"], options["coef0"], options["degree"])
+    if kernel.is_precomputed:
         return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).features)).max()))
-    if name in ("rbf", "sigmoid"):
+    diagonal = kernel.type.diagonal
+    if diagonal is None:
         return 1.0
     with np.errstate(over="ignore"):
         if rows.is_dense:
@@ -167,9 +169,7 @@ def largest_value(rows: Rows, options: dict[str, Any]) -> float:
         else:
             row = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
             squares = np.bincount(row, np.square(rows.csr.values, dtype=np.float64), rows.n_samples)
-        if name == "polynomial":
-            squares = np.abs(options["gamma"] * squares + options["coef0"]) ** options["degree"]
-    return max(1.0, float(squares.max()))
+        return max(1.0, float(diagonal(kernel, squares).max()))
 
 
 def kernel_matrix(kernel: Callable[..., Any], X: Input, others: Input) -> np.ndarray:

@@ -46,7 +46,7 @@ from dcsvm.sklearn.checks import (
     warn_of_offsets,
 )
 from dcsvm.sklearn.fitted import Given
-from dcsvm.sklearn.parameters import train_options
+from dcsvm.sklearn.parameters import is_linear, is_precomputed, train_options
 from dcsvm.sklearn.theirs import Convertible, pair_values
 from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.extraction import NoMargin
@@ -78,8 +78,8 @@ class Estimator(Convertible):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not is_precomputed(self.kernel)
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -121,7 +121,7 @@ class Estimator(Convertible):
     def _fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         seed = self._seed()
         is_sparse, as_given = sparse.issparse(X), (X, y, sample_weight)
-        if is_sparse and self.kernel == "precomputed":
+        if is_sparse and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
         checked, y = self._check_input(X, y)
         weights = checked_weights(sample_weight, checked)
@@ -225,7 +225,7 @@ class Estimator(Convertible):
             self._X_fit = X
             return kernel, y
         rows, y = validate_data(self, X, y, dtype=DTYPES, order="C", accept_sparse="csr")
-        if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
+        if is_precomputed(self.kernel) and rows.shape[0] != rows.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix. Input is a "
                 f"{rows.shape[0]}x{rows.shape[1]} matrix."
@@ -240,7 +240,7 @@ class Estimator(Convertible):
         self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
     ) -> tuple[Model, TrainReport]:
         """Train to tol, and small problems to the fine tolerance if rounding allows."""
-        max_rows = FEW_OF_LINEAR if self.kernel == "linear" else FEW_ROWS
+        max_rows = FEW_OF_LINEAR if is_linear(self.kernel) else FEW_ROWS
         n_variables = rows.n_samples * max(len(getattr(self, "classes_", ())) - 1, 1)
         is_small = rows.n_samples <= max_rows and n_variables <= FEW_VARIABLES
         if is_small and not (self._has_limit or options.get("early")):
@@ -310,8 +310,8 @@ class Estimator(Convertible):
         if values is not None:
             return whole(values)
         checked = self._check_rows_to_predict(X)
-        is_linear = model.kernel.name == "linear" and model.exact is not None
-        if is_linear and model.scaling is None and method in (None, "exact"):
+        has_weights = model.kernel.type.is_linear and model.exact is not None
+        if has_weights and model.scaling is None and method in (None, "exact"):
             return whole(dense(checked @ self._coef.T) + self._intercept_)
         rows = model.rows_of(checked)  # type: ignore[arg-type]  # sparse matrices, too
         method = method or ("exact" if model.exact else "early")

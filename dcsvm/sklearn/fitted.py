@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.sklearn.checks import Matrix
+from dcsvm.sklearn.parameters import has_kernel_matrix, is_linear
 from dcsvm.solving.report import TrainReport
 
 
@@ -58,7 +59,7 @@ class Fitted(BaseEstimator):
 
     @property
     def _has_kernel_matrix(self) -> bool:
-        return callable(self.kernel) or self.kernel == "precomputed"
+        return has_kernel_matrix(self.kernel)
 
     def _check_is_fitted(self) -> None:
         """Raise NotFittedError if there is no model."""
@@ -95,7 +96,7 @@ class Fitted(BaseEstimator):
         self._intercept_ = -exact.rho
         sign = -1.0 if self._n_classes == 2 else 1.0
         self.dual_coef_, self.intercept_ = sign * self._dual_coef_, sign * self._intercept_
-        if self.kernel == "linear":
+        if is_linear(self.kernel):
             self._coef = self._pair_coef()
 
     def _pair_coef(self) -> Matrix:
@@ -126,7 +127,7 @@ class Fitted(BaseEstimator):
     @property
     def coef_(self) -> Matrix:
         """Feature coefficients of a linear kernel, read-only, (n_pairs, d) or (1, d)."""
-        if self.kernel != "linear":
+        if not is_linear(self.kernel):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._reference is not None:
             return self._reference.coef_

@@ -17,7 +17,6 @@ from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
 from dcsvm.sklearn.fitted import ModelRows, part_of
-from dcsvm.sklearn.parameters import KERNELS
 from dcsvm.sklearn.theirs import THEIRS
 
 
@@ -43,8 +42,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     model = load_model(path)
     kernel = model.kernel
     made = OURS[model.svm_type]()
-    name = next(ours for ours, name in KERNELS.items() if name == kernel.name)
-    made.set_params(kernel=name)
+    made.set_params(kernel=kernel.type.short_name)
     if not kernel.is_precomputed:
         made.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
     state: dict[str, Any] = {"_gamma": kernel.gamma, "fit_status_": 0, "_takes_sparse": True}

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-KERNELS = {name: name for name in ("linear", "rbf", "sigmoid", "precomputed")}
-KERNELS["poly"] = "polynomial"
+from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
+
+KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # by scikit-learn's names
 LARGEST_C = 1e30  # C=inf; solutions with a larger alpha are lost in rounding
 
 
@@ -58,15 +59,15 @@ PARAMETERS = {
         "float: in (0, 1]; upper bound on the fraction of margin errors and lower bound on the "
         "fraction of support vectors."),
     "epsilon": Parameter(0.1, [FROM_0], "float: errors up to epsilon cost nothing."),
-    "kernel": Parameter("rbf", [StrOptions(set(KERNELS)), callable],
-        "{'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'} or callable: kernel; a callable "
+    "kernel": Parameter(DEFAULT, [StrOptions(set(KERNELS)), callable],
+        f"{{{', '.join(map(repr, KERNELS))}}} or callable: kernel; a callable "
         "computes the kernel matrix of all training rows."),
-    "degree": Parameter(3, [at_least(0)], "int: degree of the polynomial kernel."),
+    "degree": Parameter(3, [at_least(0)], f"int: of {users_of('degree')}."),
     "gamma": Parameter("scale", [StrOptions({"scale", "auto"}), FROM_0],
-        "{'scale', 'auto'} or float: coefficient of rbf, poly and sigmoid; 'scale' is "
+        f"{{'scale', 'auto'}} or float: of {users_of('gamma')}; 'scale' is "
         "1 / (n_features * X.var()), 'auto' is 1 / n_features."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
-        "float: constant of the polynomial and the sigmoid kernel."),
+        f"float: of {users_of('coef0')}."),
     "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
     "probability": Parameter(False, ["boolean", Hidden(StrOptions({"deprecated"}))],
         "bool: fit probabilities for predict_proba, by 5-fold cross validation."),
@@ -151,6 +152,30 @@ def _described(name: str, parameter: Parameter) -> str:
     return f"{name} : {kind}, default={parameter.default!r}\n    {description}"
 
 
+def kernel_type(kernel: object) -> KernelType | None:
+    """Return the kernel that a parameter `kernel` names, or None if there is no such kernel."""
+    if callable(kernel):
+        return PRECOMPUTED
+    return KERNELS.get(kernel) if isinstance(kernel, str) else None
+
+
+def is_linear(kernel: object) -> bool:
+    """Return whether a parameter `kernel` names the linear kernel."""
+    known = kernel_type(kernel)
+    return known is not None and known.is_linear
+
+
+def has_kernel_matrix(kernel: object) -> bool:
+    """Return whether training uses a kernel matrix, given or computed by a callable."""
+    known = kernel_type(kernel)
+    return known is not None and known.is_precomputed
+
+
+def is_precomputed(kernel: object) -> bool:
+    """Return whether the rows given are kernel values."""
+    return not callable(kernel) and has_kernel_matrix(kernel)
+
+
 def train_options(
     params: dict[str, Any], svm_type: str, gamma: float, **others: Any
 ) -> dict[str, Any]:
@@ -161,7 +186,7 @@ def train_options(
     memory = params["memory"]
     options |= {
         "svm_type": svm_type,
-        "kernel": "precomputed" if callable(kernel) else KERNELS[kernel],
+        "kernel": kernel_type(kernel).name,
         "gamma": float(gamma),
         "max_iterations": max(params["max_iter"], 1) if params["max_iter"] >= 0 else -1,
         "cache_mb": None if memory is None else float(np.ceil(memory)),

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import check_cv
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import WITH_GAMMA
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 from dcsvm.selection.grid_search import GridResult
@@ -76,7 +75,7 @@ class Searching(Estimator):
     def _axes(self, options: TrainOptions) -> tuple[list[float], Axis, Axis]:
         """Return the values of C, gamma and epsilon to try."""
         gammas = values_of("gammas", self.gammas, DEFAULT_GAMMAS)
-        has_gamma = options.kernel in WITH_GAMMA
+        has_gamma = options.kernel_type.has_gamma
         return values_of("Cs", self.Cs, DEFAULT_CS), gammas if has_gamma else None, None
 
     def _keep_scores(self, result: GridResult, n_folds: int) -> None:

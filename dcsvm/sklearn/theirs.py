@@ -20,7 +20,7 @@ from dcsvm.problem.option_rules import CLASSIFIERS
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.fitted import Fitted
-from dcsvm.sklearn.parameters import KERNELS
+from dcsvm.sklearn.parameters import KERNELS, is_linear
 
 THEIRS = {  # from the defining module: the names in sklearn.svm may be replaced
     "c_svc": _classes.SVC,
@@ -145,7 +145,7 @@ class Convertible(Fitted):
             self.model_ = self._model_of_attributes()
         except ValueError:
             self.model_ = None
-        if self.kernel == "linear":
+        if is_linear(self.kernel):
             self._coef = self._pair_coef()
 
     def _model_of_attributes(self) -> Model:
@@ -154,7 +154,7 @@ class Convertible(Fitted):
             kernel = Kernel("precomputed", 0.0)
             rows = Rows(len(self.support_), self.shape_fit_[0], columns=self.support_)
         else:
-            kernel = Kernel(KERNELS[self.kernel], float(self._gamma), self.coef0, self.degree)
+            kernel = Kernel(KERNELS[self.kernel].name, self._gamma, self.coef0, self.degree)
             rows = Rows.from_array(self.support_vectors_)
         coef = self._dual_coef_
         exact = ExactModel(

@@ -141,7 +141,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
         n_rows=solver.data.rows.n_samples,
         n_problems=solver.formulation.n_problems,
         is_convex=kernel.is_positive_semidefinite,
-        every_row=solver.options.certify or kernel.name == "linear",
+        every_row=solver.options.certify or kernel.type.is_linear,
         neglected=state.neglected,
         between=solver.locality.between,
         tolerance=tolerance,

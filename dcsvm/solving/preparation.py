@@ -287,7 +287,7 @@ def _levels_asked(options: TrainOptions) -> int | None:
     """None: those that pay. Of a linear kernel none do, since its solver needs no kernel values;
     there are some where early prediction asks for them."""
     is_early = options.early or options.early_level is not None
-    if options.levels is None and options.kernel == "linear" and not is_early:
+    if options.levels is None and options.kernel_type.is_linear and not is_early:
         return 0
     return options.levels if options.has_levels else 0
 

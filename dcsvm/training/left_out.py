@@ -103,7 +103,7 @@ class _RowVariables:
         # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. In two clusters
         # neither value decides the class alone.
         self.is_doubtful = self.alpha_lost != 0
-        if level.solver.task.is_classification and level.solver.data.kernel.name == "rbf":
+        if level.solver.task.is_classification and level.solver.data.kernel.type.fall is not None:
             longest = 2.0 if level.formulation.has_sums else 1.0
             may_turn = self.values * np.sign(self.alpha_lost) <= longest * np.abs(self.alpha_lost)
             self.is_doubtful &= may_turn | level.division.is_in_two[problem.rows[self.index]]

@@ -33,7 +33,7 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
         raise OtherModel(
             f"the initial model has row {numbers.max() + 1}, there are {rows.n_samples} rows"
         )
-    is_precomputed = options.kernel == "precomputed"
+    is_precomputed = options.kernel_type.is_precomputed
     if model.kernel.is_precomputed != is_precomputed:
         raise OtherModel("the initial model and the rows must both have a kernel matrix, or none")
     if is_precomputed:

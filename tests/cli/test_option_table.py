@@ -9,6 +9,7 @@ import pytest
 
 import dcsvm
 from dcsvm.cli import compress, grid, man, predict, train
+from dcsvm.kernel.kernels import users_of
 from dcsvm.problem.compress_options import CompressOptions
 from dcsvm.problem.option_table import UnknownOptionError, described, option_of
 from dcsvm.problem.options import TrainOptions
@@ -54,7 +55,8 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
     text = with_tables("before\n\n```{options} dcsvm-train Kernel\n```\n\n```{keywords}\n```\n")
     lines = text.splitlines()
     assert lines[0] == "before" and "```" not in text
-    gamma = r"gamma of exp(-gamma \|u-v\|^2), poly, sigmoid. 0 selects the default, as in LIBSVM."
+    users = users_of("gamma").replace("|", r"\|")
+    gamma = f"of {users}. 0 selects the default, as in LIBSVM."
     assert f"| `-g GAMMA` | {gamma} | 1/features |" in lines
     assert "| `gamma` | `-g` | a number, at least 0 and finite, or None | `None` |" in lines
     assert "| `levels` | `-l` | a whole number, from 0 to 30, or None | `None` |" in lines
@@ -63,7 +65,7 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
 def test_help_of_train_is_made_from_the_table():
     text = " ".join(dcsvm.train.__doc__.split())
     assert "{options}" not in text
-    assert "- gamma (float | None, None): gamma of exp(-gamma |u-v|^2), poly, sigmoid;" in text
+    assert f"- gamma (float | None, None): of {users_of('gamma')};" in text
     assert (
         "- branching (int, 4): child clusters per cluster of the coarser level; at least 2" in text
     )

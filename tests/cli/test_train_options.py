@@ -6,6 +6,7 @@ import re
 import pytest
 
 from dcsvm.cli import train_file
+from dcsvm.kernel.kernels import NAMES
 from dcsvm.problem.option_rules import OptionError
 
 
@@ -25,7 +26,7 @@ def test_wrong_usage_is_one_sentence_and_exits_with_two(run, arguments):
 
 
 OUT_OF_RANGE = {
-    "-s": ["-1", "5"], "-t": ["-1", "5", "2.5"], "-d": ["-1", "2147483647", "1e3"],
+    "-s": ["-1", "5"], "-t": ["-1", str(len(NAMES)), "2.5"], "-d": ["-1", "2147483647", "1e3"],
     "-g": ["-1", "nan", "inf"], "-r": ["nan", "-inf"], "-c": ["0", "-1", "nan", "inf", "1e999"],
     "-n": ["0", "-1", "1.5", "nan"], "-p": ["-1", "nan", "inf"], "-b": ["-1", "2"],
     "-v": ["1", "0", "-3", "99999999999"], "-e": ["0", "-1", "nan", "inf"],

@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
-from reference import csr_rows, dense_rows, kernel_values
+from reference import csr_rows, dense_rows, kernel_values, kernels_with
 
 from dcsvm.compression.landmarks import RIDGE, Wanted, fitted, started
 from dcsvm.compression.moving import slope_gradient, values_and_slopes
 from dcsvm.kernel.kernels import Kernel
 
-KERNELS = [
-    Kernel("linear"),
-    Kernel("polynomial", gamma=0.5, coef0=1.0, degree=3),
-    Kernel("rbf", gamma=0.7),
-    Kernel("sigmoid", gamma=0.4, coef0=0.1),
-]
+KERNELS = [one for one in kernels_with(0.5, 0.5, 3) if one.type.slopes]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda one: one.name)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dcsvm import _core
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import find_locality
 
 
@@ -17,9 +17,8 @@ def require_equal_values(pair, kernel, form):
     values = []
     for rows in pair:
         points = _core.Points(rows, 1)
-        args = NAMES.index(kernel.name), kernel.gamma, kernel.coef0, kernel.degree, points
-        setup = _core.Setup(*args, _core.Form[form])
-        points.fit(setup, 2)
+        setup = _core.Setup(kernel, points, _core.Form[form])
+        points.prepare(setup, 2)
         sides = points, None, points, None
         weights = np.random.default_rng(1).normal(size=130)
         some, few = (np.arange(0, 130, step, dtype=np.int32) for step in (3, 7))

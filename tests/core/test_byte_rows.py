@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import forms_of, kernels_with
 from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
@@ -17,7 +18,7 @@ from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
-KERNELS = [Kernel("rbf", 1e-3), Kernel("linear"), Kernel("polynomial", 1e-3, 1.0, 2)]
+KERNELS = kernels_with(1e-3, 1.0, 2)
 
 
 def pixels(n, d, seed=0, largest=40):
@@ -44,7 +45,7 @@ def both(X):
 @pytest.mark.parametrize("form", ["difference", "product"])
 @pytest.mark.parametrize("d", [16, 37, 150])
 def test_kernel_values(kernel, form, d):
-    if form == "difference" and kernel.name != "rbf":
+    if form not in forms_of(kernel):
         return
     require_equal_values(both(pixels(130, d)), kernel, form)
 
@@ -59,6 +60,7 @@ def test_codes(coded):
         others = _core.Points(some, 1)
         fits = data.encode(others, some, 1)
         assert (fits is None) == (not coded)
+        others.prepare(data.setup, 1)
         found.append(
             [data.matrix(), _core.kernel_matrix(data.setup, others, None, data.points, None, 1)]
         )

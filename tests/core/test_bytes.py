@@ -2,18 +2,14 @@
 
 import numpy as np
 import pytest
+from reference import kernels_with
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 
-KERNELS = [
-    Kernel("rbf", 1e-5),
-    Kernel("linear"),
-    Kernel("polynomial", 1e-4, 1.0, 3),
-    Kernel("sigmoid", 1e-5, 0.1),
-]
+KERNELS = [one for one in kernels_with(1e-5, 0.1, 3) if one.type.is_from_products]
 
 
 def byte_rows(n, d, seed=0, largest=255):

@@ -15,7 +15,7 @@ BEGINS, ENDS = np.array([0, 20, 60, 60, 280]), np.array([20, 60, 60, 280, 300])
 def rows_of(kernel, form):
     X, Z = grid_rows(N_TARGETS, 5, 40, 0.7), grid_rows(N_SOURCES, 5, 41, 0.7)
     a, b = points_of(X, form, 1), points_of(Z, form, 1)
-    return setup_of(kernel, b, form), a, b
+    return setup_of(kernel, b, form, a), a, b
 
 
 @pytest.mark.parametrize("float64", [False, True])

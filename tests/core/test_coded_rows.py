@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import libsvm_text, one_hot_rows
+from reference import forms_of, kernels_with, libsvm_text, one_hot_rows
 from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
@@ -21,7 +21,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.training import train as training
 from dcsvm.training.train import train_rows
 
-KERNELS = [Kernel("rbf", 0.7), Kernel("linear"), Kernel("polynomial", 0.3, 1.0, 2)]
+KERNELS = kernels_with(0.3, 1.0, 2)
 
 
 def mixed(n, seed=0, sizes=(6, 17, 30), n_numeric=4):
@@ -50,7 +50,7 @@ def text_of(X, y):
 @pytest.mark.parametrize("form", ["difference", "product"])
 @pytest.mark.parametrize("n_numeric", [0, 1, 9])
 def test_kernel_values_of_rows_that_are_not_encoded(kernel, form, n_numeric):
-    if form == "difference" and kernel.name != "rbf":
+    if form not in forms_of(kernel):
         return
     require_equal_values(both(mixed(130, n_numeric=n_numeric)), kernel, form)
 
@@ -65,7 +65,7 @@ def test_encoded_rows_are_those_that_are_there(kernel):
         sample = KernelRows(rows.take(np.arange(20)), kernel, 1, coded=True)
         points = _core.Points(rows, 1)
         assert sample.encode(points, rows, 1) is None or points.n_codes > 0
-        points.fit(sample.setup, 1)
+        points.prepare(sample.setup, 1)
         met = _core.kernel_matrix(sample.setup, points, None, sample.points, None, 1)
         found.append([data.matrix(), part.matrix(targets=data), met])
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
@@ -237,7 +237,7 @@ def test_shapes_are_checked():
         _core.CodingSearch(7).see(_core.Points(rows, 1), 1)
     with pytest.raises(ValueError, match="not encoded|as they are"):
         points = _core.Points(rows, 1)
-        points.encode(1.3, 10**9, 1)
+        points.encode(1.3, 10**9, 1, True)
         points.features(1)
 
 

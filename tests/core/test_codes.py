@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import kernel_values, one_hot_rows
+from reference import kernel_values, kernels_with, one_hot_rows
 
 import dcsvm
 from dcsvm import _core
@@ -10,15 +10,8 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 
-KERNELS = [
-    Kernel("rbf", 0.7),
-    Kernel("linear"),
-    Kernel("polynomial", 0.3, 1.0, 3),
-    Kernel("sigmoid", 0.05, 0.1),
-]
 
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", kernels_with(0.3, 0.5, 3), ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("n_numeric", [0, 3, 70])
 def test_codes_change_no_kernel_value(kernel, missing, n_numeric):

@@ -5,7 +5,17 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from reference import csr_rows, dense_rows, grid_rows, kernel_values, points_of, setup_of
+from reference import (
+    allowed_error,
+    csr_rows,
+    dense_rows,
+    forms_of,
+    grid_rows,
+    kernel_values,
+    kernels_with,
+    points_of,
+    setup_of,
+)
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -16,50 +26,25 @@ THREADS = (1, 2, 3, 7)
 
 
 def kernels_for(n_features):
-    gamma = 1.0 / n_features
-    return [
-        ("linear", 0.0, 0.0, 0),
-        ("polynomial", gamma, 0.5, 3),
-        ("rbf", 4 * gamma, 0.0, 0),
-        ("sigmoid", gamma, -0.25, 0),
-    ]
-
-
-def forms_for(kernel):
-    return ("difference", "product", "sparse") if kernel[0] == "rbf" else ("product", "sparse")
+    """By name: arguments of about 1 for rows of grid_rows()."""
+    return {one.name: one for one in kernels_with(2.0 / n_features, -0.25, 3)}
 
 
 ALL = [
-    pytest.param(kernel, form, id=f"{kernel[0]}-{form}")
-    for kernel in kernels_for(5)
-    for form in forms_for(kernel)
+    pytest.param(kernel, form, id=f"{kernel.name}-{form}")
+    for kernel in kernels_for(5).values()
+    for form in forms_of(kernel)
 ]
-
-
-def allowed(kernel, form, X, Z, unit):
-    """Largest error of a value whose dot product is wrong by `unit` of its terms' sizes."""
-    name, gamma, coef0, degree = kernel
-    if name == "rbf":
-        norms = [(A.astype(np.float64) ** 2).sum(axis=1) for A in (X, Z)]
-        cancelled = gamma * np.add.outer(*norms) if form == "product" else 0.0
-        return unit * (1 + cancelled) * np.ones((len(X), len(Z)))
-    dot = np.abs(X).astype(np.float64) @ np.abs(Z).T.astype(np.float64)
-    if name == "linear":
-        return unit * dot + 1e-300
-    base = gamma * dot + abs(coef0)
-    if name == "polynomial":
-        return unit * (degree + 1) * base**degree + 1e-300
-    return unit * (base + 1)
 
 
 def matrix(kernel, form, X, Z, targets=None, sources=None, threads=1):
     a, b = points_of(X, form, threads), points_of(Z, form, threads)
-    return _core.kernel_matrix(setup_of(kernel, b, form), a, targets, b, sources, threads)
+    return _core.kernel_matrix(setup_of(kernel, b, form, a), a, targets, b, sources, threads)
 
 
 def product(kernel, form, X, Z, weights, targets=None, sources=None, double=False, threads=1):
     a, b = points_of(X, form, threads), points_of(Z, form, threads)
-    setup = setup_of(kernel, b, form)
+    setup = setup_of(kernel, b, form, a)
     return _core.kernel_product(setup, a, targets, b, sources, weights, double, threads)
 
 
@@ -84,29 +69,30 @@ def random_weights(n_sources, n_columns, seed=0):
 
 
 @pytest.mark.parametrize("n_features", N_FEATURES)
-@pytest.mark.parametrize("number", range(4), ids=("linear", "polynomial", "rbf", "sigmoid"))
-def test_kernel_values_are_those_of_numpy(number, n_features):
-    kernel = kernels_for(n_features)[number]
+@pytest.mark.parametrize("name", kernels_for(1))
+def test_kernel_values_are_those_of_numpy(name, n_features):
+    kernel = kernels_for(n_features)[name]
     Z = grid_rows(33, n_features, 1, density=0.6)
-    unit = 2e-7 if n_features <= 24 else 5e-7 if kernel[0] == "rbf" else 2e-6
-    for form in forms_for(kernel):
+    unit = 2e-7 if n_features <= 24 else 5e-7 if kernel.type.fall else 2e-6
+    for form in forms_of(kernel):
         for size in SIZES:
             X = grid_rows(size, n_features, 2, density=0.6)
             K = matrix(kernel, form, X, Z)
             assert K.dtype == np.float32
             error = np.abs(K - kernel_values(kernel, X, Z))
-            assert np.all(error <= allowed(kernel, form, X, Z, unit)), (form, size, error.max())
+            allowed = allowed_error(kernel, form, X, Z, unit)
+            assert np.all(error <= allowed), (form, size, error.max())
 
 
 @pytest.mark.parametrize("n_features", N_FEATURES)
-@pytest.mark.parametrize("number", range(4), ids=("linear", "polynomial", "rbf", "sigmoid"))
-def test_float64_tiles_are_accurate_to_float64(number, n_features):
-    kernel = kernels_for(n_features)[number]
+@pytest.mark.parametrize("name", kernels_for(1))
+def test_float64_tiles_are_accurate_to_float64(name, n_features):
+    kernel = kernels_for(n_features)[name]
     X, Z = grid_rows(33, n_features, 3, density=0.6), grid_rows(129, n_features, 4, density=0.6)
-    for form in forms_for(kernel):
+    for form in forms_of(kernel):
         K = product(kernel, form, X, Z, identity_weights(129), double=True)
         error = np.abs(K - kernel_values(kernel, X, Z))
-        assert np.all(error <= allowed(kernel, form, X, Z, 1e-12)), (form, error.max())
+        assert np.all(error <= allowed_error(kernel, form, X, Z, 1e-12)), (form, error.max())
 
 
 @pytest.mark.parametrize("form", ["difference", "product", "sparse"])
@@ -129,7 +115,7 @@ def test_every_degree_of_the_polynomial_is_a_power(degree, form):
     X = grid_rows(40, 6, 6)
     kernel = ("polynomial", 0.5, 0.25, degree)
     error = np.abs(matrix(kernel, form, X, X) - kernel_values(kernel, X, X))
-    assert np.all(error <= allowed(kernel, form, X, X, 5e-7))
+    assert np.all(error <= allowed_error(kernel, form, X, X, 5e-7))
 
 
 @pytest.mark.parametrize("form", ["product", "sparse"])
@@ -170,7 +156,7 @@ def test_rows_of_zeros_and_equal_rows_are_nothing_special(kernel, form, double):
     X[10:20] = X[9]
     K = product(kernel, form, X, X, identity_weights(40), double=double)
     error = np.abs(K - kernel_values(kernel, X, X))
-    assert np.all(error <= allowed(kernel, form, X, X, 1e-12 if double else 2e-7) + 1e-15)
+    assert np.all(error <= allowed_error(kernel, form, X, X, 1e-12 if double else 2e-7) + 1e-15)
     assert np.array_equal(K[10:20], np.repeat(K[9:10], 10, axis=0))
 
 
@@ -187,7 +173,7 @@ def test_a_product_with_a_vector_is_that_of_numpy(n_targets, n_sources, kernel, 
     assert result.shape == (n_targets, 1)
     assert result.dtype == np.float64
     error = np.abs(result[:, 0] - kernel_values(kernel, X, Z) @ w)
-    assert np.all(error <= allowed(kernel, form, X, Z, 1e-12 if double else 2e-7) @ np.abs(w))
+    assert np.all(error <= allowed_error(kernel, form, X, Z, 1e-12 if double else 2e-7) @ np.abs(w))
 
 
 @pytest.mark.parametrize(("kernel", "form"), ALL)
@@ -198,7 +184,7 @@ def test_a_product_with_csr_weights_is_that_of_numpy(n_columns, kernel, form):
     for double in (False, True):
         result = product(kernel, form, X, Z, weights, double=double)
         error = np.abs(result - kernel_values(kernel, X, Z) @ W)
-        limit = allowed(kernel, form, X, Z, 1e-12 if double else 2e-7) @ np.abs(W)
+        limit = allowed_error(kernel, form, X, Z, 1e-12 if double else 2e-7) @ np.abs(W)
         assert np.all(error <= limit + 1e-14 * n_columns)
 
 
@@ -247,11 +233,11 @@ def test_rows_without_any_stored_value_are_handled():
 
 
 @pytest.mark.parametrize("n_features", [1, 3, 64, 257])
-@pytest.mark.parametrize("number", range(4), ids=("linear", "polynomial", "rbf", "sigmoid"))
-def test_a_kernel_matrix_is_symmetric_bit_for_bit(number, n_features):
-    kernel = kernels_for(n_features)[number]
+@pytest.mark.parametrize("name", kernels_for(1))
+def test_a_kernel_matrix_is_symmetric_bit_for_bit(name, n_features):
+    kernel = kernels_for(n_features)[name]
     X, Z = grid_rows(47, n_features, 23, 0.6), grid_rows(131, n_features, 24, 0.6)
-    for form in forms_for(kernel):
+    for form in forms_of(kernel):
         assert matrix(kernel, form, X, Z).tobytes() == matrix(kernel, form, Z, X).T.tobytes()
         double = product(kernel, form, X, Z, identity_weights(131), double=True)
         turned = product(kernel, form, Z, X, identity_weights(47), double=True)
@@ -348,6 +334,19 @@ def test_arrays_of_another_type_are_refused():
         matrix(("rbf", 1.0, 0.0, 0), "product", X, X, np.arange(3))
     with pytest.raises(ValueError, match="Buffer dtype mismatch"):
         _core.Points(Rows(2, 2, dense=np.zeros((2, 2))), 1)
+
+
+def test_rows_that_are_not_prepared_for_a_kernel_meet_none():
+    a, b = (points_of(np.eye(20, dtype=np.float32)) for _ in range(2))
+    setup = setup_of(("rbf", 1.0, 0.0, 0), b)
+    with pytest.raises(ValueError, match="not prepared for this setup"):
+        _core.kernel_matrix(setup, a, None, b, None, 1)
+    a.prepare(setup_of(("linear", 1.0, 0.0, 0), points_of(np.eye(20))), 1)
+    with pytest.raises(ValueError, match="not prepared for this setup"):
+        _core.kernel_matrix(setup, a, None, b, None, 1)
+    assert b.encode(1.0, _core.NO_LIMIT, 1, False) > 0
+    with pytest.raises(ValueError, match="not prepared for this setup"):
+        _core.kernel_matrix(setup, b, None, b, None, 1)
 
 
 def test_points_keep_their_arrays_alive():

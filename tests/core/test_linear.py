@@ -10,6 +10,7 @@ from reference import (
     grid_rows,
     labelled_rows,
     one_hot_rows,
+    setup_of,
     solve_reference,
     with_sum,
 )
@@ -17,7 +18,7 @@ from test_solver import check_solution
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
 
 UNLIMITED = -1
@@ -39,7 +40,7 @@ def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, th
           progress=None):  # fmt: skip
     """(iterate, report) of one solve."""
     points = _core.Points(rows, threads)
-    setup = _core.Setup(NAMES.index("linear"), 1.0, 0.0, 0, points)
+    setup = setup_of(Kernel("linear"), points)
     n = problem.size
     alpha = np.zeros(n) if alpha is None else alpha.copy()
     iterate = Iterate(alpha, np.full(n, np.nan), np.zeros(n), np.full(n, NOTHING))

@@ -38,7 +38,9 @@ def read(name):
 def keep(model):
     """The files of a model that Python made, as the commands leave them."""
     model.save("model")
-    plain = json.dumps(asdict(model.report), default=lambda one: np.asarray(one).tolist())
+    report = asdict(model.report)
+    report["problems"] = [asdict(one) for one in model.report.problems]
+    plain = json.dumps(report, default=lambda one: np.asarray(one).tolist())
     Path("report").write_text(plain)
 
 

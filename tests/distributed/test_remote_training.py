@@ -4,6 +4,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from reference import kernels_with
 from scipy import sparse
 
 import dcsvm
@@ -35,6 +36,24 @@ def test_the_exact_model_is_that_of_one_process(client, rows_in_spots, options):
     assert report.objective == pytest.approx(here.report.objective, rel=1e-5)
     agree = np.isclose(model.decision_function(X), here.decision_function(X), atol=0.02)
     assert agree.mean() > 0.999
+
+
+@pytest.mark.parametrize("kernel", kernels_with(0.5, 0.5, 2), ids=lambda one: one.name)
+@pytest.mark.parametrize("early", [False, True])
+def test_every_kernel_is_that_of_one_process(client, rows_in_spots, kernel, early):
+    X, y = (one[:2000] for one in rows_in_spots)
+    options = {"kernel": kernel.name, **kernel.parameters, "C": 0.5}
+    if early:
+        options |= {"early": True, "early_level": 1}
+    here, model = dcsvm.train(X, y, threads=1, **options), train(client, *cut(X, y), **options)
+    assert model.kernel == here.kernel
+    found = model.decision_function(X[:40])
+    alone = [model.decision_function(row[None])[0] for row in X[:40]]
+    assert np.allclose(found, alone, rtol=1e-9, atol=1e-9, equal_nan=True)
+    if not early and kernel.is_positive_semidefinite:
+        objective = here.report.objective
+        assert model.report.objective == pytest.approx(objective, rel=1e-3)
+    assert np.mean(model.predict(X) == here.predict(X)) > (0.9 if early else 0.97)
 
 
 def test_sparse_chunks_are_trained_on_as_one_matrix(client):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import csr_rows, dense_rows, grid_rows, kernel_values, labelled_rows
+from reference import csr_rows, dense_rows, grid_rows, kernel_values, kernels_with, labelled_rows
 
 from dcsvm.kernel import cluster_tree, partition
 from dcsvm.kernel.cluster_tree import Tree, clustering_kernel
@@ -10,22 +10,18 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Placed, partition_of
 
-KERNELS = [
-    Kernel("linear"),
-    Kernel("polynomial", 0.5, 1.0, 3),
-    Kernel("rbf", 2.0),
-    Kernel("sigmoid", 0.5, -0.5),
-]
+KERNELS = kernels_with(0.5, 1.0, 3)
+RBF = Kernel("rbf", 2.0)
 
 
-def tree(rows, kernel=KERNELS[2], levels=(8,), *, sample=200, seed=0, threads=1, second=False):
+def tree(rows, kernel=RBF, levels=(8,), *, sample=200, seed=0, threads=1, second=False):
     made = Tree(KernelRows(rows, kernel, threads), kernel, sample_size=sample, seed=seed)
     for n_clusters in levels:
         made.grow(n_clusters, second=second)
     return made
 
 
-def divided(rows, kernel=KERNELS[2], n_clusters=8, **how):
+def divided(rows, kernel=RBF, n_clusters=8, **how):
     return tree(rows, kernel, (n_clusters,), **how).partition(1)
 
 
@@ -54,7 +50,7 @@ def test_clusters_are_numbered_without_gaps_and_none_is_empty(n_clusters, kernel
 
 
 @pytest.mark.parametrize("distinct", [1, 2, 3])
-@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[2]], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", [Kernel("linear"), RBF], ids=lambda kernel: kernel.name)
 def test_fewer_distinct_points_make_fewer_clusters(kernel, distinct):
     X = np.eye(3, dtype=np.float32)[np.arange(90) % distinct]
     made = divided(dense_rows(X), kernel, 16)
@@ -166,8 +162,8 @@ def test_nearly_orthogonal_rows_are_not_all_in_one_cluster():
 def test_groups_are_divided_by_what_they_cost():
     rows = dense_rows(grid_rows(3000, 3, 4))
     group = np.repeat([0, 1], [1000, 2000])
-    data = KernelRows(rows, KERNELS[2], 1)
-    made = Tree(data, KERNELS[2], sample_size=500, seed=0, group=group)
+    data = KernelRows(rows, RBF, 1)
+    made = Tree(data, RBF, sample_size=500, seed=0, group=group)
     made.grow(4, second=False)
     made.grow(16, second=False)
     cost = np.zeros(made.forks[1].n_clusters)
@@ -250,7 +246,7 @@ def test_a_gamma_that_needs_no_change_is_kept():
     lowered = clustering_kernel(rows, Kernel("rbf", 1e6), 1)
     values = kernel_values(("rbf", lowered.gamma, 0, 0), rows.dense, rows.dense)
     assert abs(np.median(values[np.triu_indices(300, 1)]) - np.exp(-1)) < 0.02
-    for kernel in (KERNELS[0], KERNELS[1], KERNELS[3]):
+    for kernel in (one for one in KERNELS if not one.type.fall):
         assert clustering_kernel(rows, kernel, 1) == kernel
 
 

@@ -116,9 +116,9 @@ def test_the_core_refuses_what_has_no_values():
     with pytest.raises(ValueError, match="without features"):
         KernelRows(columns.rows, Kernel("linear"), 1)
     with pytest.raises(ValueError, match="form"):
-        _core.Setup(4, 1.0, 0.0, 3, wide.points, 1)
+        _core.Setup(kernel, wide.points, 1)
     with pytest.raises(ValueError, match="form"):
-        _core.Setup(0, 1.0, 0.0, 3, wide.points, 4)
+        _core.Setup(Kernel("linear"), wide.points, 4)
     for wrong in ([-1, 0], [0, 10]):
         bad = Rows(2, 10, dense=rows.dense[:2], columns=np.array(wrong, np.int32))
         with pytest.raises(ValueError, match="column number"):

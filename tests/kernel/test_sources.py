@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import csr_rows, dense_rows, kernel_values, one_hot_rows
+from reference import csr_rows, dense_rows, kernel_values, kernels_with, one_hot_rows, setup_of
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
@@ -10,8 +10,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Sources
 
 HAS_BYTES = _core.Points(dense_rows(np.zeros((1, 16))), 1).may_be_bytes
-KERNELS = [("rbf", 0.7, 0.0, 3), ("linear", 1.0, 0.0, 3), ("polynomial", 0.3, 1.0, 3),
-           ("sigmoid", 0.05, 0.1, 3)]  # fmt: skip
+KERNELS = kernels_with(0.3, 0.1, 3)
 
 
 def one_hot(n, seed, n_numeric=2):
@@ -36,7 +35,7 @@ def matrix(sources, X, threads=1):
 
 
 @pytest.mark.parametrize("n_numeric", [2, 70])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_rows_meet_codes_where_they_fit(kernel, n_numeric):
     X, T = one_hot(80, 1, n_numeric), one_hot(60, 2, n_numeric)
     k = n_numeric
@@ -46,7 +45,7 @@ def test_rows_meet_codes_where_they_fit(kernel, n_numeric):
     T[7, k] = np.float32(np.nextafter(np.float32(1), np.float32(2)))
     T[10:20, -1] = np.linspace(-2, 1, 10)  # what no source has, with any value
     T[20:30, k : k + 6] = 0
-    values, n_coded = matrix(Sources(dense_rows(X), Kernel(*kernel)), T)
+    values, n_coded = matrix(Sources(dense_rows(X), kernel), T)
     assert n_coded == 60 - 8
     expected = kernel_values(kernel, T, X)
     np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6 * np.abs(expected).max())
@@ -129,9 +128,10 @@ def test_sparse_rows_meet_as_they_are():
 
 def test_rows_of_other_columns_are_refused():
     points = _core.Points(dense_rows(one_hot(30, 8)), 1)
-    points.encode(1.0, _core.NO_LIMIT, 1)
+    points.encode(1.0, _core.NO_LIMIT, 1, True)
+    setup = setup_of(Kernel(), points)
     with pytest.raises(ValueError, match="not of the same columns"):
-        _core.Points(dense_rows(np.ones((3, 5))), 1).encode_as(points, 1)
+        _core.Points(dense_rows(np.ones((3, 5))), 1).encode_as(points, setup, 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

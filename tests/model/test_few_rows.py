@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_models import made_model
-from reference import labelled_rows
+from reference import kernels_with, labelled_rows
 
 import dcsvm
 from dcsvm.data.rows import Rows
@@ -104,7 +104,7 @@ def test_a_compressed_early_model(wavy, wavy_test):
     assert np.array_equal(alone(small, wavy_test[0], "early"), expected)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "polynomial", "sigmoid"])
+@pytest.mark.parametrize("kernel", [one.name for one in kernels_with()])
 def test_other_kernels_have_the_same_values(wavy, wavy_test, kernel):
     model = dcsvm.train(*wavy, kernel=kernel, gamma=0.1, coef0=1, degree=2, levels=0, threads=1)
     expected = model.decision_function(wavy_test[0])

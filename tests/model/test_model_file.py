@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 from made_models import svm_train_text
+from reference import kernels_with
 
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
@@ -21,12 +22,8 @@ from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
 from dcsvm.model.writer import model_text
 from dcsvm.problem.option_rules import SVM_TYPES
 
-KERNELS = [
-    Kernel("linear", 1.0),
-    Kernel("polynomial", 0.1, -0.3, 4),
-    Kernel("rbf", 1 / 3),
-    Kernel("sigmoid", 1e-7, 0.1),
-]
+KERNELS = [*kernels_with(0.1, -0.3, 4), *kernels_with(1e-7, 0.1, 4)]
+RBF = Kernel("rbf", 1 / 3)
 VECTORS = "1 1:0.5 3:-1 \n0.5 2:2 \n-1.5 \n"
 LIBSVM_TEXT = svm_train_text(VECTORS)
 
@@ -51,7 +48,7 @@ def bits(*shape, seed=0):
 
 
 def made_model(
-    kernel=KERNELS[2],
+    kernel=RBF,
     *,
     sparse=False,
     exact=True,
@@ -180,7 +177,7 @@ def test_a_model_without_support_vectors_is_saved(tmp_path, labels):
     none = Rows(0, 3, dense=np.empty((0, 3), np.float32))
     exact = ExactModel(none, np.empty((k - 1, 0)), np.zeros(k * (k - 1) // 2),
                        np.zeros(k, np.int64), np.empty(0, np.int64))  # fmt: skip
-    Model(KERNELS[2], np.array(labels), exact, None).save(tmp_path / "a.model")
+    Model(RBF, np.array(labels), exact, None).save(tmp_path / "a.model")
     loaded = load_model(tmp_path / "a.model")
     assert loaded.predict(np.ones((2, 3))).tolist() == [labels[-1]] * 2
 
@@ -188,7 +185,7 @@ def test_a_model_without_support_vectors_is_saved(tmp_path, labels):
 def test_a_model_of_rows_without_features_is_saved(tmp_path):
     rows = Rows(2, 0, dense=np.empty((2, 0), np.float32))
     exact = ExactModel(rows, np.array([[0.1, -0.2]]), np.zeros(1), np.ones(2, int), np.arange(2))
-    Model(KERNELS[2], np.array([1.0, -1.0]), exact, None).save(tmp_path / "a.model")
+    Model(RBF, np.array([1.0, -1.0]), exact, None).save(tmp_path / "a.model")
     assert load_model(tmp_path / "a.model").exact.dual_coef.tolist() == [[0.1, -0.2]]
 
 

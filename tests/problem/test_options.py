@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dcsvm.kernel.kernels import NAMES
 from dcsvm.problem.option_rules import SVM_TYPES, OptionError
 from dcsvm.problem.option_table import UnknownOptionError, option_of
 from dcsvm.problem.options import TrainOptions
@@ -59,7 +60,7 @@ def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
      ({"bias": 1}, "bias must be True or False, got 1"),
      ({"early": None}, "early must be True or False, got None"),
      ({"clustering": "x"}, "clustering must be one of tree, adaptive, random, kmeans, got 'x'"),
-     ({"kernel": 2}, "kernel must be one of linear, polynomial, rbf, sigmoid, precomputed, got 2"),
+     ({"kernel": 2}, f"kernel must be one of {', '.join(NAMES)}, got 2"),
      ({"svm_type": []}, "svm_type must be one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr, "
       "got []")],
     ids=str,

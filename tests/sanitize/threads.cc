@@ -41,7 +41,7 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 // Rows of small integers; of `flags` more columns one is 1. The labels know nothing of the rows.
 struct Data {
   Data(std::size_t rows, std::size_t numbers, std::size_t flags, int largest)
-      : n(rows), d(numbers + flags), dense(n * d), y(n), half_norms(n), indptr{0} {
+      : n(rows), d(numbers + flags), dense(n * d), y(n), row_terms(n), indptr{0} {
     std::mt19937 random(1);
     for (std::size_t i = 0; i < n; ++i) {
       float* row = dense.data() + i * d;
@@ -62,7 +62,7 @@ struct Data {
     Points all;
     all.n_samples = n;
     all.n_features = d;
-    all.half_norms = half_norms.data();
+    all.row_terms = row_terms.data();
     if (!sparse) {
       all.dense = dense.data();
       return all;
@@ -75,15 +75,15 @@ struct Data {
 
   std::size_t n, d;
   std::vector<float> dense;
-  std::vector<double> y, half_norms;
+  std::vector<double> y, row_terms;
   std::vector<std::int64_t> indptr;
   std::vector<std::int32_t> indices;
   std::vector<float> values;
 };
 
 KernelSetup fitted(Data& data, const Points& points, const Kernel& kernel) {
-  const KernelSetup setup = choose_setup(points, kernel);
-  compute_half_norms(points, setup.form, n_threads, data.half_norms.data());
+  const KernelSetup setup = choose_setup(points, kernel, largest_squared_norm(points, n_threads));
+  compute_row_terms(points, setup, n_threads, data.row_terms.data());
   return setup;
 }
 
@@ -179,8 +179,10 @@ void check_stop(const KernelSetup& setup, const Data& data, const Points& points
   }
 }
 
+Kernel rbf_kernel(double gamma) { return {Argument::squared_distance, Function::decay, gamma}; }
+
 void check_kernels() {
-  const Kernel rbf{KernelType::rbf, 0.05, 0, 3};
+  const Kernel rbf = rbf_kernel(0.05);
   const std::vector<std::int64_t> even(12, 100), one_large{900, 100, 100, 100}, whole{1200};
   Data data(1200, 6, 8, 9);
   for (const bool sparse : {false, true}) {
@@ -218,7 +220,7 @@ void check_large() {
   Data data(1600, 40, 0, 9);
   for (const bool sparse : {false, true}) {
     const Points points = data.points(sparse);
-    const KernelSetup setup = fitted(data, points, {KernelType::rbf, 0.0005, 0, 3});
+    const KernelSetup setup = fitted(data, points, rbf_kernel(0.0005));
     const SolveReport report = check_solver(setup, data, points, {1600}, 1e4).reports[0];
     require(report.newton_steps > 0, "Newton steps");
     require(sparse == (report.rows_reused > 0), "rows from the cache");
@@ -236,7 +238,7 @@ void check_locality() {
   const RowList ordered{&points, several.order.data(), several.order.size()};
   require(share_apart(ordered, 2000, 100, 1) == share_apart(ordered, 2000, 100, n_threads),
           "share_apart");
-  const KernelSetup setup = fitted(data, points, {KernelType::rbf, 0.05, 0, 3});
+  const KernelSetup setup = fitted(data, points, rbf_kernel(0.05));
   const Reach reach{500, 1e-10};
   check_products(setup, points, reach);
 }

@@ -7,11 +7,12 @@ import sys
 import numpy as np
 import pytest
 from made_models import svm_train_text
-from reference import c_svc, dense_rows, labelled_rows
+from reference import c_svc, dense_rows, labelled_rows, setup_of
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
 from dcsvm.problem.formulation import BoxProblem
@@ -31,20 +32,20 @@ def sparse(indptr=(0, 1, 2), indices=(0, 1), d=5):
 
 
 def matrix(a, b, form=None):
-    _core.kernel_matrix(_core.Setup(2, 1.0, 0.0, 0, b, form), a, None, b, None, 1)
+    _core.kernel_matrix(_core.Setup(Kernel(), b, form), a, None, b, None, 1)
 
 
 def weighted(indptr=np.arange(51), columns=np.zeros(50)):  # noqa: B008
     p = dense()
     weights = np.array(indptr, np.int64), np.array(columns, np.int32), np.ones(50), 3
-    _core.kernel_product(_core.Setup(2, 1.0, 0.0, 0, p), p, None, p, None, weights, False, 1)
+    _core.kernel_product(setup_of(Kernel(), p), p, None, p, None, weights, False, 1)
 
 
 def solve(start=(0, 50), members=range(50), row=None, threads=1, n=50, group=None):  # noqa: B008
     q = c_svc(np.where(np.arange(n) % 2, 1.0, -1.0), 1.0)
     q = BoxProblem(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
     p = dense()
-    _core.solve_clusters(_core.Setup(2, 1.0, 0.0, 0, p), p, q, np.array(start, np.int64),
+    _core.solve_clusters(setup_of(Kernel(), p), p, q, np.array(start, np.int64),
                          np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,
                          10**6, threads, None)  # fmt: skip
 

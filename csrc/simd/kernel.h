@@ -1,0 +1,76 @@
+// Kernels as the tiles see them: a function of an argument that two rows have.
+//
+// Their names and all that Python asks of them are in dcsvm/kernel/kernels.py; the formulas of the
+// functions are in kernel_value_impl.h, what a feature adds to an argument is in tiles_impl.h.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace dcsvm {
+
+// What a kernel is a function of: x'z, |x - z|^2, or nothing where its values are given.
+enum class Argument { product, squared_distance, none };
+constexpr std::string_view argument_names[] = {"product", "squared_distance", "none"};
+
+// The function of the argument s: s, (gamma s + coef0)^degree, exp(-gamma s), tanh(gamma s +
+// coef0).
+enum class Function { identity, power, decay, tanh };
+constexpr std::string_view function_names[] = {"identity", "power", "decay", "tanh"};
+
+struct Kernel {
+  Argument argument = Argument::squared_distance;
+  Function function = Function::decay;
+  double gamma = 1.0;
+  double coef0 = 0.0;
+  int degree = 3;
+  // Of a distance only: values less 1. Where most are near 1 their rounding is that much smaller.
+  bool less_one = false;
+};
+
+// The value of an enumeration by its name. Throws std::invalid_argument for a name it lacks.
+template <class Enum, std::size_t n>
+Enum named(const std::string_view (&names)[n], std::string_view name) {
+  for (std::size_t k = 0; k < n; ++k) {
+    if (names[k] == name) return static_cast<Enum>(k);
+  }
+  throw std::invalid_argument("kernels have no " + std::string(name));
+}
+
+inline Kernel kernel_of(const std::string& argument, const std::string& function) {
+  Kernel kernel;
+  kernel.argument = named<Argument>(argument_names, argument);
+  kernel.function = named<Function>(function_names, function);
+  return kernel;
+}
+
+// Whether x and z have a distance, 0 where they are equal.
+constexpr bool is_distance(Argument argument) { return argument == Argument::squared_distance; }
+
+// Whether the argument is a multiple of x'z plus a term of each row: matrix products give it, also
+// of bytes.
+constexpr bool is_from_products(Argument argument) {
+  return argument == Argument::product || argument == Argument::squared_distance;
+}
+
+// What a value of a row adds to the term of the row, which tiles need to make the argument from
+// sums over what both rows have.
+constexpr double row_term(Argument argument, float value) {
+  switch (argument) {
+    case Argument::squared_distance:
+      return static_cast<double>(value) * value;
+    case Argument::product:
+    case Argument::none:
+      break;
+  }
+  return 0.0;
+}
+
+// Whether a sum of weighted kernel values is the inner product with one vector.
+constexpr bool is_linear(const Kernel& kernel) {
+  return kernel.argument == Argument::product && kernel.function == Function::identity;
+}
+
+}  // namespace dcsvm
