@@ -230,25 +230,25 @@ cdef extern from "kernel/few_rows.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "solver/box_qp.h" namespace "dcsvm" nogil:
-    cdef struct BoxQp:
+    cdef struct BoxQP:
         size_t size
         const int32_t* row
         const double* linear
         const double* lower
         const double* upper
-        const int8_t* sum_of
-        int n_sums
-        double unit
+        const int8_t* constraint_of
+        int n_constraints
+        double violation_scale
         cbool divides_by_margin
 
     cdef cppclass Optimality:
         double objective
         double violation
         double gap
-        double unit
+        double violation_scale
         vector[double] multipliers
 
-    Optimality c_optimality "dcsvm::optimality"(const BoxQp&, const double*, const double*) except +
+    Optimality c_optimality "dcsvm::optimality"(const BoxQP&, const double*, const double*) except +
 
 
 cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
@@ -267,14 +267,14 @@ cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
         CReach reach
         CStop* stop
 
-    cdef enum class Known(unsigned char):
-        nothing
+    cdef enum class GradientState(unsigned char):
+        unknown
 
     cdef cppclass Iterate:
         double* alpha
         double* gradient
         double* base
-        Known* known
+        GradientState* known
 
     size_t c_matrix_bytes "dcsvm::matrix_bytes"(size_t, Precision)
     size_t c_array_bytes "dcsvm::array_bytes"(size_t)
@@ -322,7 +322,7 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
         vector[uint8_t] snapshot
 
     void c_solve_clusters "dcsvm::solve_clusters"(
-        const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const Iterate&,
+        const KernelSetup&, const CPoints&, const BoxQP&, const Clusters&, const Iterate&,
         const ClusterOptions&, vector[ClusterState]&) except +
     vector[uint8_t] c_bytes_of "dcsvm::bytes_of"(vector[ClusterState]&) except +
     vector[ClusterState] c_states_of "dcsvm::states_of"(const uint8_t*, size_t) except +
@@ -330,17 +330,17 @@ cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
 
 cdef extern from "solver/cluster_solver.h" namespace "dcsvm" nogil:
     void c_squared_spans "dcsvm::squared_spans"(
-        const KernelSetup&, const CPoints&, const BoxQp&, const Clusters&, const double*,
+        const KernelSetup&, const CPoints&, const BoxQP&, const Clusters&, const double*,
         const uint8_t*, size_t, int, double*) except +
 
 
-cdef extern from "solver/held_out.h" namespace "dcsvm" nogil:
-    cdef cppclass HeldOut:
+cdef extern from "solver/held_out_job.h" namespace "dcsvm" nogil:
+    cdef cppclass HeldOutJob:
         size_t n_clusters
         size_t n_columns
         size_t n_folds
         Clusters parts
-        const double* left
+        const double* train_weight
         const int64_t* start
         const int32_t* rows
 
@@ -359,5 +359,5 @@ cdef extern from "solver/held_out.h" namespace "dcsvm" nogil:
         int64_t iterations
 
     vector[HeldOutReport] c_held_out_values "dcsvm::held_out_values"(
-        const KernelSetup&, const CPoints&, const BoxQp&, const HeldOut&, const HeldOutOptions&,
+        const KernelSetup&, const CPoints&, const BoxQP&, const HeldOutJob&, const HeldOutOptions&,
         double*) except +

@@ -1,15 +1,15 @@
 # Part of _core.pyx. Solve box QPs: clusters, spans, decision values of held-out rows.
 
-cdef BoxQp box_qp(problem) except *:
+cdef BoxQP box_qp(problem) except *:
     cdef const double[::1] linear = problem.linear, lower = problem.lower, upper = problem.upper
     cdef const int8_t[::1] sum_of = problem.sum_of
     cdef const int32_t[::1] row = problem.row
     cdef int n_sums = problem.n_sums
-    cdef BoxQp qp
-    qp.size, qp.unit = linear.shape[0], problem.unit
+    cdef BoxQP qp
+    qp.size, qp.violation_scale = linear.shape[0], problem.unit
     check_entries(qp.size, "bounds", lower, upper)
     qp.linear, qp.lower, qp.upper = &linear[0], &lower[0], &upper[0]
-    qp.n_sums, qp.divides_by_margin = n_sums, problem.divides_by_margin
+    qp.n_constraints, qp.divides_by_margin = n_sums, problem.divides_by_margin
     if qp.divides_by_margin and n_sums != 2:
         raise ValueError(f"a margin is that of 2 sums, not of {n_sums}")
     if (sum_of is None) != (n_sums == 0):
@@ -18,7 +18,7 @@ cdef BoxQp box_qp(problem) except *:
         check_entries(qp.size, "sums", sum_of)
         if qp.size and not 0 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
             raise ValueError(f"sums are not all between 0 and {n_sums - 1}")
-        qp.sum_of = &sum_of[0]
+        qp.constraint_of = &sum_of[0]
     if row is not None:
         check_entries(qp.size, "row numbers", row)
         qp.row = &row[0]
@@ -34,13 +34,13 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
     (n_parts,) each, and multipliers, float64 (n_parts, n_sums). Violations are in units of their
     scale.
     """
-    cdef BoxQp qp = box_qp(problem), part = qp
+    cdef BoxQP qp = box_qp(problem), part = qp
     cdef Optimality found
     cdef Py_ssize_t n_parts = start.shape[0] - 1, i, k
     cdef int64_t begin
     check_indptr(np.asarray(start), qp.size, "parts")
     check_entries(qp.size, "alpha and gradient", alpha, gradient)
-    numbers, multipliers = np.zeros((4, n_parts)), np.zeros((n_parts, qp.n_sums))
+    numbers, multipliers = np.zeros((4, n_parts)), np.zeros((n_parts, qp.n_constraints))
     numbers[3] = problem.unit
     cdef double[:, ::1] out = numbers, of_sums = multipliers
     with nogil:
@@ -52,13 +52,13 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
             part.linear = qp.linear + begin
             part.lower = qp.lower + begin
             part.upper = qp.upper + begin
-            if qp.sum_of != NULL:
-                part.sum_of = qp.sum_of + begin
+            if qp.constraint_of != NULL:
+                part.constraint_of = qp.constraint_of + begin
             found = c_optimality(part, &alpha[begin], &gradient[begin])
             out[0, i] = found.objective
-            out[1, i] = found.violation / found.unit
+            out[1, i] = found.violation / found.violation_scale
             out[2, i] = found.gap
-            out[3, i] = found.unit
+            out[3, i] = found.violation_scale
             for k in range(<Py_ssize_t>found.multipliers.size()):
                 of_sums[i, k] = found.multipliers[k]
     return *numbers, multipliers
@@ -171,7 +171,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     matrices, arrays and copies of rows of all threads together; what a cluster needs at least, see
     matrix_bytes() and array_bytes(), it takes anyway.
     """
-    cdef BoxQp qp = box_qp(problem)
+    cdef BoxQP qp = box_qp(problem)
     cdef ClusterOptions options
     cdef Iterate arrays
     cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
@@ -188,7 +188,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     options.solve.max_iterations, options.solve.n_threads = max_iterations, threads
     options.solve.precision, options.memory_bytes = precision_of(double_tiles), memory_bytes
     arrays.alpha, arrays.gradient, arrays.base = &alpha[0], &gradient[0], &base[0]
-    arrays.known = <Known*>&known[0]
+    arrays.known = <GradientState*>&known[0]
     options.solve.stop = stop_of(stop)
     options.solve.gradient_error = gradient_error
     options.solve.reach = as_reach(reach)
@@ -211,7 +211,7 @@ def squared_spans(Setup setup, Points points, problem, const int64_t[::1] start,
     that are not `wanted` and for other variables than support vectors. For clusters with more than
     `n_exact` free support vectors it is an upper bound.
     """
-    cdef BoxQp qp = box_qp(problem)
+    cdef BoxQP qp = box_qp(problem)
     check_entries(qp.size, "alpha and wanted", alpha, wanted)
     check_sides(setup, points, points, threads)
     cdef Clusters clusters = as_clusters(problem, points, start, members)
@@ -240,8 +240,8 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     no support vectors predicts its majority class. Kernel matrices of clusters need at most
     `memory_bytes`. Raises Stopped.
     """
-    cdef BoxQp qp = box_qp(problem)
-    cdef HeldOut c_held
+    cdef BoxQP qp = box_qp(problem)
+    cdef HeldOutJob c_held
     cdef HeldOutOptions options
     cdef vector[HeldOutReport] reports
     cdef const int64_t[::1] start = held.start, rows_start = held.rows_start
@@ -265,7 +265,7 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     cdef double[:, :, ::1] out = values
     if values.size == 0:
         return values, [{"missed": 0, "support": 0, "iterations": 0} for _ in scales]
-    c_held.left, c_held.start, c_held.rows = &left[0, 0], &rows_start[0], &rows[0]
+    c_held.train_weight, c_held.start, c_held.rows = &left[0, 0], &rows_start[0], &rows[0]
     options.scales = scales
     options.is_classification, options.decides = is_classification, decides
     options.memory_bytes, options.n_threads = memory_bytes, threads

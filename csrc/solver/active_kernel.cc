@@ -12,16 +12,16 @@ namespace dcsvm {
 
 namespace {
 
-// Kernel rows added together: their tile (64 x 128 floats, 32 KiB) stays in the first-level cache.
+// Kernel rows added together: their tile (64 x 128 floats, 32 KiB) fits the L1 cache.
 constexpr std::size_t query_block = 64;
-// Of lanes, which a thread takes at a time.
-constexpr std::size_t blocks_at_once = 4;
+// Blocks of lanes per task of a thread.
+constexpr std::size_t batch_blocks = 4;
 
 }  // namespace
 
 void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
-  lanes_ = {};  // freed before the new ones are packed
+  lanes_ = {};  // frees memory before packing
   const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= options_.lane_bytes;
   if (!rows.empty())
     lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, options_.n_threads, packed);
@@ -45,12 +45,12 @@ ActiveKernel::Added ActiveKernel::add(const std::vector<std::int32_t>& changed,
   const SolveReport before = report_;
   const bool has_skipped =
       has_cache_ ? add_cached(changed, step, sums, stop) : add_computed(changed, step, sums, stop);
-  is_undone_ = is_requested(stop);
-  if (is_undone_) report_ = before;
-  return {!is_undone_, has_skipped};
+  was_stopped_ = is_requested(stop);
+  if (was_stopped_) report_ = before;
+  return {!was_stopped_, has_skipped};
 }
 
-// Returns whether kernel values out of reach were left out.
+// Returns whether pairs beyond the cutoff were skipped.
 bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
                                 const std::vector<double>& step, double* sums, const Stop* stop) {
   std::vector<std::int32_t> rows(changed.size());
@@ -66,7 +66,7 @@ bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
 }
 
 const RowCache::Contents& ActiveKernel::contents() {
-  if (!is_undone_) cache_.copy_contents(contents_);
+  if (!was_stopped_) cache_.copy_contents(contents_);
   return contents_;
 }
 
@@ -78,7 +78,7 @@ void ActiveKernel::set_contents(const RowCache::Contents& contents) {
 }
 
 void ActiveKernel::compute_absent(const std::vector<std::int32_t>& positions) {
-  const std::vector<std::int32_t> absent = cache_.take_absent(positions);
+  const std::vector<std::int32_t> absent = cache_.claim_absent(positions);
   if (absent.empty()) return;
   StoredRows stored{{}, std::vector<std::uint8_t>(absent.size(), 1), absent.size()};
   for (const std::int32_t position : absent) stored.rows.push_back(cache_.row_of(position));
@@ -121,8 +121,8 @@ bool ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
   return false;
 }
 
-// Calls use(kernel rows, part) for all parts, one after the other for the same lanes. Missing rows
-// are stored on the way.
+// Calls use(kernel rows, part) for all parts, in order for the same lanes. Missing rows are
+// computed and stored.
 template <class Use>
 void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                              const Stop* stop, Use use) const {
@@ -133,7 +133,7 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
     std::vector<float> tile;
   };
   parallel_for(
-      {options_.n_threads, n_blocks, blocks_at_once},
+      {options_.n_threads, n_blocks, batch_blocks},
       [&] { return State{{}, std::vector<float>(query_block * block)}; },
       [&](State& own, std::size_t b) {
         const std::size_t begin = b * block;
@@ -150,8 +150,8 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
       });
 }
 
-// The kernel rows of a part: stored ones where they are, missing ones computed into the tile and
-// copied to where they are to be stored.
+// Collects the kernel rows of a part: cached rows in place; missing rows are computed into the tile
+// and copied to their cache slots.
 void ActiveKernel::collect_rows(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                                 const Part& part, TileScratch& scratch, float* tile,
                                 const float** rows) const {

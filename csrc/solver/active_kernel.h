@@ -1,8 +1,7 @@
-// Kernel rows against the active variables of a solve: packed lanes, the cache of whole rows where
-// they are expensive, and gradient updates made of them.
+// Kernel rows of the active variables: packed lanes, the row cache and gradient updates.
 //
-// Cached rows have all lanes. Rows that are cheap are computed each time, and what is out of reach
-// is left out of them. Threads share the lanes, so each sum is made by one thread in one order.
+// Expensive rows are cached with all lanes. Cheap rows are recomputed each time, without the pairs
+// beyond the cutoff. Threads split the lanes, so each sum has one thread and a fixed order.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +17,8 @@ namespace dcsvm {
 
 class ActiveKernel {
  public:
-  // There is no cache of float64 rows. Lanes are packed once where that takes at most lane_bytes of
-  // the options; which way changes no bit. What is computed is counted in the report.
+  // There is no cache for float64 rows. Lanes stay packed if that takes at most `lane_bytes`;
+  // results do not depend on it. Evaluations are counted in the report.
   ActiveKernel(const KernelSetup& setup, const Points& points, const SolveOptions& options,
                SolveReport& report)
       : setup_(setup),
@@ -30,43 +29,44 @@ class ActiveKernel {
         has_cache_(options.precision == Precision::single_tiles && caching_pays(setup, points)) {}
 
   bool has_cache() const { return has_cache_; }
-  double row_cost() const { return row_cost_; }  // nanoseconds a kernel value, by a fixed model
+  double row_cost() const {
+    return row_cost_;
+  }  // nanoseconds per kernel value, by the fixed cost model
 
-  // Makes these the rows of the active variables; rows cached before are gone.
+  // Sets the rows of the active variables and clears the cache.
   void load(const std::vector<std::int32_t>& rows);
-  // Keeps the active variables at these positions, ascending, whose rows these are.
+  // Keeps the active variables at the given positions, ascending; `rows` are their rows.
   void compact(const std::vector<std::int32_t>& kept, const std::vector<std::int32_t>& rows);
 
   std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
 
   struct Added {
-    bool is_complete = true;   // and not stopped
-    bool has_skipped = false;  // kernel values out of reach were left out
+    bool is_complete = true;   // false: stopped
+    bool has_skipped = false;  // pairs beyond the cutoff were skipped
   };
 
-  // sums += K(active, changed) step for `changed` positions; sums has n_lanes() entries. When
-  // stopped, sums and cached rows are left useless; contents() and the report are as before.
+  // Adds K(active, changed) step to `sums`, n_lanes() entries, for `changed` positions. After a
+  // stop, sums and cached rows are invalid; contents() and the report are unchanged.
   Added add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
             const Stop* stop = nullptr);
 
-  // Which rows are cached; and to go on with these after load(). They are computed again when they
-  // are needed, which is not counted. Throws for contents that cannot be of the active variables.
+  // Save and restore the keys of the cache, after load(). Restored rows are recomputed on demand,
+  // which is not counted. Throws std::invalid_argument for invalid keys.
   const RowCache::Contents& contents();
   void set_contents(const RowCache::Contents& contents);
-  // Computes the cached rows of variables at these positions, where they are absent.
+  // Computes restored rows at these positions that the cache does not hold yet.
   void compute_absent(const std::vector<std::int32_t>& positions);
 
-  // The cached kernel row of the variable at a position, valid until add(); or null.
+  // Returns the cached kernel row of an active variable, valid until add(), or null.
   const float* cached(std::int32_t position) {
     return has_cache_ ? cache_.find(position) : nullptr;
   }
 
-  // Kernel values of the variable at a position with all active ones, n_lanes() of them.
+  // Returns the kernel values of an active variable with all of them, n_lanes() entries.
   std::vector<float> kernel_values(std::int32_t position);
 
  private:
-  // Where the cache has the kernel rows of some variables, or is to have those that are missing;
-  // null where it has no room.
+  // Cache slots of some kernel rows, null if the cache is full; missing rows are to be computed.
   struct StoredRows {
     std::vector<float*> rows;
     std::vector<std::uint8_t> is_missing;
@@ -75,7 +75,7 @@ class ActiveKernel {
 
   void pack(const std::vector<std::int32_t>& rows);
   StoredRows look_up(const std::vector<std::int32_t>& changed);
-  // A tile of the update: n changed variables from `first`, some lanes from `begin`.
+  // A tile of the update: n changed variables from `first`, lanes from `begin`.
   struct Part {
     std::size_t first, n, begin, lanes;
   };
@@ -101,7 +101,7 @@ class ActiveKernel {
   Boxes boxes_;
   RowCache cache_;
   RowCache::Contents contents_;  // before the last add()
-  bool is_undone_ = false;       // the last add() was stopped
+  bool was_stopped_ = false;     // whether the last add() was stopped
 };
 
 }  // namespace dcsvm

@@ -9,9 +9,9 @@ namespace dcsvm {
 
 namespace {
 
-// Outer steps at a bound before a variable is shrunk: one shrunk too early is found at the end
-// only, one kept too long costs kernel values at every step.
-constexpr int quiet_steps = 3;
+// Consecutive outer steps at a bound before a variable is shrunk. Shrinking too early is noticed
+// only at the end; shrinking too late costs kernel evaluations in every step.
+constexpr int shrink_delay = 3;
 
 struct Candidate {
   double violation;
@@ -24,7 +24,8 @@ struct Candidate {
   }
 };
 
-// Equal violations are spread over the whole list: a cold start has nothing else.
+// Ties are broken by a hash of the index, which spreads them over all variables: in a cold start
+// all violations are equal.
 Candidate candidate(const ActiveSet& active, std::size_t p) {
   return {active.violation[p], static_cast<std::uint32_t>(active.index[p]) * 2654435761u,
           static_cast<std::int32_t>(p)};
@@ -41,8 +42,8 @@ bool is_free(const ActiveSet& active, std::size_t p) {
   return active.alpha[p] > active.lower[p] && active.alpha[p] < active.upper[p];
 }
 
-// Violations of variables that should go up, or down, counted by their leading bits: sign, exponent
-// and one bit of the mantissa.
+// Histogram of violations in one direction by their leading bits: sign, exponent and one bit of the
+// mantissa.
 class Histogram {
  public:
   Histogram(const ActiveSet& active, bool up) : count_(std::size_t{1} << (64 - shift), 0) {
@@ -56,11 +57,11 @@ class Histogram {
 
   std::size_t total() const { return total_; }
 
-  // A violation that at least `wanted` variables reach, and not many more: the exact choice is then
-  // made among few.
-  double floor_of_largest(std::size_t wanted) const {
+  // Returns a threshold that at least `target_size` violations reach and few more, so that the
+  // exact selection has few candidates.
+  double floor_of_largest(std::size_t target_size) const {
     std::size_t total = 0, bucket = count_.size();
-    while (bucket > 0 && total < wanted) total += count_[--bucket];
+    while (bucket > 0 && total < target_size) total += count_[--bucket];
     const std::uint64_t bits = static_cast<std::uint64_t>(bucket) << shift;
     double floor;
     std::memcpy(&floor, &bits, sizeof floor);
@@ -81,23 +82,23 @@ class Histogram {
 
 }  // namespace
 
-void ActiveSet::load(const BoxQp& qp, const std::vector<std::int32_t>& variables,
+void ActiveSet::load(const BoxQP& qp, const std::vector<std::int32_t>& variables,
                      const double* alpha_of, const double* gradient_of, std::size_t n_lanes) {
   index = variables;
   const std::size_t n = size();
   for (std::vector<double>* array : {&alpha, &gradient, &lower, &upper, &violation})
     array->assign(n_lanes, 0.0);
-  quiet_.assign(n, 0);
+  shrinkable_steps_.assign(n, 0);
   goes_up.assign(n, 0);
-  sum_of.clear();
-  if (qp.sum_of) sum_of.resize(n);
+  constraint_of.clear();
+  if (qp.constraint_of) constraint_of.resize(n);
   for (std::size_t p = 0; p < n; ++p) {
     const auto i = static_cast<std::size_t>(index[p]);
     alpha[p] = alpha_of[i];
     gradient[p] = gradient_of[i];
     lower[p] = qp.lower[i];
     upper[p] = qp.upper[i];
-    if (qp.sum_of) sum_of[p] = qp.sum_of[i];
+    if (qp.constraint_of) constraint_of[p] = qp.constraint_of[i];
   }
 }
 
@@ -118,10 +119,10 @@ std::vector<std::int32_t> ActiveSet::others(std::size_t n_variables) const {
   return variables;
 }
 
-double ActiveSet::measure(int n_sums) {
+double ActiveSet::measure(int n_constraints) {
   Violation measured =
       measure_violation({size(), alpha.data(), gradient.data(), lower.data(), upper.data(),
-                         sum_of.empty() ? nullptr : sum_of.data(), n_sums},
+                         constraint_of.empty() ? nullptr : constraint_of.data(), n_constraints},
                         violation.data());
   largest_violation = measured.largest;
   multipliers = std::move(measured.multipliers);
@@ -134,22 +135,22 @@ double ActiveSet::measure(int n_sums) {
   return largest_violation;
 }
 
-std::size_t ActiveSet::count_quiet(double most) {
-  const double margin = std::min(largest_violation, most);
-  std::size_t n_quiet = 0;
+std::size_t ActiveSet::count_shrinkable(double max_margin) {
+  const double margin = std::min(largest_violation, max_margin);
+  std::size_t n_shrinkable = 0;
   for (std::size_t p = 0; p < size(); ++p) {
-    const bool quiet = violation[p] == 0.0 && std::fabs(reduced_gradient(p)) > margin;
-    const int steps = quiet_[p] + (quiet_[p] < quiet_steps);
-    quiet_[p] = static_cast<std::uint8_t>(quiet ? steps : 0);
-    n_quiet += quiet_[p] == quiet_steps;
+    const bool shrinkable = violation[p] == 0.0 && std::fabs(reduced_gradient(p)) > margin;
+    const int steps = shrinkable_steps_[p] + (shrinkable_steps_[p] < shrink_delay);
+    shrinkable_steps_[p] = static_cast<std::uint8_t>(shrinkable ? steps : 0);
+    n_shrinkable += shrinkable_steps_[p] == shrink_delay;
   }
-  return n_quiet;
+  return n_shrinkable;
 }
 
-std::vector<std::int32_t> ActiveSet::not_quiet() const {
+std::vector<std::int32_t> ActiveSet::not_shrinkable() const {
   std::vector<std::int32_t> kept;
   for (std::size_t p = 0; p < size(); ++p) {
-    if (quiet_[p] < quiet_steps) kept.push_back(static_cast<std::int32_t>(p));
+    if (shrinkable_steps_[p] < shrink_delay) kept.push_back(static_cast<std::int32_t>(p));
   }
   return kept;
 }
@@ -165,9 +166,9 @@ std::vector<std::int32_t> ActiveSet::keep(const std::vector<std::int32_t>& kept,
     array.resize(kept.size());
   };
   keep_in(index);
-  keep_in(quiet_);
+  keep_in(shrinkable_steps_);
   keep_in(goes_up);
-  if (!sum_of.empty()) keep_in(sum_of);
+  if (!constraint_of.empty()) keep_in(constraint_of);
   for (std::vector<double>* array : {&alpha, &gradient, &lower, &upper, &violation}) {
     keep_in(*array);
     array->resize(n_lanes, 0.0);
@@ -195,22 +196,22 @@ void select_working_set(const ActiveSet& active, std::size_t target,
     working.push_back(c.position);
     chosen[static_cast<std::size_t>(c.position)] = 1;
   }
-  const std::size_t carried = working.size(), room = target - carried;
+  const std::size_t carried = working.size(), n_open = target - carried;
   const Histogram upward(active, true), downward(active, false);
-  const std::size_t spare = room - std::min(room, downward.total());
-  const std::size_t n_up = std::max((room + 1) / 2, spare);
-  const std::size_t n_down = room - std::min({n_up, upward.total(), room});
+  const std::size_t n_up_at_least = n_open - std::min(n_open, downward.total());
+  const std::size_t n_up = std::max((n_open + 1) / 2, n_up_at_least);
+  const std::size_t n_down = n_open - std::min({n_up, upward.total(), n_open});
   for (const bool up : {true, false}) {
-    const std::size_t wanted = up ? room - n_down : n_down;
-    // the carried ones may be among the largest
-    const double floor = (up ? upward : downward).floor_of_largest(wanted + carried);
+    const std::size_t target_size = up ? n_open - n_down : n_down;
+    // carried members may be among the largest
+    const double floor = (up ? upward : downward).floor_of_largest(target_size + carried);
     candidates.clear();
     for (const std::int32_t position : active.violators) {
       const auto p = static_cast<std::size_t>(position);
       if ((active.goes_up[p] != 0) == up && active.violation[p] >= floor && !chosen[p])
         candidates.push_back(candidate(active, p));
     }
-    keep_largest(candidates, wanted);
+    keep_largest(candidates, target_size);
     for (const Candidate& c : candidates) working.push_back(c.position);
   }
   std::sort(working.begin(), working.end());

@@ -1,16 +1,16 @@
-// The problem every solver sees, and its optimality measures.
+// The quadratic program solved by every solver, and its optimality measures.
 //
-//   minimise 1/2 a'Ka - linear'a   with   lower <= a <= upper,
+// minimize 1/2 a'Ka - linear'a subject to lower <= a <= upper,
 //
-// and optionally sums of variables that stay as they are. `alpha` is signed: it is y_i alpha_i of
-// the paper, so no label appears below. C-SVC without bias is linear = y, bounds [0, C] or [-C, 0]
-// and no sum; with bias all variables are in sum 0. The gradient is Ka - linear.
+// optionally with equality constraints that fix sums of variables. `alpha` is signed: y_i alpha_i
+// of the paper, so labels do not appear below. C-SVC without bias has linear = y, bounds [0, C] or
+// [-C, 0] and no equality constraint; with bias all variables are in constraint 0. The gradient is
+// Ka - linear.
 //
-// How far an alpha is from optimal, the violation of the KKT conditions, is said once for all
-// solvers. Where there are no sums a variable violates them by its gradient projected onto the box.
-// Variables of a sum need only agree with each other: -gradient of those that may go up must not
-// exceed that of those that may go down (m and M of LIBSVM; Keerthi et al., Neural Computation 13,
-// 2001).
+// All solvers share one definition of the KKT violation. Without equality constraints it is the
+// gradient projected onto the box. With them it is m - M of LIBSVM (Keerthi et al., Neural
+// Computation 13, 2001): m is the largest -gradient of variables that can increase, M the smallest
+// of variables that can decrease.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,15 @@
 
 namespace dcsvm {
 
-// Amount by which moving alpha inside its bounds can still follow the negative gradient. Without
-// branches, so that loops over it become vectors.
+// Returns the KKT violation of a variable. Branch-free, so that loops over it vectorize.
 inline double violation_of(double alpha, double lower, double upper, double gradient) {
   const double down = alpha > lower ? gradient : 0.0, up = alpha < upper ? -gradient : 0.0;
   const double either = down > up ? down : up;
   return either > 0 ? either : 0.0;
 }
 
-// Of a sum: the largest -gradient of variables that may go up, the smallest of those that may go
-// down.
-struct SumRange {
+// Range of an equality constraint: m (up) and M (down) of LIBSVM.
+struct ConstraintRange {
   double up = -std::numeric_limits<double>::infinity();
   double down = std::numeric_limits<double>::infinity();
 
@@ -42,7 +40,8 @@ struct SumRange {
     if (alpha > lower) down = std::min(down, -gradient);
   }
   double violation() const { return std::max(up - down, 0.0); }
-  // What is added to the gradient of the sum's variables so that it is zero at the optimum.
+  // Returns the term that makes the gradients of the constraint's free variables zero at the
+  // optimum.
   double multiplier() const {
     if (up == -std::numeric_limits<double>::infinity())
       return down == std::numeric_limits<double>::infinity() ? 0.0 : down;
@@ -51,52 +50,52 @@ struct SumRange {
   }
 };
 
-// What the violation at an alpha depends on.
+// Arguments of measure_violation().
 struct BoxState {
   std::size_t size = 0;
   const double* alpha = nullptr;
   const double* gradient = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
-  const std::int8_t* sum_of = nullptr;  // of every variable; null: there are no sums
-  int n_sums = 0;
+  const std::int8_t* constraint_of = nullptr;  // of each variable; null: no equality constraints
+  int n_constraints = 0;
 };
 
 struct Violation {
   double largest = 0;
-  std::vector<double> multipliers;  // of the sums
+  std::vector<double> multipliers;  // of the equality constraints
 
-  // The gradient of a variable with the multiplier of its sum; -1: there are no sums.
-  double reduced(double gradient, int sum) const {
-    return sum < 0 ? gradient : gradient + multipliers[static_cast<std::size_t>(sum)];
+  // Returns the gradient plus the multiplier of the variable's constraint (-1: unconstrained).
+  double reduced(double gradient, int constraint) const {
+    return constraint < 0 ? gradient : gradient + multipliers[static_cast<std::size_t>(constraint)];
   }
 };
 
-// `each`, unless null, gets the violation of every variable, of its reduced gradient.
+// Stores the violation of each variable in `each` unless it is null.
 Violation measure_violation(const BoxState& state, double* each = nullptr);
 
-struct BoxQp {
+struct BoxQP {
   std::size_t size = 0;
-  const std::int32_t* row = nullptr;  // row of K a variable uses; null: variable i uses row i
+  const std::int32_t* row = nullptr;  // row of K of each variable; null: variable i uses row i
   const double* linear = nullptr;
   const double* lower = nullptr;
   const double* upper = nullptr;
-  const std::int8_t* sum_of = nullptr;  // of every variable; null: there are no sums
-  int n_sums = 0;
-  double unit = 1;                 // of violations as they are told and asked for
-  bool divides_by_margin = false;  // the solution of two sums is divided by its margin: nu-SVC
+  const std::int8_t* constraint_of = nullptr;  // of each variable; null: no equality constraints
+  int n_constraints = 0;
+  double violation_scale = 1;      // unit of reported violations and of the tolerance
+  bool divides_by_margin = false;  // nu-SVC: the solution is divided by its margin
 
   std::size_t row_of(std::size_t i) const { return row ? static_cast<std::size_t>(row[i]) : i; }
-  int sum_at(std::size_t i) const { return sum_of ? sum_of[i] : -1; }
+  int constraint_at(std::size_t i) const { return constraint_of ? constraint_of[i] : -1; }
   BoxState state(const double* alpha, const double* gradient) const {
-    return {size, alpha, gradient, lower, upper, sum_of, n_sums};
+    return {size, alpha, gradient, lower, upper, constraint_of, n_constraints};
   }
-  // The unit, or the margin where that is smaller: a violation over it is one of the divided
-  // problem.
-  double unit_at(const std::vector<double>& multipliers) const {
-    if (!divides_by_margin || multipliers.empty()) return unit;
+  // Returns the violation scale at the given multipliers: the margin if it is smaller, since the
+  // violation of the divided problem is the violation over the margin.
+  double violation_scale_at(const std::vector<double>& multipliers) const {
+    if (!divides_by_margin || multipliers.empty()) return violation_scale;
     const double margin = 0.5 * std::fabs(multipliers[0] - multipliers[1]);
-    return std::clamp(margin, std::numeric_limits<double>::min(), unit);
+    return std::clamp(margin, std::numeric_limits<double>::min(), violation_scale);
   }
   std::vector<std::int32_t> everything() const {
     std::vector<std::int32_t> variables(size);
@@ -115,21 +114,21 @@ struct BoxQp {
 struct Optimality {
   double objective = 0;
   double violation = 0;
-  double unit = 1;  // in which it is told
-  double gap = 0;   // Frank-Wolfe gap at the sums' multipliers; without sums the duality gap
-  std::vector<double> multipliers;  // of the sums
+  double violation_scale = 1;       // unit of the reported violation
+  double gap = 0;                   // Frank-Wolfe gap; without equality constraints the duality gap
+  std::vector<double> multipliers;  // of the equality constraints
 };
 
-Optimality optimality(const BoxQp& qp, const double* alpha, const double* gradient);
+Optimality optimality(const BoxQP& qp, const double* alpha, const double* gradient);
 
-// The state of a solve, in arrays of the problem's size: it can end anywhere and go on from there.
+// State of a solve, in arrays of the problem's size; a solve can stop and resume at any outer step.
 //
-// The gradient of a variable that is shrunk away is not kept up to date: it is that of `base`, the
-// alpha when all gradients were last known, and what changed since is added when it is needed.
+// The gradient of a shrunk variable is not updated: it stays at `base`, the alpha when all
+// gradients were last known. Gradient reconstruction adds the change since.
 
-// What the gradient of a variable is.
-enum class Known : std::uint8_t {
-  nothing,   // not known
+// Which alpha the stored gradient of a variable belongs to.
+enum class GradientState : std::uint8_t {
+  unknown,   // the stored value is meaningless
   at_base,   // K base - linear
   at_alpha,  // K alpha - linear
 };
@@ -137,8 +136,8 @@ enum class Known : std::uint8_t {
 struct Iterate {
   double* alpha = nullptr;
   double* gradient = nullptr;
-  double* base = nullptr;  // an earlier alpha
-  Known* known = nullptr;
+  double* base = nullptr;  // alpha at the last full gradient
+  GradientState* known = nullptr;
 };
 
 }  // namespace dcsvm

@@ -11,9 +11,9 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t block = 32;
-// Blocks below the diagonal (768 rows) from which on threads share them: work against the two times
-// that threads wait for each other in every column of blocks.
-constexpr std::size_t worth_threads = 24;
+// Blocks below the diagonal (768 rows) from which the factorization is parallel: the work must
+// outweigh two synchronizations per column of blocks.
+constexpr std::size_t threads_threshold = 24;
 
 }  // namespace
 
@@ -25,8 +25,8 @@ void Cholesky::reset(std::size_t n) {
 }
 
 // Factors the diagonal block at k in place and, if rows follow, writes the transposed inverse of
-// its factor. By rows of the transposed factor, then of the inverse, so that the innermost loops
-// run along memory.
+// its factor. The innermost loops run along contiguous rows of the transposed factor and the
+// inverse.
 bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
   const std::size_t n = std::min(block, size_ - k);
   double upper[block][block], inverse[block][block];
@@ -62,7 +62,7 @@ bool Cholesky::factor_diagonal(std::size_t k, double* inverse_transposed) {
   return true;
 }
 
-// The block at (i, k) of the factor: what is there times the inverse of the diagonal block's.
+// Multiplies block (i, k) with the inverse of the diagonal block's factor.
 void Cholesky::divide_block(std::size_t i, std::size_t k) {
   double* rows = panel_.data() + i * block;
   double* transposed = panel_transposed_.data() + i * block;
@@ -81,7 +81,7 @@ void Cholesky::divide_block(std::size_t i, std::size_t k) {
   }
 }
 
-// Subtracts from the blocks of row i right of k what column k of the factor accounts for.
+// Subtracts the contribution of column k from the blocks of row i right of k.
 void Cholesky::update_row(std::size_t i, std::size_t k) {
   for (std::size_t j = k + block; j <= i; j += block) {
     isa().subtract_product(panel_.data() + i * block, panel_transposed_.data() + j * block, block,
@@ -98,14 +98,14 @@ bool Cholesky::factor(int n_threads) {
     const std::size_t k = kb * block;
     if (!factor_diagonal(k, inverse_.data())) return false;
     const std::size_t rest = n_blocks - kb - 1;
-    const int together = rest >= worth_threads ? n_threads : 1;
+    const int together = rest >= threads_threshold ? n_threads : 1;
     parallel_for({together, rest}, [&](std::size_t r) { divide_block(k + (r + 1) * block, k); });
     parallel_for({together, rest}, [&](std::size_t r) { update_row(k + (rest - r) * block, k); });
   }
   return true;
 }
 
-// Skips the zeros that b begins with; four sums at a time hide the latency of additions.
+// Skips leading zeros of b; four partial sums hide the latency of additions.
 void Cholesky::solve(double* b) const {
   std::size_t first = 0;
   while (first < size_ && b[first] == 0.0) ++first;
@@ -157,18 +157,18 @@ double inner_product(const std::vector<double>& a, const std::vector<double>& b)
   return sum;
 }
 
-void HeldConstraints::clear() {
+void FixedConstraints::clear() {
   constraints_.clear();
   solved_.clear();
 }
 
-void HeldConstraints::add(const Cholesky& factored, std::vector<double> constraint) {
+void FixedConstraints::add(const Cholesky& factored, std::vector<double> constraint) {
   solved_.push_back(constraint);
   factored.solve(solved_.back().data());
   constraints_.push_back(std::move(constraint));
 }
 
-void HeldConstraints::project(std::vector<double>& direction) const {
+void FixedConstraints::project(std::vector<double>& direction) const {
   const std::size_t k = constraints_.size();
   if (k == 0) return;
   Cholesky small;

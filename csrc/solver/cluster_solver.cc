@@ -20,15 +20,17 @@ namespace dcsvm {
 
 namespace {
 
-// Variables of a linear kernel that the solver of all kernels takes at once, to the last digits.
-constexpr std::size_t few_variables = 64;
-// Variables up to which it goes on where the solver of linear kernels is stuck far from the
-// tolerance: with a sum and nearly all variables at a bound (diabetes, both regressions).
-constexpr std::size_t most_general = 20000;
+// Problems of the linear kernel up to this size go to the general solver first, which is more
+// exact.
+constexpr std::size_t small_problem = 64;
+// Variables up to which the general solver continues if the linear solver stalls far from the
+// tolerance: with an equality constraint and nearly all variables at a bound (diabetes, both
+// regressions).
+constexpr std::size_t max_general = 20000;
 constexpr double far_off = 100;
-// Variables of clusters that are done between two calls of the progress, which takes as long as two
-// updates of 64 variables; smaller clusters are not interrupted.
-constexpr std::size_t told_at_once = 64;
+// Variables solved between two calls of the progress, which costs as much as two updates of 64
+// variables. Smaller clusters are not interrupted.
+constexpr std::size_t progress_batch = 64;
 
 template <class Value>
 const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n,
@@ -38,14 +40,14 @@ const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n
   return own.data();
 }
 
-// A box QP restricted to some variables, and a copy of their part of the iterate.
+// A box QP restricted to some variables, with a copy of their part of the iterate.
 //
-// Data are copied unless the variables stand side by side in the whole problem. One thread works on
-// it without locks; read() and write() are the only contact with the whole iterate.
+// Problem data are copied unless the variables are contiguous. One thread owns it without locks;
+// only read() and write() access the full iterate.
 class SubProblem {
  public:
-  // `members` must stay.
-  SubProblem(const BoxQp& whole, const std::int32_t* members, std::size_t n)
+  // `members` must outlive the subproblem.
+  SubProblem(const BoxQP& whole, const std::int32_t* members, std::size_t n)
       : members_(members), qp_(whole), alpha_(n), gradient_(n), base_(n), known_(n) {
     qp_.size = n;
     if (whole.row && is_contiguous()) {
@@ -54,7 +56,7 @@ class SubProblem {
       qp_.linear += first;
       qp_.lower += first;
       qp_.upper += first;
-      if (qp_.sum_of) qp_.sum_of += first;
+      if (qp_.constraint_of) qp_.constraint_of += first;
       return;
     }
     row_.resize(n);
@@ -64,16 +66,17 @@ class SubProblem {
     qp_.linear = copy(whole.linear, members, n, linear_);
     qp_.lower = copy(whole.lower, members, n, lower_);
     qp_.upper = copy(whole.upper, members, n, upper_);
-    if (whole.sum_of) qp_.sum_of = copy(whole.sum_of, members, n, sum_of_);
+    if (whole.constraint_of)
+      qp_.constraint_of = copy(whole.constraint_of, members, n, constraint_of_);
   }
 
   SubProblem(const SubProblem&) = delete;
   SubProblem& operator=(const SubProblem&) = delete;
 
-  // What a variable takes where the data are copied.
+  // Bytes per variable of copied problem data.
   static constexpr std::size_t copied_bytes = 3 * sizeof(double) + sizeof(std::int32_t) + 1;
 
-  const BoxQp& qp() const { return qp_; }
+  const BoxQP& qp() const { return qp_; }
   RowList rows(const Points& points) const { return {&points, qp_.row, qp_.size}; }
 
   Iterate iterate() { return {alpha_.data(), gradient_.data(), base_.data(), known_.data()}; }
@@ -105,15 +108,15 @@ class SubProblem {
   }
 
   const std::int32_t* members_;
-  BoxQp qp_;
+  BoxQP qp_;
   std::vector<std::int32_t> row_;
   std::vector<double> linear_, lower_, upper_;
-  std::vector<std::int8_t> sum_of_;
+  std::vector<std::int8_t> constraint_of_;
   std::vector<double> alpha_, gradient_, base_;
-  std::vector<Known> known_;
+  std::vector<GradientState> known_;
 };
 
-// A part whose kernel is linear: solvers that follow each other.
+// Solves a subproblem of the linear kernel by a sequence of solvers.
 class LinearPart {
  public:
   LinearPart(const KernelSetup& setup, const Points& points, SubProblem& problem,
@@ -129,18 +132,18 @@ class LinearPart {
   }
 
   SolveReport solve(const Snapshot& begin_with) {
-    const BoxQp qp = problem_.qp();
+    const BoxQP qp = problem_.qp();
     if (!begin_with.empty()) {
       SnapshotReader reader(begin_with);
       archive(reader);
       reader.check_end();
     }
-    if (turn_ == 0 && qp.size > few_variables) {
+    if (turn_ == 0 && qp.size > small_problem) {
       const SolveReport report = take_turn(true);
       if (!report.finished) return report;
       const bool is_ended = report.converged || options_.max_iterations >= 0;
       const bool is_stuck = report.violation > far_off * options_.tolerance;
-      if (is_ended || !is_stuck || qp.n_sums == 0 || qp.size > most_general) return report;
+      if (is_ended || !is_stuck || qp.n_constraints == 0 || qp.size > max_general) return report;
       before_ = report;
     }
     if (turn_ <= 1) {
@@ -150,18 +153,19 @@ class LinearPart {
       if (!report.finished) return before_;
     }
     turn_ = 2;
-    SolveReport report = take_turn(true);  // finds the solution, and its gradient in float64
+    SolveReport report = take_turn(true);  // reaches the solution, with a float64 gradient
     report.add_work(before_);
     return report;
   }
 
  private:
-  SolveReport take_turn(bool in_w) {
+  SolveReport take_turn(bool in_primal_space) {
     const Snapshot begin_with = std::move(solver_);
     solver_ = {};
-    const BoxQp qp = problem_.qp();
-    return in_w ? solve_linear(points_, qp, problem_.iterate(), options_, begin_with)
-                : dcsvm::solve(setup_, points_, qp, problem_.iterate(), options_, begin_with);
+    const BoxQP qp = problem_.qp();
+    return in_primal_space
+               ? solve_linear(points_, qp, problem_.iterate(), options_, begin_with)
+               : dcsvm::solve(setup_, points_, qp, problem_.iterate(), options_, begin_with);
   }
 
   template <class Archive>
@@ -176,13 +180,13 @@ class LinearPart {
   SubProblem& problem_;
   SolveOptions options_;
   int turn_ = 0;
-  SolveReport before_;  // of the turns that are done
-  Snapshot solver_;     // of the one that has its turn
+  SolveReport before_;  // of finished turns
+  Snapshot solver_;     // of the current turn
 };
 
 class LevelSolver {
  public:
-  LevelSolver(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+  LevelSolver(const KernelSetup& setup, const Points& points, const BoxQP& qp,
               const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options,
               std::vector<ClusterState>& states)
       : setup_(setup),
@@ -204,7 +208,7 @@ class LevelSolver {
       if (states_[c].is_done) count_done(c);
     }
     if (!order.empty())
-      spare_ = options_.memory_bytes - std::min(options_.memory_bytes, least_bytes(order[0]));
+      spare_ = options_.memory_bytes - std::min(options_.memory_bytes, min_bytes(order[0]));
     const int n_threads = options_.solve.n_threads;
     std::size_t first = 0;
     int together = 1;
@@ -225,11 +229,11 @@ class LevelSolver {
     return static_cast<double>(size(c)) * static_cast<double>(size(c));
   }
 
-  // The memory that the largest cluster leaves is for copies of rows and for caches. Copies may
-  // take half of it; the rest is shared out by cost. None of this depends on the number of threads,
-  // since the solver's decisions depend on it.
-  std::size_t least_bytes(std::size_t c) const {
-    const bool is_whole = size(c) == qp_.size;  // and not copied
+  // The memory not needed by the largest cluster holds copies of rows, up to one half, and caches,
+  // divided by cost. The number of threads does not enter, since the solver's decisions depend on
+  // these sizes.
+  std::size_t min_bytes(std::size_t c) const {
+    const bool is_whole = size(c) == qp_.size;  // not copied
     return matrix_bytes(size(c), options_.solve.precision) + array_bytes(size(c)) +
            (is_whole ? 0 : size(c) * SubProblem::copied_bytes);
   }
@@ -245,13 +249,13 @@ class LevelSolver {
                  sizeof(float) * (cost(c) + static_cast<double>(panel_rows * size(c)))));
   }
 
-  // How many clusters from place `first` of the order on there is memory for at a time.
+  // Returns how many clusters, in order from `first`, fit the memory budget together.
   int n_side_by_side(const std::vector<std::size_t>& order, std::size_t first) const {
     std::size_t bytes = 0;
     int n = 0;
     for (std::size_t k = first; k < order.size() && n < options_.solve.n_threads; ++k, ++n) {
       const std::size_t c = order[k];
-      bytes += least_bytes(c) + copy_bytes(c) + cache_bytes(c);
+      bytes += min_bytes(c) + copy_bytes(c) + cache_bytes(c);
       if (bytes > options_.memory_bytes) break;
     }
     return std::max(n, 1);
@@ -272,16 +276,16 @@ class LevelSolver {
       SolveOptions options = options_.solve;
       options.cache_bytes = cache_bytes(c);
       options.lane_bytes = copy_bytes(c);
-      int published = n_wanted_;
-      if (size(c) >= told_at_once) {
+      int published = n_requests_;
+      if (size(c) >= progress_batch) {
         options.progress = [&](const SolveProgress& now) {
           const std::lock_guard<std::mutex> lock(one_at_a_time_);
-          tell(now);
-          return published != n_wanted_;
+          report_progress(now);
+          return published != n_requests_;
         };
       }
       options.published = [&](const Snapshot& snapshot) {
-        published = n_wanted_;
+        published = n_requests_;
         write(problem, state, snapshot);
       };
       finish(c, problem, solve_part(problem, options, state.snapshot));
@@ -313,10 +317,10 @@ class LevelSolver {
     states_[c].is_done = true;
     states_[c].snapshot = {};
     count_done(c);
-    untold_ += size(c);
-    if (untold_ < told_at_once && progress_.variables_done < n_variables_) return;
-    untold_ = 0;
-    tell({report.violation, 0, report.outer_steps});
+    n_unreported_ += size(c);
+    if (n_unreported_ < progress_batch && progress_.variables_done < n_variables_) return;
+    n_unreported_ = 0;
+    report_progress({report.violation, 0, report.outer_steps});
   }
 
   void count_done(std::size_t c) {
@@ -324,26 +328,27 @@ class LevelSolver {
     progress_.variables_done += size(c);
   }
 
-  void tell(const SolveProgress& now) {
+  void report_progress(const SolveProgress& now) {
     if (!options_.progress) return;
     progress_.current = now;
-    if (!failed_ && options_.progress(progress_)) ++n_wanted_;
+    if (!failed_ && options_.progress(progress_)) ++n_requests_;
   }
 
   const KernelSetup& setup_;
   const Points& points_;
-  const BoxQp& qp_;
+  const BoxQP& qp_;
   const Clusters& clusters_;
   const Iterate iterate_;
   const ClusterOptions& options_;
   std::vector<ClusterState>& states_;
   ClusterProgress progress_;
-  std::size_t n_variables_ = 0, untold_ = 0;  // of all clusters; done since the last call
+  std::size_t n_variables_ = 0,
+              n_unreported_ = 0;  // of all clusters; solved since the last progress call
   double total_cost_ = 0;
-  std::size_t spare_ = 0;     // memory beyond what the largest cluster needs at least
-  std::mutex one_at_a_time_;  // who writes iterate and states, or tells the progress
+  std::size_t spare_ = 0;     // memory beyond the minimum of the largest cluster
+  std::mutex one_at_a_time_;  // guards the iterate, the states and the progress
   std::atomic<bool> failed_{false};
-  std::atomic<int> n_wanted_{0};  // times the progress has asked for an up-to-date iterate
+  std::atomic<int> n_requests_{0};  // updates of the iterate requested by the progress
 };
 
 }  // namespace
@@ -360,14 +365,14 @@ std::vector<ClusterState> states_of(const std::uint8_t* bytes, std::size_t size)
   SnapshotReader reader(bytes, size);
   std::size_t n = 0;
   reader(n);
-  check_snapshot(n <= size);  // each has some bytes
+  check_snapshot(n <= size);  // each state takes at least one byte
   std::vector<ClusterState> states(n);
   for (ClusterState& state : states) state.archive(reader);
   reader.check_end();
   return states;
 }
 
-void solve_clusters(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+void solve_clusters(const KernelSetup& setup, const Points& points, const BoxQP& qp,
                     const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options,
                     std::vector<ClusterState>& states) {
   LevelSolver(setup, points, qp, clusters, iterate, options, states).run();

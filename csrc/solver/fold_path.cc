@@ -14,23 +14,24 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::int64_t member_updates = 1000;  // for each variable, at most
-constexpr double share = 0.9;  // of the tolerance, so that what is measured is below it
+constexpr std::int64_t member_updates = 1000;  // limit of updates per variable
+// Fraction of the tolerance to solve to, so that the recomputed violation meets the tolerance.
+constexpr double inner_share = 0.9;
 
 template <class Value>
-void take(std::vector<Value>& values, const std::vector<std::size_t>& order) {
+void reorder(std::vector<Value>& values, const std::vector<std::size_t>& order) {
   if (values.empty()) return;
-  std::vector<Value> taken;
-  taken.reserve(values.size());
-  for (const std::size_t i : order) taken.push_back(values[i]);
-  values.swap(taken);
+  std::vector<Value> reordered;
+  reordered.reserve(values.size());
+  for (const std::size_t i : order) reordered.push_back(values[i]);
+  values.swap(reordered);
 }
 
 }  // namespace
 
-FoldProblem::FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& variables,
+FoldProblem::FoldProblem(const BoxQP& whole, const std::vector<std::int32_t>& variables,
                          const double* weight)
-    : n_sums(whole.n_sums), unit(whole.unit) {
+    : n_constraints(whole.n_constraints), violation_scale(whole.violation_scale) {
   for (const std::int32_t variable : variables) {
     const auto v = static_cast<std::size_t>(variable);
     const std::size_t row = whole.row_of(v);
@@ -38,7 +39,7 @@ FoldProblem::FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& va
     linear.push_back(whole.linear[v]);
     lower.push_back(whole.lower[v] * weight[row]);
     upper.push_back(whole.upper[v] * weight[row]);
-    if (whole.sum_of) sum_of.push_back(whole.sum_of[v]);
+    if (whole.constraint_of) constraint_of.push_back(whole.constraint_of[v]);
   }
 }
 
@@ -47,26 +48,26 @@ bool FoldProblem::is_one_sided() const {
   return std::fabs(total) == static_cast<double>(size());
 }
 
-void FoldProblem::sort(const std::vector<std::int32_t>& places_of_rows) {
+void FoldProblem::sort(const std::vector<std::int32_t>& positions_of_rows) {
   const std::size_t n = size();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return places_of_rows[a] < places_of_rows[b];
+    return positions_of_rows[a] < positions_of_rows[b];
   });
   std::vector<std::size_t> sorted, second;
   for (std::size_t k = 0; k < n; ++k) {
-    const bool repeats = k > 0 && places_of_rows[order[k]] == places_of_rows[order[k - 1]];
+    const bool repeats = k > 0 && positions_of_rows[order[k]] == positions_of_rows[order[k - 1]];
     (repeats ? second : sorted).push_back(order[k]);
   }
   sorted.insert(sorted.end(), second.begin(), second.end());
-  places = places_of_rows;
-  take(places, sorted);
-  take(rows, sorted);
-  take(linear, sorted);
-  take(lower, sorted);
-  take(upper, sorted);
-  take(sum_of, sorted);
+  positions = positions_of_rows;
+  reorder(positions, sorted);
+  reorder(rows, sorted);
+  reorder(linear, sorted);
+  reorder(lower, sorted);
+  reorder(upper, sorted);
+  reorder(constraint_of, sorted);
 }
 
 FoldPath::FoldPath(const FoldProblem& problem, const FoldContext& context)
@@ -80,22 +81,22 @@ FoldPath::FoldPath(const FoldProblem& problem, const FoldContext& context)
   if (context_.kernel) gather_kernel();
 }
 
-// Columns are copied in runs of neighbouring places.
+// Copies columns in runs of consecutive positions.
 void FoldPath::gather_kernel() {
   const std::size_t n = problem_.size();
   stride_ = (n + panel_rows - 1) / panel_rows * panel_rows;
   kernel_.resize(n * stride_);
   std::vector<std::size_t> ends;
   for (std::size_t i = 1; i <= n; ++i) {
-    if (i == n || problem_.places[i] != problem_.places[i - 1] + 1) ends.push_back(i);
+    if (i == n || problem_.positions[i] != problem_.positions[i - 1] + 1) ends.push_back(i);
   }
   for (std::size_t i = 0; i < n; ++i) {
     const float* from =
-        context_.kernel + static_cast<std::size_t>(problem_.places[i]) * context_.n_places;
+        context_.kernel + static_cast<std::size_t>(problem_.positions[i]) * context_.n_positions;
     float* to = kernel_.data() + i * stride_;
     std::size_t begin = 0;
     for (const std::size_t end : ends) {
-      std::copy_n(from + problem_.places[begin], end - begin, to + begin);
+      std::copy_n(from + problem_.positions[begin], end - begin, to + begin);
       begin = end;
     }
     std::fill(to + n, to + stride_, 0.0f);
@@ -107,8 +108,8 @@ FoldPath::Step FoldPath::solve(double scale) {
   return context_.kernel ? solve_in_memory() : solve_outside();
 }
 
-// Variables at a bound follow it (Chu, Ho, Tsai, Lin and Lin, KDD 2015); where a sum is kept all
-// do.
+// Bounded variables move with their bound (Chu, Ho, Tsai, Lin and Lin, KDD 2015). With an equality
+// constraint all variables are scaled, which preserves its zero sum.
 void FoldPath::rescale(double scale) {
   const double factor = scale_ > 0 ? scale / scale_ : 1.0;
   for (std::size_t i = 0; i < problem_.size(); ++i) {
@@ -119,7 +120,7 @@ void FoldPath::rescale(double scale) {
     if (alpha_[i] == 0.0 || scale_ == 0) continue;
     if (is_bounded) {
       alpha_[i] = is_lower ? lower_[i] : upper_[i];
-    } else if (problem_.n_sums > 0) {
+    } else if (problem_.n_constraints > 0) {
       alpha_[i] = std::clamp(alpha_[i] * factor, lower_[i], upper_[i]);
     }
   }
@@ -128,34 +129,35 @@ void FoldPath::rescale(double scale) {
 
 FoldPath::Step FoldPath::solve_in_memory() {
   const std::size_t n = problem_.size();
-  WorkingSet<float> set(kernel_.data(), n, stride_, problem_.n_sums);
+  WorkingSet<float> set(kernel_.data(), n, stride_, problem_.n_constraints);
   std::copy(alpha_.begin(), alpha_.end(), set.alpha.begin());
   std::copy(lower_.begin(), lower_.end(), set.lower.begin());
   std::copy(upper_.begin(), upper_.end(), set.upper.begin());
-  std::copy(problem_.sum_of.begin(), problem_.sum_of.end(), set.sum_of.begin());
+  std::copy(problem_.constraint_of.begin(), problem_.constraint_of.end(),
+            set.constraint_of.begin());
   set.refresh();
   set.gradient = set.product(set.alpha);
   for (std::size_t i = 0; i < n; ++i) set.gradient[i] -= problem_.linear[i];
-  const double wanted = share * context_.tolerance * problem_.unit;
+  const double target = inner_share * context_.tolerance * problem_.violation_scale;
   const WorkingSetReport report =
-      solver_.solve(set, wanted, member_updates * static_cast<std::int64_t>(n), 1);
+      solver_.solve(set, target, member_updates * static_cast<std::int64_t>(n), 1);
   std::copy_n(set.alpha.begin(), n, alpha_.begin());
   std::copy_n(set.gradient.begin(), n, gradient_.begin());
-  return {set.violation() <= context_.tolerance * problem_.unit, report.updates};
+  return {set.violation() <= context_.tolerance * problem_.violation_scale, report.updates};
 }
 
 FoldPath::Step FoldPath::solve_outside() {
   const std::size_t n = problem_.size();
-  const BoxQp qp{n,
+  const BoxQP qp{n,
                  problem_.rows.data(),
                  problem_.linear.data(),
                  lower_.data(),
                  upper_.data(),
-                 problem_.n_sums > 0 ? problem_.sum_of.data() : nullptr,
-                 problem_.n_sums,
-                 problem_.unit};
+                 problem_.n_constraints > 0 ? problem_.constraint_of.data() : nullptr,
+                 problem_.n_constraints,
+                 problem_.violation_scale};
   std::vector<double> base(n, 0.0);
-  std::vector<Known> known(n, Known::nothing);
+  std::vector<GradientState> known(n, GradientState::unknown);
   SolveOptions options;
   options.tolerance = context_.tolerance;
   options.cache_bytes = context_.cache_bytes;
@@ -166,7 +168,7 @@ FoldPath::Step FoldPath::solve_outside() {
   return {report.converged, report.iterations};
 }
 
-bool FoldPath::is_inside() const {
+bool FoldPath::has_no_bounded() const {
   for (std::size_t i = 0; i < problem_.size(); ++i) {
     if (alpha_[i] != 0.0 && (alpha_[i] == lower_[i] || alpha_[i] == upper_[i])) return false;
   }
@@ -177,14 +179,14 @@ std::int64_t FoldPath::n_support() const {
   return std::count_if(alpha_.begin(), alpha_.end(), [](double a) { return a != 0.0; });
 }
 
-void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& places,
+void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& positions,
                     double* out) const {
   std::fill_n(out, targets.size, 0.0);
   std::vector<std::int32_t> rows;
   std::vector<double> weights;
   for (std::size_t i = 0; i < problem_.size(); ++i) {
     if (alpha_[i] == 0.0) continue;
-    rows.push_back(context_.kernel ? problem_.places[i] : problem_.rows[i]);
+    rows.push_back(context_.kernel ? problem_.positions[i] : problem_.rows[i]);
     weights.push_back(alpha_[i]);
   }
   if (!context_.kernel) {
@@ -193,18 +195,18 @@ void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& pla
                    context_.stop);
     return;
   }
-  // of all places from the first to the last that are wanted: those of a fold lie side by side
-  const auto [low, high] = std::minmax_element(places.begin(), places.end());
+  // over the range of target positions: the rows of a fold are contiguous
+  const auto [low, high] = std::minmax_element(positions.begin(), positions.end());
   const std::size_t first = static_cast<std::size_t>(*low);
   const std::size_t n = static_cast<std::size_t>(*high) - first + 1;
   std::vector<double> sum(n, 0.0);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const float* row =
-        context_.kernel + static_cast<std::size_t>(rows[k]) * context_.n_places + first;
+        context_.kernel + static_cast<std::size_t>(rows[k]) * context_.n_positions + first;
     for (std::size_t j = 0; j < n; ++j) sum[j] += weights[k] * row[j];
   }
   for (std::size_t e = 0; e < targets.size; ++e)
-    out[e] = sum[static_cast<std::size_t>(places[e]) - first];
+    out[e] = sum[static_cast<std::size_t>(positions[e]) - first];
 }
 
 double FoldPath::offset(bool decides, bool is_classification) const {
@@ -213,21 +215,21 @@ double FoldPath::offset(bool decides, bool is_classification) const {
     const double total = std::accumulate(problem_.linear.begin(), problem_.linear.end(), 0.0);
     return -total / static_cast<double>(n);
   }
-  if (problem_.n_sums == 0) return 0.0;
+  if (problem_.n_constraints == 0) return 0.0;
   double sum = 0, n_free = 0;
-  double least = std::numeric_limits<double>::infinity(), most = -least;
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (std::size_t i = 0; i < n; ++i) {
     const bool can_rise = alpha_[i]<upper_[i], can_fall = alpha_[i]> lower_[i];
     if (can_rise && can_fall) {
       sum += gradient_[i];
       ++n_free;
     }
-    if (can_rise) least = std::min(least, gradient_[i]);
-    if (can_fall) most = std::max(most, gradient_[i]);
+    if (can_rise) lowest = std::min(lowest, gradient_[i]);
+    if (can_fall) highest = std::max(highest, gradient_[i]);
   }
   if (n_free > 0) return sum / n_free;
-  if (std::isinf(least) || std::isinf(most)) return std::isinf(least) ? most : least;
-  return 0.5 * (least + most);
+  if (std::isinf(lowest) || std::isinf(highest)) return std::isinf(lowest) ? highest : lowest;
+  return 0.5 * (lowest + highest);
 }
 
 }  // namespace dcsvm

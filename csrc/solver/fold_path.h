@@ -1,4 +1,5 @@
-// One problem solved for ascending C, its kernel matrix in memory where there is room for it.
+// A regularization path: one problem solved for ascending C, with its kernel matrix in memory if it
+// fits.
 #pragma once
 
 #include <cstddef>
@@ -13,40 +14,40 @@
 
 namespace dcsvm {
 
-// Some variables of a box QP, with the weight of their rows in their bounds.
+// A subset of the variables of a box QP, with bounds multiplied by training weights.
 struct FoldProblem {
-  // `weight` is that of each row of the points.
-  FoldProblem(const BoxQp& whole, const std::vector<std::int32_t>& variables, const double* weight);
+  // `weight` has one entry per row of the points.
+  FoldProblem(const BoxQP& whole, const std::vector<std::int32_t>& variables, const double* weight);
 
   std::size_t size() const { return rows.size(); }
-  // Whether all linear terms are 1, or all are -1.
+  // Returns whether all linear terms are 1, or all are -1.
   bool is_one_sided() const;
-  // Puts the variables in the order of these places, of the rows in a kernel matrix; the second
-  // variables of rows after all the first.
-  void sort(const std::vector<std::int32_t>& places_of_rows);
+  // Sorts the variables by the position of their rows in a kernel matrix; the second variables of
+  // rows follow after all first ones.
+  void sort(const std::vector<std::int32_t>& positions_of_rows);
 
   std::vector<std::int32_t> rows;
-  std::vector<std::int32_t> places;  // empty where there is no kernel matrix
+  std::vector<std::int32_t> positions;  // empty without a kernel matrix
   std::vector<double> linear;
-  std::vector<double> lower, upper;  // for scale 1
-  std::vector<std::int8_t> sum_of;   // empty: there are no sums
-  int n_sums = 0;
-  double unit = 1;
+  std::vector<double> lower, upper;        // for scale 1
+  std::vector<std::int8_t> constraint_of;  // empty: no equality constraints
+  int n_constraints = 0;
+  double violation_scale = 1;
 };
 
 struct FoldContext {
   const KernelSetup& setup;
   const Points& points;
-  const float* kernel;  // of all places, or null
-  std::size_t n_places;
-  double tolerance;  // in the unit of the problem
+  const float* kernel;  // of all positions, or null
+  std::size_t n_positions;
+  double tolerance;  // in units of the violation scale
   const Stop* stop;
-  std::size_t cache_bytes;  // of kernel rows, where there is no matrix
+  std::size_t cache_bytes;  // budget of the row cache if there is no matrix
 };
 
 class FoldPath {
  public:
-  // The problem must stay.
+  // `problem` must outlive the path.
   FoldPath(const FoldProblem& problem, const FoldContext& context);
 
   struct Step {
@@ -54,17 +55,17 @@ class FoldPath {
     std::int64_t iterations = 0;
   };
 
-  // Solves with the bounds times a scale that is larger than any before, from the solution before.
+  // Solves for bounds times `scale`, which must ascend, from the previous solution.
   Step solve(double scale);
 
-  // Of the solution: whether no variable is at the bound that grows with the scale, so that it is
-  // that of all larger scales.
-  bool is_inside() const;
+  // Returns whether no variable is at a bound that grows with the scale, so that the solution holds
+  // for all larger scales.
+  bool has_no_bounded() const;
   std::int64_t n_support() const;
-  // Sums of alpha times kernel values with these rows, which are at these places.
-  void sums(const RowList& targets, const std::vector<std::int32_t>& places, double* out) const;
-  // What is taken from the sums (LIBSVM's rho); of a cluster that `decides`, where there is nothing
-  // but one class, or no support vector, what decides for most of the variables.
+  // Computes kernel sums of the solution for target rows, given their positions.
+  void sums(const RowList& targets, const std::vector<std::int32_t>& positions, double* out) const;
+  // Returns LIBSVM's rho, which is subtracted from kernel sums. If `decides` and there is one class
+  // or no support vector, returns a value that predicts the majority class.
   double offset(bool decides, bool is_classification) const;
 
  private:
@@ -76,7 +77,7 @@ class FoldPath {
   const FoldProblem& problem_;
   FoldContext context_;
   std::vector<double> alpha_, gradient_, lower_, upper_;
-  std::vector<float> kernel_;  // of the variables
+  std::vector<float> kernel_;  // kernel matrix of the variables
   std::size_t stride_ = 0;
   double scale_ = 0;
   WorkingSetSolver<float> solver_;

@@ -7,10 +7,10 @@ namespace dcsvm {
 
 namespace {
 
-constexpr double first_sigma = 10, sigma_growth = 10;  // times 1 / mean <x, x>, at first
-constexpr int most_steps = 50;                         // of Newton's method in a proximal step
-constexpr int most_trials = 30;                        // of a line search
-constexpr double flat = 0.1;  // of the first slope: small enough to end a line search
+constexpr double first_sigma = 10, sigma_growth = 10;  // first_sigma in units of 1 / mean <x, x>
+constexpr int max_steps = 50;                          // Newton iterations of a proximal step
+constexpr int max_trials = 30;                         // of a line search
+constexpr double flat = 0.1;  // slope relative to the first one that ends a line search
 
 }  // namespace
 
@@ -22,13 +22,13 @@ LinearNewton::LinearNewton(LinearState& state)
       dimension_(state.rows.dimension()),
       gradient_(state.qp.size),
       along_(state.qp.size),
-      point_(dimension_ + state.sums.size()),
+      point_(dimension_ + state.totals.size()),
       residual_(point_.size()) {}
 
-// What is missing in w = X' alpha(w, b) and in the sums, into `residual_`; and how much of a
-// gradient that may be.
+// Stores the residuals of w = X' alpha(w, b) and of the equality constraints in `residual_`;
+// returns a bound on their effect on a gradient.
 double LinearNewton::residual() {
-  const BoxQp& qp = state_.qp;
+  const BoxQP& qp = state_.qp;
   for (std::size_t i = 0; i < qp.size; ++i)  // alpha(w, b)
     state_.alpha[i] = std::clamp(center_[i] - sigma_ * gradient_[i], qp.lower[i], qp.upper[i]);
   state_.recompute();
@@ -38,21 +38,21 @@ double LinearNewton::residual() {
     residual_[j] = state_.w[j] - point_[j];
     length += residual_[j] * residual_[j];
   }
-  for (std::size_t s = 0; s < state_.sums.size(); ++s) {
+  for (std::size_t s = 0; s < state_.totals.size(); ++s) {
     residual_[dimension_ + s] = state_.excess[s];
     excess = std::max(excess, std::fabs(state_.excess[s]));
   }
   return std::sqrt(length * state_.largest_diagonal) + excess * state_.mean_diagonal;
 }
 
-// The derivative of the convex function along the direction.
+// Returns the derivative of the convex function along the direction.
 double LinearNewton::slope(double t) const {
-  const BoxQp& qp = state_.qp;
+  const BoxQP& qp = state_.qp;
   double sum = 0;
   for (std::size_t j = 0; j < dimension_; ++j)
     sum += (point_[j] + t * direction_[j]) * direction_[j];
-  for (std::size_t s = 0; s < state_.sums.size(); ++s)
-    sum += state_.sums[s] * direction_[dimension_ + s];
+  for (std::size_t s = 0; s < state_.totals.size(); ++s)
+    sum += state_.totals[s] * direction_[dimension_ + s];
   for (std::size_t i = 0; i < qp.size; ++i) {
     const double g = gradient_[i] + t * along_[i];
     sum -= std::clamp(center_[i] - sigma_ * g, qp.lower[i], qp.upper[i]) * along_[i];
@@ -60,12 +60,12 @@ double LinearNewton::slope(double t) const {
   return sum;
 }
 
-// The length of the step: where the slope, which increases, is nearly zero. 0: nowhere.
+// Returns a step length at which the increasing slope is nearly zero; 0 if there is no descent.
 double LinearNewton::search() const {
   const double start = slope(0.0);
   if (!(start < 0)) return 0.0;
   double low = 0, at_low = start, high = 0, at_high = 0, t = 1;
-  for (int k = 0; k < most_trials; ++k) {
+  for (int k = 0; k < max_trials; ++k) {
     const double now = slope(t);
     if (std::fabs(now) <= flat * -start) return t;
     if (now < 0) {
@@ -86,7 +86,7 @@ double LinearNewton::search() const {
 }
 
 bool LinearNewton::step(double accuracy, const Stop* stop) {
-  const BoxQp& qp = state_.qp;
+  const BoxQP& qp = state_.qp;
   center_ = state_.alpha;
   std::copy(state_.w.begin(), state_.w.end(), point_.begin());
   std::copy(state_.multipliers.begin(), state_.multipliers.end(),
@@ -95,7 +95,7 @@ bool LinearNewton::step(double accuracy, const Stop* stop) {
   for (std::size_t i = 0; i < qp.size; ++i) gradient_[i] += state_.multiplier_at(i);
   std::vector<std::uint8_t> is_free(qp.size);
   double missing = residual();
-  for (int k = 0; k < most_steps && missing > accuracy; ++k) {
+  for (int k = 0; k < max_steps && missing > accuracy; ++k) {
     if (is_requested(stop)) break;
     for (std::size_t i = 0; i < qp.size; ++i)
       is_free[i] = state_.alpha[i] > qp.lower[i] && state_.alpha[i] < qp.upper[i];
@@ -106,8 +106,8 @@ bool LinearNewton::step(double accuracy, const Stop* stop) {
     multiply_rows(state_.rows, state_.row_list(), direction_.data(), state_.n_threads,
                   along_.data());
     for (std::size_t i = 0; i < qp.size; ++i) {
-      if (qp.sum_at(i) >= 0)
-        along_[i] += direction_[dimension_ + static_cast<std::size_t>(qp.sum_at(i))];
+      if (qp.constraint_at(i) >= 0)
+        along_[i] += direction_[dimension_ + static_cast<std::size_t>(qp.constraint_at(i))];
     }
     const double length = search();
     ++steps_;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t prefetch_distance = 2;  // rows
 
 // xorshift64* (Vigna 2016)
-std::uint64_t next(std::uint64_t& state) {
+std::uint64_t next_random(std::uint64_t& state) {
   state ^= state >> 12;
   state ^= state << 25;
   state ^= state >> 27;
@@ -25,14 +25,14 @@ std::uint64_t next(std::uint64_t& state) {
 }
 
 // Coordinate descent on the dual of a linear SVM, in random order and with shrinking (Hsieh, Chang,
-// Lin, Keerthi and Sundararajan, ICML 2008). A step costs the values of one row.
+// Lin, Keerthi and Sundararajan, ICML 2008). An update visits the values of one row.
 class LinearDescent {
  public:
   explicit LinearDescent(LinearState& state) : state_(state) { activate(); }
 
-  // One pass over the active variables, in at most so many steps. Returns the largest violation
-  // met on the way.
-  double pass(std::int64_t most_steps) {
+  // Passes over the active variables, at most max_steps of them. Returns the largest violation
+  // seen.
+  double pass(std::int64_t max_steps) {
     LinearState& s = state_;
     const double penalty = s.mean_diagonal;
     double largest = 0, high = 0, low = 0;
@@ -41,7 +41,7 @@ class LinearDescent {
     std::int64_t done = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) {
       const auto i = static_cast<std::size_t>(active_[k]);
-      if (done == most_steps) {
+      if (done == max_steps) {
         active_[kept++] = active_[k];
         continue;
       }
@@ -49,11 +49,11 @@ class LinearDescent {
         s.rows.prefetch(static_cast<std::size_t>(
             s.row[static_cast<std::size_t>(active_[k + prefetch_distance])]));
       const auto row = static_cast<std::size_t>(s.row[i]);
-      const int sum = s.qp.sum_at(i);
+      const int constraint = s.qp.constraint_at(i);
       double g = s.rows.dot(row, s.w.data()) - s.qp.linear[i], curvature = s.diagonal[i];
       values_ += 1 + static_cast<double>(s.rows.stored(row));
-      if (sum >= 0) {
-        const auto at = static_cast<std::size_t>(sum);
+      if (constraint >= 0) {
+        const auto at = static_cast<std::size_t>(constraint);
         g += s.multipliers[at] + penalty * s.excess[at];
         curvature += penalty;
       }
@@ -66,24 +66,25 @@ class LinearDescent {
       largest = std::max(largest, violation);
       high = std::max(high, g);
       low = std::min(low, g);
-      const double wanted = before - g / std::max(curvature, 1e-300);
-      const double after = std::clamp(wanted, lower, upper);
+      const double unclipped = before - g / std::max(curvature, 1e-300);
+      const double after = std::clamp(unclipped, lower, upper);
       if (after == before) continue;
       s.alpha[i] = after;
       s.rows.add(row, after - before, s.w.data());
       values_ += static_cast<double>(s.rows.stored(row));
-      if (sum >= 0) s.excess[static_cast<std::size_t>(sum)] += after - before;
+      if (constraint >= 0) s.excess[static_cast<std::size_t>(constraint)] += after - before;
     }
     active_.resize(kept);
     steps_ += done;
-    for (std::size_t at = 0; at < s.sums.size(); ++at) s.multipliers[at] += penalty * s.excess[at];
-    // nothing violated: no other variable may be shrunk by it
+    for (std::size_t at = 0; at < s.totals.size(); ++at)
+      s.multipliers[at] += penalty * s.excess[at];
+    // without violations, no variable may be shrunk in the next pass
     high_ = high > 0 ? high : std::numeric_limits<double>::infinity();
     low_ = low < 0 ? low : -std::numeric_limits<double>::infinity();
     return largest;
   }
 
-  // Makes all variables active again.
+  // Makes all variables active.
   void activate() {
     active_ = state_.qp.everything();
     high_ = std::numeric_limits<double>::infinity();
@@ -92,7 +93,7 @@ class LinearDescent {
 
   std::size_t n_active() const { return active_.size(); }
   std::int64_t steps() const { return steps_; }  // of all passes
-  double values() const { return values_; }      // of rows that were touched, by all passes
+  double values() const { return values_; }      // stored values visited in all passes
 
   template <class Archive>
   void archive(Archive& archive) {
@@ -112,13 +113,13 @@ class LinearDescent {
  private:
   void shuffle() {
     for (std::size_t k = active_.size(); k > 1; --k)
-      std::swap(active_[k - 1], active_[((next(random_) >> 32) * k) >> 32]);
+      std::swap(active_[k - 1], active_[((next_random(random_) >> 32) * k) >> 32]);
   }
 
   LinearState& state_;
   std::vector<std::int32_t> active_;
-  // A variable at its lower bound is shrunk where its gradient is above `high_`, at its upper one
-  // where it is below `low_`: the largest and least gradients that violated in the last pass.
+  // A variable at its lower bound is shrunk if its gradient is above `high_`, at its upper bound if
+  // it is below `low_`: the extreme gradients among the violations of the last pass.
   double high_ = std::numeric_limits<double>::infinity();
   double low_ = -std::numeric_limits<double>::infinity();
   std::uint64_t random_ = 1;
@@ -126,25 +127,26 @@ class LinearDescent {
   double values_ = 0;
 };
 
-// Descent begins, with as much work as so many Newton steps take; a method then has its turn until
-// it has done so many times the work of the other.
+// Descent starts, with the work of `first_newton_steps` Newton steps. Then a method keeps its turn
+// until it has done `turn` times the work of the other.
 constexpr double first_newton_steps = 10, turn = 2;
-// A proximal step that leaves no more than this part of the violation is followed by another.
-constexpr double fast = 0.5;
-// Of the violation: what a Newton step may leave.
+// A proximal step that reduces the violation to at most this fraction is followed by another.
+constexpr double fast_reduction = 0.5;
+// Target of a Newton step, as a fraction of the violation.
 constexpr double newton_accuracy = 0.01;
-// Of the tolerance: what the last one may leave.
+// Lower limit of the target, as a fraction of the tolerance.
 constexpr double final_accuracy = 0.05;
-// Free variables foreseen for a Newton step, of all.
+// Fraction of variables assumed free in the cost estimate of the first Newton step.
 constexpr double usual_free = 0.1;
 
-// So often in a row neither violation nor objective got better: rounding allows no more.
-constexpr int most_stalls = 12;
+// Consecutive checks without progress in violation or objective, after which rounding prevents
+// more.
+constexpr int max_stalls = 12;
 constexpr double better_violation = 0.99, better_objective = 1e-13;  // factor; relative
 
 class LinearSolver {
  public:
-  LinearSolver(const Points& points, const BoxQp& qp, const Iterate& iterate,
+  LinearSolver(const Points& points, const BoxQP& qp, const Iterate& iterate,
                const SolveOptions& options)
       : qp_(qp),
         iterate_(iterate),
@@ -154,12 +156,12 @@ class LinearSolver {
         newton_(state_),
         best_(iterate.alpha, iterate.alpha + qp.size) {}
 
-  // Goes on from a snapshot, unless it is empty.
+  // Resumes from a snapshot unless it is empty.
   SolveReport run(const Snapshot& begin_with) {
     const double n_free = usual_free * static_cast<double>(qp_.size);
     turn_ends_ = first_newton_steps * newton_.usual_cost(n_free);
     if (!begin_with.empty()) restore(begin_with);
-    while (stage_ != Stage::done && is_carried_out()) continue;
+    while (stage_ != Stage::done && run_stage()) continue;
     report_.finished = stage_ == Stage::done;
     Snapshot here;
     if (!report_.finished) {
@@ -172,56 +174,56 @@ class LinearSolver {
     report_.violation = result.violation;
     report_.objective = result.objective;
     report_.gap = result.gap;
-    report_.converged = result.violation <= options_.tolerance_in(result.unit);
+    report_.converged = result.violation <= options_.tolerance_in(result.violation_scale);
     report_.newton_steps = newton_.steps();
     return report_;
   }
 
  private:
   enum class Stage : std::uint8_t {
-    look,     // is the state optimal?
-    turn,     // the method whose turn it is takes a step
-    descent,  // descent has its turn
+    check,    // checks optimality
+    turn,     // starts a turn, or takes a Newton step
+    descent,  // continues the turn of descent
     done
   };
 
-  // Carries out the stage; false: it was stopped, and can go on.
-  bool is_carried_out() {
-    if (stage_ == Stage::look) {
+  // Runs the current stage. Returns false if stopped; the solve can then resume.
+  bool run_stage() {
+    if (stage_ == Stage::check) {
       stage_ = measure() || is_stuck() ? Stage::done : Stage::turn;
       return true;
     }
-    const bool goes_on =
+    const bool continues =
         stage_ == Stage::turn || (violation_ > tolerance_ && descent_.values() < turn_ends_);
-    if (goes_on && options_.iterations_left(report_.iterations) <= 0) {
-      stage_ = stage_ == Stage::turn ? Stage::done : Stage::look;
+    if (continues && options_.iterations_left(report_.iterations) <= 0) {
+      stage_ = stage_ == Stage::turn ? Stage::done : Stage::check;
       return true;
     }
-    if (goes_on && !may_go_on()) return false;
-    if (stage_ == Stage::turn) return is_begun();
-    if (goes_on) {
+    if (continues && !may_continue()) return false;
+    if (stage_ == Stage::turn) return begin_turn();
+    if (continues) {
       descend();
       return true;
     }
-    // variables that were shrunk away may violate as well
+    // shrunk variables may violate too
     if (violation_ <= tolerance_) descent_.activate();
-    stage_ = Stage::look;
+    stage_ = Stage::check;
     return true;
   }
 
-  // False: it was stopped.
-  bool is_begun() {
-    const double now = descends_ ? descent_.values() : newton_.values();
-    const bool is_fast = !descends_ && violation_ <= fast * before_;
+  // Returns false if stopped.
+  bool begin_turn() {
+    const double now = is_descent_turn_ ? descent_.values() : newton_.values();
+    const bool is_fast = !is_descent_turn_ && violation_ <= fast_reduction * before_;
     const bool is_over = now >= turn_ends_ && !is_fast;
-    Snapshot here;  // a Newton step that is stopped is taken again from here
-    if (options_.stop && descends_ == is_over) here = snapshot();
+    Snapshot here;  // a stopped Newton step is repeated from here
+    if (options_.stop && is_descent_turn_ == is_over) here = snapshot();
     if (is_over) {
-      descends_ = !descends_;
+      is_descent_turn_ = !is_descent_turn_;
       turn_ends_ = turn * now;
     }
     before_ = violation_;
-    if (descends_) {
+    if (is_descent_turn_) {
       descend();
       stage_ = Stage::descent;
       return true;
@@ -232,14 +234,14 @@ class LinearSolver {
       return false;
     }
     descent_.activate();
-    stage_ = Stage::look;
+    stage_ = Stage::check;
     return true;
   }
 
   template <class Archive>
   void archive(Archive& archive) {
     archive(stage_);
-    archive(descends_);
+    archive(is_descent_turn_);
     archive(turn_ends_);
     archive(before_);
     archive(report_);
@@ -250,8 +252,8 @@ class LinearSolver {
     archive(best_objective_);
     archive(violation_);
     archive(objective_);
-    archive(least_violation_);
-    archive(least_objective_);
+    archive(min_violation_);
+    archive(min_objective_);
     archive(n_stalls_);
     archive(tolerance_);
   }
@@ -271,16 +273,16 @@ class LinearSolver {
                    newton_.is_sound() && best_.size() == qp_.size);
   }
 
-  // Whether the state, with its sums restored, is optimal to the tolerance.
+  // Restores the equality constraints; returns whether the state is optimal to the tolerance.
   bool measure() {
     Timer timer(report_.seconds_rebuild);
-    state_.restore_sums();
+    state_.restore_constraints();
     state_.gradient(iterate_.gradient);
     const Optimality now = optimality(qp_, state_.alpha.data(), iterate_.gradient);
     if (best_objective_ == std::numeric_limits<double>::infinity())
       state_.multipliers = now.multipliers;
     violation_ = now.violation;
-    tolerance_ = options_.tolerance_in(now.unit);
+    tolerance_ = options_.tolerance_in(now.violation_scale);
     const bool is_optimal = violation_ <= tolerance_;
     objective_ = now.objective;
     if (is_optimal || now.objective < best_objective_) {
@@ -307,59 +309,59 @@ class LinearSolver {
   }
 
   bool is_stuck() {
-    const bool is_better = violation_ < better_violation * least_violation_ ||
-                           objective_ < least_objective_ - better_objective * std::fabs(objective_);
+    const bool is_better = violation_ < better_violation * min_violation_ ||
+                           objective_ < min_objective_ - better_objective * std::fabs(objective_);
     n_stalls_ = is_better ? 0 : n_stalls_ + 1;
-    least_violation_ = std::min(least_violation_, violation_);
-    least_objective_ = std::min(least_objective_, objective_);
-    return n_stalls_ >= most_stalls;
+    min_violation_ = std::min(min_violation_, violation_);
+    min_objective_ = std::min(min_objective_, objective_);
+    return n_stalls_ >= max_stalls;
   }
 
-  // False: it is stopped. The snapshot says all; the iterate stays as it was when the solve began.
-  bool may_go_on() {
+  // Returns false if the solve is to stop. The snapshot is complete; the iterate stays unchanged.
+  bool may_continue() {
     if (options_.progress &&
         options_.progress({violation_, descent_.n_active(), report_.outer_steps}))
       options_.published(snapshot());
     return !is_requested(options_.stop);
   }
 
-  // Gives the iterate the best alpha and its gradient.
+  // Writes the best alpha and its gradient to the iterate.
   void write() {
     state_.alpha = best_;
     state_.recompute();
     state_.gradient(iterate_.gradient);
     std::copy(best_.begin(), best_.end(), iterate_.alpha);
     std::copy(best_.begin(), best_.end(), iterate_.base);
-    std::fill_n(iterate_.known, qp_.size, Known::at_alpha);
+    std::fill_n(iterate_.known, qp_.size, GradientState::at_alpha);
   }
 
-  const BoxQp& qp_;
+  const BoxQP& qp_;
   const Iterate& iterate_;
   const SolveOptions& options_;
   SolveReport report_;
-  Stage stage_ = Stage::look;
-  bool descends_ = true;  // and does not take Newton steps
-  double turn_ends_ = 0;  // when the method whose turn it is has done so much work
-  double before_ = std::numeric_limits<double>::infinity();  // the violation before that step
-  Snapshot before_step_;                                     // of a step that was stopped
+  Stage stage_ = Stage::check;
+  bool is_descent_turn_ = true;  // or else the turn of Newton steps
+  double turn_ends_ = 0;         // total work of the current method at which its turn ends
+  double before_ = std::numeric_limits<double>::infinity();  // violation before the current step
+  Snapshot before_step_;                                     // start of a stopped step
   LinearState state_;
   LinearDescent descent_;
   LinearNewton newton_;
-  // the best feasible alpha there was, which is what the iterate gets
+  // the best feasible alpha, which becomes the iterate
   std::vector<double> best_;
   double best_objective_ = std::numeric_limits<double>::infinity();
   double violation_ = std::numeric_limits<double>::infinity();  // of the state
   double objective_ = 0;
-  // the least of the turns so far, and how many since
-  double least_violation_ = std::numeric_limits<double>::infinity();
-  double least_objective_ = std::numeric_limits<double>::infinity();
+  // minima over all checks, and checks since the last progress
+  double min_violation_ = std::numeric_limits<double>::infinity();
+  double min_objective_ = std::numeric_limits<double>::infinity();
   int n_stalls_ = 0;
-  double tolerance_ = 0;  // of violations in no unit; measure() sets it
+  double tolerance_ = 0;  // unscaled; set by measure()
 };
 
 }  // namespace
 
-SolveReport solve_linear(const Points& points, const BoxQp& qp, const Iterate& iterate,
+SolveReport solve_linear(const Points& points, const BoxQP& qp, const Iterate& iterate,
                          const SolveOptions& options, const Snapshot& begin_with) {
   return LinearSolver(points, qp, iterate, options).run(begin_with);
 }

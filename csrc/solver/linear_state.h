@@ -1,8 +1,7 @@
-// A box QP of the linear kernel where the solvers of it stand: alpha with w = X' alpha.
+// State of the linear-kernel solvers: alpha and w = X' alpha of a box QP.
 //
-// Sums that stay as they are have multipliers here, and `excess`, by how much a sum is off: while
-// variables move one by one a sum is kept by a penalty and its multiplier (the method of
-// multipliers; Hestenes 1969, Powell 1969).
+// While variables move one at a time, each equality constraint is kept by a penalty on its
+// residual `excess` and a multiplier (method of multipliers; Hestenes 1969, Powell 1969).
 #pragma once
 
 #include <cstddef>
@@ -14,45 +13,47 @@
 namespace dcsvm {
 
 struct LinearState {
-  LinearState(const Points& points, const BoxQp& problem, const double* start, int threads);
+  LinearState(const Points& points, const BoxQP& problem, const double* start, int threads);
 
   LinearRows rows;
-  const BoxQp& qp;
+  const BoxQP& qp;
   int n_threads;
-  std::vector<std::int32_t> row;  // of a variable
-  std::vector<double> diagonal;   // <x, x> of a variable
+  std::vector<std::int32_t> row;  // of each variable
+  std::vector<double> diagonal;   // <x, x> of each variable
   double mean_diagonal = 1, largest_diagonal = 0;
-  double n_values = 0;  // of all rows together, by which work is counted
+  double n_values = 0;  // stored values of all rows, the unit of work
   std::vector<double> alpha, w;
-  std::vector<double> sums, excess, multipliers;  // of the sums
+  std::vector<double> totals, excess,
+      multipliers;  // of the equality constraints; totals: their fixed sums
 
   RowList row_list() const { return {&rows.points(), row.data(), row.size()}; }
-  // What the sum of a variable adds to its gradient.
+  // Returns the multiplier of the variable's constraint, which is added to its gradient.
   double multiplier_at(std::size_t i) const {
-    const int sum = qp.sum_at(i);
-    return sum < 0 ? 0.0 : multipliers[static_cast<std::size_t>(sum)];
+    const int constraint = qp.constraint_at(i);
+    return constraint < 0 ? 0.0 : multipliers[static_cast<std::size_t>(constraint)];
   }
-  // w and the excess of the sums, from alpha.
+  // Recomputes w and the excess from alpha.
   void recompute();
-  // Moves free variables, by the same amount as far as they can, until the sums are what they were;
-  // and recomputes.
-  void restore_sums();
+  // Moves free variables by equal amounts within their bounds until the equality constraints hold,
+  // then recomputes.
+  void restore_constraints();
   // X w - linear, without multipliers.
   void gradient(double* out) const;
 
-  // What is not made of the problem alone.
+  // State that the problem does not determine.
   template <class Archive>
   void archive(Archive& archive) {
     archive(alpha);
     archive(w);
-    archive(sums);
+    archive(totals);
     archive(excess);
     archive(multipliers);
   }
   bool is_sound() const {
-    const auto n_sums = static_cast<std::size_t>(qp.n_sums);
-    return alpha.size() == qp.size && w.size() == rows.dimension() && sums.size() == n_sums &&
-           excess.size() == n_sums && multipliers.size() == n_sums;
+    const auto n_constraints = static_cast<std::size_t>(qp.n_constraints);
+    return alpha.size() == qp.size && w.size() == rows.dimension() &&
+           totals.size() == n_constraints && excess.size() == n_constraints &&
+           multipliers.size() == n_constraints;
   }
 };
 

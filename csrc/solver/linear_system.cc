@@ -10,22 +10,22 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t block = 32;              // of the matrix
-constexpr std::size_t products_at_once = 128;  // rows whose outer products are added together
-constexpr std::size_t fewest_blocks = 4;       // a side, from which on threads share them
-constexpr double sparse_part = 0.1;       // of entries stored: below, they are added one by one
-constexpr double products_per_value = 8;  // multiplications that cost as much as a value of a row
-constexpr double usual_gradients = 100;   // iterations of conjugate gradients, to foresee costs
-constexpr int most_gradients = 200;
-constexpr double gradients_accuracy = 1e-2;  // of the residual, relative
-constexpr double border = 1e-12;             // added to the diagonal of a sum, relative
+constexpr std::size_t block = 32;            // of the matrix
+constexpr std::size_t batch_products = 128;  // rows whose outer products are added together
+constexpr std::size_t min_blocks = 4;        // per side; larger matrices are updated in parallel
+constexpr double sparse_part = 0.1;  // density below which stored entries are added one at a time
+constexpr double products_per_value = 8;     // dense products per unit of work, a stored value
+constexpr double usual_cg_iterations = 100;  // for cost estimates
+constexpr int max_cg_iterations = 200;
+constexpr double cg_accuracy = 1e-2;  // relative reduction of the residual
+constexpr double min_ridge = 1e-12;   // relative to the diagonal entry of a constraint
 
 }  // namespace
 
 LinearSystem::LinearSystem(const LinearState& state)
     : state_(state),
       dimension_(state.rows.dimension()),
-      size_(dimension_ + state.sums.size()),
+      size_(dimension_ + state.totals.size()),
       stride_((size_ + block - 1) / block * block),
       is_free_(state.qp.size) {}
 
@@ -42,11 +42,11 @@ double LinearSystem::cost_of_factor() const {
 
 double LinearSystem::usual_cost(double n_free) const {
   return is_direct() ? cost_of_products(n_free) + cost_of_factor()
-                     : usual_gradients * 2 * n_free * state_.rows.mean_stored();
+                     : usual_cg_iterations * 2 * n_free * state_.rows.mean_stored();
 }
 
 void LinearSystem::set_free(const std::vector<std::uint8_t>& is_free) {
-  std::vector<std::int32_t> came, left;
+  std::vector<std::int32_t> added, removed;
   free_.clear();
   free_rows_.clear();
   for (std::size_t i = 0; i < is_free.size(); ++i) {
@@ -55,17 +55,17 @@ void LinearSystem::set_free(const std::vector<std::uint8_t>& is_free) {
       free_.push_back(variable);
       free_rows_.push_back(state_.row[i]);
     }
-    if (is_free[i] && !is_free_[i]) came.push_back(variable);
-    if (!is_free[i] && is_free_[i]) left.push_back(variable);
+    if (is_free[i] && !is_free_[i]) added.push_back(variable);
+    if (!is_free[i] && is_free_[i]) removed.push_back(variable);
   }
   is_free_ = is_free;
   if (!is_direct()) return;
-  if (matrix_.empty() || came.size() + left.size() >= free_.size()) {
+  if (matrix_.empty() || added.size() + removed.size() >= free_.size()) {
     matrix_.assign(stride_ * stride_, 0.0);
     add_outer_products(free_, 1.0);
   } else {
-    add_outer_products(came, 1.0);
-    add_outer_products(left, -1.0);
+    add_outer_products(added, 1.0);
+    add_outer_products(removed, -1.0);
   }
 }
 
@@ -87,8 +87,8 @@ void LinearSystem::add_sparse(const std::vector<std::int32_t>& variables, double
                          [&](std::size_t entry, double value) {
                            if (value != 0.0) x.emplace_back(entry, value);
                          });
-    if (state_.qp.sum_at(variable) >= 0)
-      x.emplace_back(dimension_ + static_cast<std::size_t>(state_.qp.sum_at(variable)), 1.0);
+    if (state_.qp.constraint_at(variable) >= 0)
+      x.emplace_back(dimension_ + static_cast<std::size_t>(state_.qp.constraint_at(variable)), 1.0);
     for (std::size_t a = 0; a < x.size(); ++a) {
       for (std::size_t b = 0; b <= a; ++b)
         matrix_[x[a].first * stride_ + x[b].first] += sign * x[a].second * x[b].second;
@@ -96,25 +96,25 @@ void LinearSystem::add_sparse(const std::vector<std::int32_t>& variables, double
   }
 }
 
-// By blocks of the matrix and of rows, each block by one thread.
+// Splits the matrix and the rows into blocks; one thread updates a block of the matrix.
 void LinearSystem::add_dense(const std::vector<std::int32_t>& variables, double sign) {
   const std::size_t n_blocks = stride_ / block;
-  std::vector<double> left(stride_ * products_at_once), right(stride_ * products_at_once);
-  for (std::size_t first = 0; first < variables.size(); first += products_at_once) {
-    const std::size_t depth = std::min(products_at_once, variables.size() - first);
+  std::vector<double> left(stride_ * batch_products), right(stride_ * batch_products);
+  for (std::size_t first = 0; first < variables.size(); first += batch_products) {
+    const std::size_t depth = std::min(batch_products, variables.size() - first);
     std::fill(left.begin(), left.end(), 0.0);
     std::fill(right.begin(), right.end(), 0.0);
     for (std::size_t k = 0; k < depth; ++k) {
       const auto variable = static_cast<std::size_t>(variables[first + k]);
-      const auto place = [&](std::size_t entry, double value) {
+      const auto put = [&](std::size_t entry, double value) {
         left[entry * depth + k] = -sign * value;
         right[(entry / block) * depth * block + k * block + entry % block] = value;
       };
-      state_.rows.for_each(static_cast<std::size_t>(state_.row[variable]), place);
-      if (state_.qp.sum_at(variable) >= 0)
-        place(dimension_ + static_cast<std::size_t>(state_.qp.sum_at(variable)), 1.0);
+      state_.rows.for_each(static_cast<std::size_t>(state_.row[variable]), put);
+      if (state_.qp.constraint_at(variable) >= 0)
+        put(dimension_ + static_cast<std::size_t>(state_.qp.constraint_at(variable)), 1.0);
     }
-    const int threads = n_blocks > fewest_blocks ? state_.n_threads : 1;
+    const int threads = n_blocks > min_blocks ? state_.n_threads : 1;
     parallel_for({threads, n_blocks}, [&](std::size_t b) {
       const std::size_t i = (n_blocks - 1 - b) * block;  // long rows of blocks first
       for (std::size_t j = 0; j <= i; j += block)
@@ -128,13 +128,13 @@ void LinearSystem::solve(double sigma, std::vector<double>& b, const Stop* stop)
   if (is_direct()) {
     solve_by_factor(sigma, b);
   } else {
-    solve_by_gradients(sigma, b, stop);
+    solve_by_cg(sigma, b, stop);
   }
 }
 
 void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
-  // more where rounding made it indefinite
-  for (double added = border; added < 1; added *= 100) {
+  // rounding can make the matrix indefinite
+  for (double ridge = min_ridge; ridge < 1; ridge *= 100) {
     values_ += cost_of_factor();
     cholesky_.reset(size_);
     for (std::size_t i = 0; i < size_; ++i) {
@@ -143,9 +143,9 @@ void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
       if (i < dimension_) {
         cholesky_.at(i, i) += 1.0;
       } else if (own <= 0) {
-        cholesky_.at(i, i) = sigma;  // a sum without free variables
+        cholesky_.at(i, i) = sigma;  // a constraint without free variables
       }
-      cholesky_.at(i, i) += added * own;
+      cholesky_.at(i, i) += ridge * own;
     }
     if (!cholesky_.factor(state_.n_threads)) continue;
     cholesky_.solve(b.data());
@@ -154,16 +154,16 @@ void LinearSystem::solve_by_factor(double sigma, std::vector<double>& b) {
   std::fill(b.begin(), b.end(), 0.0);
 }
 
-// out = (I + sigma X_F' X_F) x with the sums
+// out = (I + sigma X_F' X_F) x, bordered by the constraints
 void LinearSystem::multiply(double sigma, const std::vector<double>& x, std::vector<double>& out) {
   std::vector<double> product(free_.size());
   const RowList list{&state_.rows.points(), free_rows_.data(), free_rows_.size()};
   multiply_rows(state_.rows, list, x.data(), state_.n_threads, product.data());
   std::fill(out.begin(), out.end(), 0.0);
   for (std::size_t k = 0; k < free_.size(); ++k) {
-    const int sum = state_.qp.sum_at(static_cast<std::size_t>(free_[k]));
-    if (sum < 0) continue;
-    const std::size_t at = dimension_ + static_cast<std::size_t>(sum);
+    const int constraint = state_.qp.constraint_at(static_cast<std::size_t>(free_[k]));
+    if (constraint < 0) continue;
+    const std::size_t at = dimension_ + static_cast<std::size_t>(constraint);
     product[k] += x[at];
     out[at] += product[k];
   }
@@ -172,25 +172,25 @@ void LinearSystem::multiply(double sigma, const std::vector<double>& x, std::vec
   for (std::size_t j = 0; j < size_; ++j) out[j] = sigma * out[j] + (j < dimension_ ? x[j] : 0.0);
 }
 
-void LinearSystem::solve_by_gradients(double sigma, std::vector<double>& b, const Stop* stop) {
+void LinearSystem::solve_by_cg(double sigma, std::vector<double>& b, const Stop* stop) {
   std::vector<double> diagonal(size_), x(size_), residual = b, scaled(size_), step, product(size_);
   for (const std::int32_t i : free_) {
     const auto variable = static_cast<std::size_t>(i);
     state_.rows.for_each(
         static_cast<std::size_t>(state_.row[variable]),
         [&](std::size_t entry, double value) { diagonal[entry] += value * value; });
-    if (state_.qp.sum_at(variable) >= 0)
-      diagonal[dimension_ + static_cast<std::size_t>(state_.qp.sum_at(variable))] += 1.0;
+    if (state_.qp.constraint_at(variable) >= 0)
+      diagonal[dimension_ + static_cast<std::size_t>(state_.qp.constraint_at(variable))] += 1.0;
   }
   for (std::size_t j = 0; j < size_; ++j) {
-    // a sum without free variables has an empty row
+    // a constraint without free variables has an empty row
     diagonal[j] = j < dimension_ ? 1.0 + sigma * diagonal[j] : sigma * std::max(diagonal[j], 1.0);
     scaled[j] = residual[j] / diagonal[j];
   }
   step = scaled;
   double size = inner_product(residual, scaled);
-  const double wanted = gradients_accuracy * gradients_accuracy * size;
-  for (int k = 0; k < most_gradients && size > wanted; ++k) {
+  const double target = cg_accuracy * cg_accuracy * size;
+  for (int k = 0; k < max_cg_iterations && size > target; ++k) {
     if (is_requested(stop)) break;
     multiply(sigma, step, product);
     values_ += 2 * static_cast<double>(free_.size()) * state_.rows.mean_stored();

@@ -1,7 +1,8 @@
-// The Newton system of linear_newton.h: (I + sigma X_F' X_F) x = b, bordered by the sums.
+// The Newton system of linear_newton.h: (I + sigma X_F' X_F) x = b, bordered by the equality
+// constraints.
 //
-// Few dimensions: by a Cholesky factor, of X_F' X_F that is kept and brought up to date by the rows
-// that came and went. Many: by conjugate gradients with a diagonal preconditioner.
+// In few dimensions it is solved by a Cholesky factor of X_F' X_F, which is updated by the rows
+// that become free or bounded; in many by conjugate gradients with a diagonal preconditioner.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +19,15 @@ class LinearSystem {
  public:
   explicit LinearSystem(const LinearState& state);
 
-  // Says which variables are free, one entry each.
+  // Sets which variables are free, one entry each.
   void set_free(const std::vector<std::uint8_t>& is_free);
-  // Solves in place; b has an entry for each of w and then of the sums. Zero where rounding leaves
-  // no solution; some way towards it when stopped.
+  // Solves in place; b has the entries of w, then of the equality constraints. The result is zero
+  // if rounding prevents a solution, and an approximation after a stop.
   void solve(double sigma, std::vector<double>& b, const Stop* stop);
 
-  // Work that a solve with so many free variables usually is, in values of rows that are touched.
+  // Returns the usual work of a solve with n_free free variables, in stored values visited.
   double usual_cost(double n_free) const;
-  // Work of all solves so far.
+  // Returns the work of all solves so far.
   double values() const { return values_; }
 
   template <class Archive>
@@ -41,24 +42,24 @@ class LinearSystem {
   }
 
  private:
-  bool is_direct() const { return size_ <= most_direct; }
+  bool is_direct() const { return size_ <= max_direct; }
   double cost_of_products(double n_rows) const;
   double cost_of_factor() const;
   void add_outer_products(const std::vector<std::int32_t>& variables, double sign);
   void add_sparse(const std::vector<std::int32_t>& variables, double sign);
   void add_dense(const std::vector<std::int32_t>& variables, double sign);
   void solve_by_factor(double sigma, std::vector<double>& b);
-  void solve_by_gradients(double sigma, std::vector<double>& b, const Stop* stop);
+  void solve_by_cg(double sigma, std::vector<double>& b, const Stop* stop);
   void multiply(double sigma, const std::vector<double>& x, std::vector<double>& out);
 
-  // A matrix takes 8 MB, as much as the one of a working set.
-  static constexpr std::size_t most_direct = 1024;
+  // A matrix takes 8 MB, like the kernel matrix of a working set.
+  static constexpr std::size_t max_direct = 1024;
 
   const LinearState& state_;
   std::size_t dimension_, size_, stride_;
   std::vector<std::uint8_t> is_free_;
   std::vector<std::int32_t> free_, free_rows_;
-  std::vector<double> matrix_;  // X_F' X_F with the sums, the lower triangle; only where direct
+  std::vector<double> matrix_;  // X_F' X_F with the constraints, lower triangle; direct solves only
   Cholesky cholesky_;
   double values_ = 0;
 };

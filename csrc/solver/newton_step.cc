@@ -10,21 +10,20 @@ namespace dcsvm {
 
 namespace {
 
-// Relative to the mean diagonal: where little is left of a Newton step.
-constexpr double largest_damping = 1e-1;
-// Bounds a step may run into before it is cheaper to factor again with more damping.
-constexpr std::size_t most_held = 16;
+// Relative to the mean diagonal; with more damping the step is hardly a Newton step.
+constexpr double max_damping = 1e-1;
+// Bounds reached before factoring again with more damping is cheaper.
+constexpr std::size_t max_fixed = 16;
 
-// Nanoseconds, fixed, of a factorisation and of what a step takes besides.
+// Fixed nanoseconds of a factorization and of the rest of a step.
 constexpr double cholesky_cost = 0.0045;  // per |F|^3
 constexpr double step_cost = 2.0;         // per |F|^2
-// A Newton step is worth more than its own decrease says, since descent slows down as it nears the
-// optimum: descent's claims are divided by this. Larger values try Newton sooner.
+// Descent slows down near the optimum, so its estimated progress is divided by this factor. Larger
+// values prefer Newton steps sooner.
 constexpr double slowing = 5.0;
-constexpr double slowest_rate = 1.05;  // reduction of the violation that a round is credited with
+constexpr double slowest_rate = 1.05;  // minimum credited reduction of the violation per round
 
-// Of alpha or the step, whichever is larger: a step that ends nearer to a bound than that ends
-// there.
+// Relative to the larger of alpha and the step: a step that ends this close to a bound ends at it.
 constexpr double resolution = 1e-13;
 
 double factor_cost(std::size_t n_free) {
@@ -34,9 +33,9 @@ double factor_cost(std::size_t n_free) {
 
 }  // namespace
 
-// A step pays when descent, at the rate of its last round, would need longer to the tolerance than
-// a factorisation takes, and the last step was worth more per nanosecond than that round. A step
-// that is not taken doubles the belief in the next.
+// A step pays if descent, at the rate of its last round, takes longer to the tolerance than a
+// factorization, and if the last step was more efficient than that round. Each rejected step
+// doubles the estimated efficiency of the next.
 template <class Real>
 bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& round,
                             double tolerance) {
@@ -45,27 +44,27 @@ bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& roun
   const double rate = std::log(std::max(round.before / round.after, slowest_rate));
   const double rounds_left = std::log(round.after / tolerance) / rate;
   if (factor_cost(free_.size()) / slowing >= rounds_left * round.cost) return false;
-  if (value_ > 0 && value_ * slowing < round.decrease / round.cost) {
-    value_ *= 2;
+  if (efficiency_ > 0 && efficiency_ * slowing < round.decrease / round.cost) {
+    efficiency_ *= 2;
     return false;
   }
   return true;
 }
 
 template <class Real>
-double NewtonStep<Real>::take(WorkingSet<Real>& set, int n_threads, NewtonCount& count) {
+double NewtonStep<Real>::run(WorkingSet<Real>& set, int n_threads, NewtonCount& count) {
   Timer timer(count.seconds);
   double decrease = 0, cost = 0;
   for (;;) {
     cost += factor_cost(free_.size());
     if (!factor(set, n_threads)) break;
     ++count.steps;
-    held_.clear();
-    hold_sums(set);
+    fixed_.clear();
+    fix_equality_constraints(set);
     if (follow(set, &decrease, &cost)) break;
     damping_ *= 10;
   }
-  value_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
+  efficiency_ = std::max(decrease / std::max(cost, 1.0), 1e-300);
   count.cost += cost;
   return decrease;
 }
@@ -78,14 +77,14 @@ void NewtonStep<Real>::collect_free(const WorkingSet<Real>& set) {
   }
 }
 
-// Factors K_FF + damping; false when it is not positive definite at any damping.
+// Factors K_FF plus damping; returns false if it is not positive definite at max_damping.
 template <class Real>
 bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
   const std::size_t n = free_.size();
   double mean_diagonal = 0;
   for (const std::size_t i : free_) mean_diagonal += set.diagonal[i];
   mean_diagonal /= static_cast<double>(n);
-  for (; damping_ <= largest_damping; damping_ *= 10) {
+  for (; damping_ <= max_damping; damping_ *= 10) {
     cholesky_.reset(n);
     for (std::size_t a = 0; a < n; ++a) {
       const Real* row = set.kernel_row(free_[a]);
@@ -94,56 +93,55 @@ bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
     }
     if (cholesky_.factor(n_threads)) return true;
   }
-  damping_ = largest_damping;
+  damping_ = max_damping;
   return false;
 }
 
 template <class Real>
-void NewtonStep<Real>::hold_sums(const WorkingSet<Real>& set) {
-  for (int sum = 0; sum < set.n_sums; ++sum) {
+void NewtonStep<Real>::fix_equality_constraints(const WorkingSet<Real>& set) {
+  for (int constraint = 0; constraint < set.n_constraints; ++constraint) {
     std::vector<double> members(free_.size());
     for (std::size_t a = 0; a < free_.size(); ++a)
-      members[a] = set.sum_of[free_[a]] == sum ? 1.0 : 0.0;
+      members[a] = set.constraint_of[free_[a]] == constraint ? 1.0 : 0.0;
     if (std::count(members.begin(), members.end(), 1.0) > 0)
-      held_.add(cholesky_, std::move(members));
+      fixed_.add(cholesky_, std::move(members));
   }
 }
 
-// Steps along the Newton direction from bound to bound. Returns false, and moves nothing, where the
-// direction leaves the box in many places and there is more damping to try.
+// Follows the Newton direction from bound to bound. Returns false, without moving, if the direction
+// leaves the box at many bounds and more damping is possible.
 template <class Real>
 bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* cost) {
   const std::size_t n = free_.size();
   std::vector<double> newton(n);
   for (std::size_t a = 0; a < n; ++a) newton[a] = -set.gradient[free_[a]];
   cholesky_.solve(newton.data());
-  for (std::size_t held = 0; held <= most_held; ++held) {
+  for (std::size_t n_fixed = 0; n_fixed <= max_fixed; ++n_fixed) {
     std::vector<double> direction = newton;
-    held_.project(direction);
-    // without damping to speak of the matrix is so ill-conditioned that something of the sums is
-    // left
-    if (sizeof(Real) == sizeof(double)) held_.project(direction);
+    fixed_.project(direction);
+    // float64 damping is so small that rounding leaves the equality constraints slightly violated
+    if (sizeof(Real) == sizeof(double)) fixed_.project(direction);
     const std::size_t n_outside = keep_inside(set, direction);
-    if (held == 0 && n_outside > most_held && damping_ < largest_damping) return false;
-    if (held == 0 && n_outside <= most_held / 4)
-      damping_ = std::max(damping_ / 10, smallest_damping<Real>);
+    if (n_fixed == 0 && n_outside > max_fixed && damping_ < max_damping) return false;
+    if (n_fixed == 0 && n_outside <= max_fixed / 4)
+      damping_ = std::max(damping_ / 10, min_damping<Real>);
     const Moved moved = step_to_bound(set, direction);
     *decrease += moved.decrease;
     *cost += static_cast<double>(n * (2 * n + set.size)) * update_entry_cost;
     if (moved.blocked.empty() || !(moved.decrease > 0)) break;
-    // after a step t d the Newton direction is what is left of it, but for the damping
+    // after a step t d the Newton direction is its remainder, except for the damping
     for (std::size_t a = 0; a < n; ++a) newton[a] -= moved.length * direction[a];
     for (const std::size_t a : moved.blocked) {
       std::vector<double> unit(n, 0.0);
       unit[a] = 1.0;
-      held_.add(cholesky_, std::move(unit));
+      fixed_.add(cholesky_, std::move(unit));
     }
   }
   return true;
 }
 
-// Sets the direction of variables that have come to a bound to exactly 0; returns how many of the
-// others it takes outside their bounds.
+// Sets the direction to exactly 0 for variables at a bound; returns how many other variables it
+// moves outside their bounds.
 template <class Real>
 std::size_t NewtonStep<Real>::keep_inside(const WorkingSet<Real>& set,
                                           std::vector<double>& direction) const {
@@ -157,7 +155,7 @@ std::size_t NewtonStep<Real>::keep_inside(const WorkingSet<Real>& set,
   return n_outside;
 }
 
-// Moves along a direction of the free variables to the first bound, or all the way.
+// Moves along a direction to its end or the first bound.
 template <class Real>
 typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
     WorkingSet<Real>& set, const std::vector<double>& direction) const {
@@ -166,10 +164,10 @@ typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
   for (std::size_t a = 0; a < free_.size(); ++a) {
     const std::size_t i = free_[a];
     slope += set.gradient[i] * direction[a];
-    const double room =
+    const double slack =
         direction[a] > 0 ? set.upper[i] - set.alpha[i] : set.alpha[i] - set.lower[i];
-    if (std::fabs(direction[a]) * moved.length > room)
-      moved.length = room / std::fabs(direction[a]);
+    if (std::fabs(direction[a]) * moved.length > slack)
+      moved.length = slack / std::fabs(direction[a]);
   }
   if (!(slope < 0)) return moved;
   const std::vector<double> target = targets(set, direction, moved.length);
@@ -194,7 +192,7 @@ typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
   return moved;
 }
 
-// Where a step takes the free variables: exactly to a bound where it ends next to it.
+// Returns alpha of the free variables after a step, exactly at a bound if it ends next to it.
 template <class Real>
 std::vector<double> NewtonStep<Real>::targets(const WorkingSet<Real>& set,
                                               const std::vector<double>& direction,

@@ -1,9 +1,9 @@
 // Newton steps on the free variables of a working set.
 //
-// The step is damped as Levenberg and Marquardt's: more while it would leave the box in many
-// places, less when it hardly does. Bounds that are hit are held by constraints on the same factor
-// (HeldConstraints) and the step goes on from there. A step is taken only where it lowers the
-// objective; whether one pays is decided from counts and fixed costs.
+// Damping follows Levenberg and Marquardt: it grows while the step would leave the box at many
+// bounds, and shrinks when it hardly does. A bound reached by the step becomes a fixed constraint
+// on the same factor (FixedConstraints), and the step continues. Steps that do not lower the
+// objective are rejected. Counts and fixed costs decide whether a step pays.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace dcsvm {
 
-// A round of coordinate descent: violations before and after it, by how much the objective fell,
-// and nanoseconds by the fixed model.
+// A round of descent: violations before and after, decrease of the objective, and cost in
+// nanoseconds by the fixed model.
 struct RoundResult {
   double before, after;
   double decrease;
@@ -26,38 +26,38 @@ struct RoundResult {
 struct NewtonCount {
   std::int64_t steps = 0;
   double seconds = 0;
-  double cost = 0;  // nanoseconds by the fixed model
+  double cost = 0;  // nanoseconds by the fixed cost model
 };
 
-// Relative to the mean diagonal: the rounding of kernel values.
+// Relative to the mean diagonal: the rounding error of kernel values.
 template <class Real>
-constexpr double smallest_damping = sizeof(Real) == sizeof(float) ? 1e-7 : 1e-15;
+constexpr double min_damping = sizeof(Real) == sizeof(float) ? 1e-7 : 1e-15;
 
-// Keeps from one working set to the next what a step was worth and which damping suited.
+// Keeps damping and efficiency from one working set to the next.
 template <class Real>
 class NewtonStep {
  public:
-  // Whether a step is worth more than going on with descent to the tolerance.
+  // Returns whether a step is cheaper than reaching the tolerance by descent.
   bool pays(const WorkingSet<Real>& set, const RoundResult& round, double tolerance);
-  // Returns by how much the objective fell; counts what was done.
-  double take(WorkingSet<Real>& set, int n_threads, NewtonCount& count);
+  // Takes a step and updates the counters; returns the decrease of the objective.
+  double run(WorkingSet<Real>& set, int n_threads, NewtonCount& count);
 
   template <class Archive>
   void archive(Archive& archive) {
     archive(damping_);
-    archive(value_);
+    archive(efficiency_);
   }
 
  private:
   struct Moved {
     double decrease = 0;
-    double length = 1;                 // of the direction
-    std::vector<std::size_t> blocked;  // free variables that are now at a bound
+    double length = 1;                 // fraction of the direction
+    std::vector<std::size_t> blocked;  // free variables that reached a bound
   };
 
   void collect_free(const WorkingSet<Real>& set);
   bool factor(const WorkingSet<Real>& set, int n_threads);
-  void hold_sums(const WorkingSet<Real>& set);
+  void fix_equality_constraints(const WorkingSet<Real>& set);
   bool follow(WorkingSet<Real>& set, double* decrease, double* cost);
   std::size_t keep_inside(const WorkingSet<Real>& set, std::vector<double>& direction) const;
   Moved step_to_bound(WorkingSet<Real>& set, const std::vector<double>& direction) const;
@@ -66,9 +66,9 @@ class NewtonStep {
 
   std::vector<std::size_t> free_;  // members that are not at a bound
   Cholesky cholesky_;
-  HeldConstraints held_;
-  double damping_ = smallest_damping<Real>;
-  double value_ = 0;  // decrease of the objective per nanosecond of the last step; 0: none yet
+  FixedConstraints fixed_;
+  double damping_ = min_damping<Real>;
+  double efficiency_ = 0;  // decrease per nanosecond of the last step; 0: no step yet
 };
 
 }  // namespace dcsvm

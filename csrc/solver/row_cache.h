@@ -1,11 +1,11 @@
-// Least-recently-used cache of kernel rows under a byte budget.
+// Least-recently-used cache of kernel rows within a memory budget.
 //
-// Rows are keyed by position in the solver's active list and hold one float per lane. All memory
-// is one slab, reserved at the first insertion; the system commits its pages as they are used. When
-// the active list is compacted, the cached rows are compacted with it and stay. Computes nothing.
+// Rows are keyed by position among the active variables and hold one float per lane. All memory is
+// one slab, allocated at the first insertion; the system commits its pages on first use. Shrinking
+// compacts the cached rows together with the active variables.
 //
-// Its Contents, without the rows, can be put into another cache: there the rows are `absent` until
-// the caller has computed them again.
+// Contents saves the keys without the values. In the cache that restores them, the rows are absent
+// until the caller has recomputed them.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class RowCache {
   struct Contents {
     std::vector<std::int32_t> keys;
     std::vector<std::int64_t> used;  // time of last use
-    std::size_t n_floats = 0;        // of the slab
+    std::size_t n_floats = 0;        // size of the slab
 
     template <class Archive>
     void archive(Archive& archive) {
@@ -35,7 +35,7 @@ class RowCache {
     }
   };
 
-  // Rows of `stride` lanes for keys below n_keys, at most budget bytes.
+  // Clears the cache for rows of `stride` lanes, keys below n_keys and at most `budget` bytes.
   void reset(std::size_t n_keys, std::size_t stride, std::size_t budget) {
     stride_ = stride;
     budget_ = budget;
@@ -52,8 +52,8 @@ class RowCache {
     contents.used = used_;
     contents.n_floats = slab_ ? slab_size_ : 0;
   }
-  // After reset(): takes over what another cache has, as much of it as there is room for, the last
-  // used first. All its rows are absent.
+  // Restores keys after reset(), most recently used first, as far as they fit. All restored rows
+  // are absent.
   void set_contents(const Contents& contents) {
     if (contents.n_floats == 0) return;
     slab_size_ = std::min(contents.n_floats, budget_ / sizeof(float));
@@ -73,8 +73,8 @@ class RowCache {
       absent_.push_back(1);
     }
   }
-  // The keys among these whose rows are absent, which are no longer: the caller computes them.
-  std::vector<std::int32_t> take_absent(const std::vector<std::int32_t>& keys) {
+  // Returns the keys whose rows are absent and marks these as present: the caller computes them.
+  std::vector<std::int32_t> claim_absent(const std::vector<std::int32_t>& keys) {
     std::vector<std::int32_t> found;
     if (absent_.empty()) return found;
     for (const std::int32_t key : keys) {
@@ -96,10 +96,10 @@ class RowCache {
     return row(static_cast<std::size_t>(slot));
   }
 
-  // Between begin_batch() and insert(), rows that find() returns are not evicted.
+  // Starts a batch: until insert(), rows returned by find() are not evicted.
   void begin_batch() { batch_start_ = clock_; }
-  // Makes room for rows that are about to be computed: rows[i] is where that of keys[i] is to be
-  // written, null where the budget is used up by rows of this batch.
+  // Allocates rows for new keys: rows[i] is the slot of keys[i], or null if rows of this batch fill
+  // the budget.
   void insert(const std::vector<std::int32_t>& keys, std::vector<float*>& rows) {
     rows.assign(keys.size(), nullptr);
     const std::size_t fresh = std::min(capacity_ - key_of_.size(), keys.size());
@@ -126,7 +126,7 @@ class RowCache {
     }
   }
 
-  // Keeps the lanes (= keys) listed in ascending order; other rows are forgotten.
+  // Keeps the given lanes and keys, ascending, and drops other rows.
   void compact(const std::vector<std::int32_t>& kept, std::size_t new_stride) {
     std::vector<std::int32_t> new_key(slot_of_.size(), -1);
     for (std::size_t i = 0; i < kept.size(); ++i)
@@ -166,7 +166,7 @@ class RowCache {
 
   float* row(std::size_t slot) { return slab_.get() + slot * stride_; }
 
-  // Up to n slots not touched since begin_batch(), oldest first.
+  // Returns up to n slots not used since begin_batch(), oldest first.
   std::vector<std::int32_t> oldest(std::size_t n) const {
     std::vector<std::int32_t> slots;
     if (n == 0) return slots;
@@ -189,7 +189,7 @@ class RowCache {
   std::vector<std::int32_t> slot_of_;  // key -> slot
   std::vector<std::int32_t> key_of_;   // slot -> key
   std::vector<std::int64_t> used_;     // slot -> time of last use
-  // of the first slots, whether the row is still to be computed; empty: of none
+  // whether the row of a slot is absent; shorter than the slots: the others are present
   std::vector<std::uint8_t> absent_;
 };
 

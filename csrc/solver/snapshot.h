@@ -1,8 +1,8 @@
-// Where a solver is, as bytes: another process can go on from there.
+// Serialized solver state; another process can resume from it.
 //
-// What has a state lists it once, in a function archive(Archive&) that calls the archive for each
-// member; the SnapshotWriter and the SnapshotReader are such archives. Bytes are those of the
-// machine. They may have been damaged: who reads them checks what it uses as an index.
+// Each stateful class lists its members once, in archive(Archive&), which calls the archive for
+// each; SnapshotWriter and SnapshotReader are such archives. Bytes have the machine's
+// representation and may be damaged: readers validate anything used as an index.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace dcsvm {
 
 using Snapshot = std::vector<std::uint8_t>;
 
-// Throws for a snapshot that cannot be one.
+// Throws std::invalid_argument for damaged bytes.
 inline void check_snapshot(bool is_good) {
   if (!is_good) throw std::invalid_argument("the state of a solver is damaged");
 }
@@ -86,7 +86,7 @@ class SnapshotReader {
   std::size_t left_;
 };
 
-// Whether numbers ascend from 0 or more to less than `end`.
+// Returns whether indices ascend strictly within [0, end).
 inline bool are_positions(const std::vector<std::int32_t>& numbers, std::size_t end) {
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     if (numbers[k] < 0 || static_cast<std::size_t>(numbers[k]) >= end) return false;

@@ -1,9 +1,9 @@
-// How far support vectors are from the span of the others (Vapnik and Chapelle, "Bounds on error
+// Distances of support vectors from the span of the others (Vapnik and Chapelle, "Bounds on error
 // expectation for support vector machines", Neural Computation 12, 2000).
 //
-// Without support vector i its own decision value would be lower by |alpha_i| S_i^2, where S_i is
-// the distance of its image to the affine span (with a sum) or the linear one (without) of the
-// other free support vectors, if the set of support vectors stayed as it is.
+// Without support vector i, its own decision value decreases by |alpha_i| S_i^2, provided that the
+// set of support vectors does not change. S_i is the distance of its image from the span of the
+// other free support vectors: affine with an equality constraint, linear without.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -17,44 +17,45 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t at_once = Cholesky::width;
-constexpr double first_ridge = 1e-6;  // of the mean K(x, x): about the error of kernel values
-constexpr double ridge_step = 100;    // where that does not make the matrix definite
-constexpr double largest_ridge = 1e-1;
-// Where there are more than n_exact free support vectors, the shorter one counts of the span of
-// evenly spaced ones, which is good for flat kernels, and that of the nearest, for others.
-constexpr std::size_t most_near = 64;
-constexpr std::size_t most_basis = 4096;  // of which evenly spaced ones are taken
+constexpr std::size_t batch = Cholesky::width;
+// Relative to the mean K(x, x): about the error of kernel values.
+constexpr double first_ridge = 1e-6;
+constexpr double ridge_step = 100;  // factor while the matrix is not definite
+constexpr double max_ridge = 1e-1;
+// With more than n_exact free support vectors the shorter of two spans is used: of evenly spaced
+// support vectors, better for flat kernels, and of the nearest ones, better for others.
+constexpr std::size_t max_near = 64;
+constexpr std::size_t max_basis = 4096;  // evenly spaced free support vectors considered
 
 using Variables = std::vector<std::int32_t>;
 
-// At most n of the variables, evenly spaced.
+// Returns at most n of the variables, evenly spaced.
 Variables spaced(const Variables& variables, std::size_t n) {
   if (variables.size() <= n) return variables;
-  Variables some(n);
-  for (std::size_t i = 0; i < n; ++i) some[i] = variables[i * variables.size() / n];
-  return some;
+  Variables subset(n);
+  for (std::size_t i = 0; i < n; ++i) subset[i] = variables[i * variables.size() / n];
+  return subset;
 }
 
-// Of a column the squared norm, and the product with another vector.
+// Returns the squared norm of a column and its inner product with another vector.
 std::pair<double, double> squares(const std::vector<double>& entries, std::size_t column,
                                   const std::vector<double>& other) {
   double squared = 0, along = 0;
-  for (std::size_t i = 0; i < entries.size() / at_once; ++i) {
-    const double value = entries[i * at_once + column];
+  for (std::size_t i = 0; i < entries.size() / batch; ++i) {
+    const double value = entries[i * batch + column];
     squared += value * value;
     if (i < other.size()) along += value * other[i];
   }
   return {squared, along};
 }
 
-// The free support vectors of a cluster, which span.
+// The free support vectors of a cluster, whose span is used.
 class Basis {
  public:
-  Basis(const KernelSetup& setup, const Points& points, const BoxQp& qp, int n_threads)
+  Basis(const KernelSetup& setup, const Points& points, const BoxQP& qp, int n_threads)
       : setup_(setup), points_(points), qp_(qp), n_threads_(n_threads) {}
 
-  // Spans of the targets, ascending, of which some may be in the basis.
+  // Computes spans of the targets, ascending, which may include members of the basis.
   void spans(const Variables& targets, const Variables& basis, std::size_t n_exact, double* span) {
     if (basis.size() > n_exact) {
       spans(targets, spaced(basis, n_exact), n_exact, span);
@@ -83,9 +84,9 @@ class Basis {
     const std::vector<double> diagonal = diagonal_of(others);
     const Variables rows = qp_.rows_of(others);
     parallel_for(
-        {n_threads_, (others.size() + at_once - 1) / at_once}, [] { return Columns(); },
+        {n_threads_, (others.size() + batch - 1) / batch}, [] { return Columns(); },
         [&](Columns& columns, std::size_t b) {
-          const std::size_t begin = b * at_once, n = std::min(at_once, others.size() - begin);
+          const std::size_t begin = b * batch, n = std::min(batch, others.size() - begin);
           columns.kernel_values.resize(n * size());
           if (size() > 0) {
             kernel_matrix(setup_, {&points_, rows.data() + begin, n}, list(), 1,
@@ -94,7 +95,7 @@ class Basis {
           reset(columns);
           for (std::size_t c = 0; c < n; ++c) {
             for (std::size_t i = 0; i < size(); ++i) {
-              columns.entries[i * at_once + c] = columns.kernel_values[c * size() + i];
+              columns.entries[i * batch + c] = columns.kernel_values[c * size() + i];
             }
           }
           solve(columns, 0);
@@ -105,15 +106,15 @@ class Basis {
         });
   }
 
-  // Of the members `own` of the basis itself: from the diagonal of the inverse.
+  // Computes spans of basis members, from the diagonal of the inverse.
   void spans_of_own(const Variables& basis, const Variables& own, double* span) {
     parallel_for(
-        {n_threads_, (own.size() + at_once - 1) / at_once}, [] { return Columns(); },
+        {n_threads_, (own.size() + batch - 1) / batch}, [] { return Columns(); },
         [&](Columns& columns, std::size_t b) {
-          const std::size_t begin = b * at_once, n = std::min(at_once, own.size() - begin);
+          const std::size_t begin = b * batch, n = std::min(batch, own.size() - begin);
           reset(columns);
           for (std::size_t c = 0; c < n; ++c) {
-            columns.entries[static_cast<std::size_t>(own[begin + c]) * at_once + c] = 1.0;
+            columns.entries[static_cast<std::size_t>(own[begin + c]) * batch + c] = 1.0;
           }
           solve(columns, static_cast<std::size_t>(own[begin]));
           for (std::size_t c = 0; c < n; ++c) {
@@ -126,12 +127,12 @@ class Basis {
   }
 
   double distance(double diagonal, double squared, double along) const {
-    double found = diagonal - squared;
-    if (ones_squared_ > 0) found += (1 - along) * (1 - along) / ones_squared_;
-    return std::max(found, 0.0);
+    double result = diagonal - squared;
+    if (ones_squared_ > 0) result += (1 - along) * (1 - along) / ones_squared_;
+    return std::max(result, 0.0);
   }
 
-  // Makes spans no longer than that of each target by the nearest of the basis, without itself.
+  // Lowers the span of each target to the span of its nearest basis members, itself excluded.
   void near_spans(const Variables& targets, const Variables& basis, double* span) {
     const std::vector<double> diagonal = diagonal_of(targets);
     const Variables rows = qp_.rows_of(targets), all_rows = qp_.rows_of(basis);
@@ -142,10 +143,10 @@ class Basis {
       std::vector<std::size_t> order;
     };
     parallel_for(
-        {n_threads_, (targets.size() + at_once - 1) / at_once},
+        {n_threads_, (targets.size() + batch - 1) / batch},
         [this] { return Near{Basis(setup_, points_, qp_, 1), {}, {}}; },
         [&](Near& near, std::size_t b) {
-          const std::size_t begin = b * at_once, n = std::min(at_once, targets.size() - begin);
+          const std::size_t begin = b * batch, n = std::min(batch, targets.size() - begin);
           near.kernel_values.resize(n * basis.size());
           kernel_matrix(setup_, {&points_, rows.data() + begin, n}, all, 1,
                         near.kernel_values.data());
@@ -155,27 +156,27 @@ class Basis {
             for (std::size_t i = 0; i < basis.size(); ++i) {
               if (basis[i] != targets[begin + c]) near.order.push_back(i);
             }
-            const auto end = near.order.begin() + most_near;
+            const auto end = near.order.begin() + max_near;
             std::nth_element(near.order.begin(), end, near.order.end(),
                              [values](std::size_t x, std::size_t y) {
                                return values[x] > values[y] || (values[x] == values[y] && x < y);
                              });
             Variables chosen;
             for (auto it = near.order.begin(); it != end; ++it) chosen.push_back(basis[*it]);
-            std::vector<float> some;
-            for (auto it = near.order.begin(); it != end; ++it) some.push_back(values[*it]);
+            std::vector<float> subset;
+            for (auto it = near.order.begin(); it != end; ++it) subset.push_back(values[*it]);
             double& least = span[targets[begin + c]];
-            least = std::min(least, near.basis.span_of(chosen, some, diagonal[begin + c]));
+            least = std::min(least, near.basis.span_of(chosen, subset, diagonal[begin + c]));
           }
         });
   }
 
-  // The span of one row, whose kernel values with the chosen variables and itself are given.
+  // Returns the span of one row, given its kernel values with the chosen variables and itself.
   double span_of(const Variables& chosen, const std::vector<float>& values, double diagonal) {
     factor(chosen);
     Columns columns;
     reset(columns);
-    for (std::size_t i = 0; i < size(); ++i) columns.entries[i * at_once] = values[i];
+    for (std::size_t i = 0; i < size(); ++i) columns.entries[i * batch] = values[i];
     solve(columns, 0);
     const auto [squared, along] = squares(columns.entries, 0, ones_);
     return distance(diagonal, squared, along);
@@ -195,7 +196,7 @@ class Basis {
     for (std::size_t i = 0; i < size(); ++i) mean += matrix[i * size() + i];
     mean = std::abs(mean) / static_cast<double>(size());
     bool is_definite = false;
-    for (double ridge = first_ridge; !is_definite && ridge < largest_ridge; ridge *= ridge_step) {
+    for (double ridge = first_ridge; !is_definite && ridge < max_ridge; ridge *= ridge_step) {
       ridge_ = ridge * mean;
       cholesky_.reset(size());
       for (std::size_t i = 0; i < size(); ++i) {
@@ -204,16 +205,16 @@ class Basis {
       }
       is_definite = cholesky_.factor(n_threads_);
     }
-    if (!is_definite) {  // of an indefinite kernel nothing is known: spans of nothing
+    if (!is_definite) {  // an indefinite kernel has no span: use an empty basis
       rows_.clear();
       return;
     }
-    if (qp_.n_sums == 0) return;
+    if (qp_.n_constraints == 0) return;
     Columns columns;
     reset(columns);
-    for (std::size_t i = 0; i < size(); ++i) columns.entries[i * at_once] = 1.0;
+    for (std::size_t i = 0; i < size(); ++i) columns.entries[i * batch] = 1.0;
     solve(columns, 0);
-    for (std::size_t i = 0; i < size(); ++i) ones_.push_back(columns.entries[i * at_once]);
+    for (std::size_t i = 0; i < size(); ++i) ones_.push_back(columns.entries[i * batch]);
     for (const double value : ones_) ones_squared_ += value * value;
   }
 
@@ -239,31 +240,31 @@ class Basis {
 
   const KernelSetup& setup_;
   const Points& points_;
-  const BoxQp& qp_;
+  const BoxQP& qp_;
   int n_threads_;
   Cholesky cholesky_;
   double ridge_ = 0, ones_squared_ = 0;
   Variables rows_;
-  std::vector<double> ones_;  // the factor's inverse times ones
+  std::vector<double> ones_;  // inverse of the factor times the vector of ones
 };
 
 }  // namespace
 
-void squared_spans(const KernelSetup& setup, const Points& points, const BoxQp& qp,
-                   const Clusters& clusters, const double* alpha, const std::uint8_t* wanted,
+void squared_spans(const KernelSetup& setup, const Points& points, const BoxQP& qp,
+                   const Clusters& clusters, const double* alpha, const std::uint8_t* is_target,
                    std::size_t n_exact, int n_threads, double* span) {
   parallel_for({n_threads, clusters.n_clusters}, [&](std::size_t k) {
     Variables targets, free;
     for (std::int64_t m = clusters.start[k]; m < clusters.start[k + 1]; ++m) {
       const std::int32_t i = clusters.members[m];
       if (alpha[i] == 0) continue;
-      if (wanted[i]) targets.push_back(i);
+      if (is_target[i]) targets.push_back(i);
       if (alpha[i] > qp.lower[i] && alpha[i] < qp.upper[i]) free.push_back(i);
     }
     if (targets.empty()) return;
     std::sort(targets.begin(), targets.end());
     std::sort(free.begin(), free.end());
-    Basis(setup, points, qp, n_threads).spans(targets, spaced(free, most_basis), n_exact, span);
+    Basis(setup, points, qp, n_threads).spans(targets, spaced(free, max_basis), n_exact, span);
   });
 }
 

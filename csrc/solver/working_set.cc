@@ -11,8 +11,8 @@ namespace dcsvm {
 
 namespace {
 
-// Members from which on threads share the copying, and of which a thread takes some at a time.
-constexpr std::size_t worth_threads = 256, members_at_once = 16;
+// Sets of at least this size are copied in parallel, with this many members per task.
+constexpr std::size_t threads_threshold = 256, batch_members = 16;
 
 constexpr float immovable = std::numeric_limits<float>::quiet_NaN();
 
@@ -35,33 +35,33 @@ std::int64_t WorkingKernel<Real>::fill(const KernelSetup& setup, const Points& p
   size_ = n;
   stride_ = padded(n);
   kernel_.resize(n * stride_);
-  if (n < worth_threads) n_threads = 1;
-  parallel_for({n_threads, n, members_at_once}, [&](std::size_t w) {
+  if (n < threads_threshold) n_threads = 1;
+  parallel_for({n_threads, n, batch_members}, [&](std::size_t w) {
     Real* row = kernel_.data() + w * stride_;
     std::fill(row + n, row + stride_, Real(0));
     if (from[w] < 0) return;
     const Real* old_row = previous_.data() + static_cast<std::size_t>(from[w]) * previous_stride;
-    for (const std::int32_t place : old_)
-      row[place] = old_row[from[static_cast<std::size_t>(place)]];
+    for (const std::int32_t position : old_)
+      row[position] = old_row[from[static_cast<std::size_t>(position)]];
   });
   read_cached(members, from, n_threads);
   return compute(setup, points, members, n_threads);
 }
 
-// Values are the same bits either way round: one cached row of the two members is enough.
+// Kernel values are bitwise symmetric, so a cached row of either member suffices.
 template <class Real>
 void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<std::int32_t>& from,
                                       int n_threads) {
   const std::size_t n = size_;
   if (std::none_of(members.cached.begin(), members.cached.end(), [](auto* row) { return row; }))
     return;
-  parallel_for({n_threads, n, members_at_once}, [&](std::size_t w) {
+  parallel_for({n_threads, n, batch_members}, [&](std::size_t w) {
     Real* row = kernel_.data() + w * stride_;
-    const float* own = members.cached[w];
+    const float* cached_row = members.cached[w];
     for (std::size_t v = 0; v < n; ++v) {
       if (from[w] >= 0 && from[v] >= 0) continue;
-      if (own) {
-        row[v] = own[members.lanes[v]];
+      if (cached_row) {
+        row[v] = cached_row[members.lanes[v]];
       } else if (members.cached[v]) {
         row[v] = members.cached[v][members.lanes[w]];
       }
@@ -69,17 +69,18 @@ void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<
   });
 }
 
-// Values of new members that no cached row has: between those and members without one.
+// Computes the values that no cached row has: among new members, and between them and members
+// without a cached row.
 template <class Real>
 std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points& points,
                                           const Members& members, int n_threads) {
   uncached_.clear();
-  const auto take = [&](std::int32_t w) {
+  const auto collect = [&](std::int32_t w) {
     if (!members.cached[static_cast<std::size_t>(w)]) uncached_.push_back(w);
   };
-  std::for_each(new_.begin(), new_.end(), take);
+  std::for_each(new_.begin(), new_.end(), collect);
   const std::size_t n_new = uncached_.size();
-  std::for_each(old_.begin(), old_.end(), take);
+  std::for_each(old_.begin(), old_.end(), collect);
   std::vector<std::int32_t> rows;
   for (const std::int32_t w : uncached_) rows.push_back(members.rows[static_cast<std::size_t>(w)]);
   symmetric_matrix(setup, {&points, rows.data(), rows.size()}, n_new, uncached_.data(), n_threads,
@@ -89,16 +90,17 @@ std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points
 }
 
 template <class Real>
-void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& places) {
-  if (places.size() == size_) return;
-  const std::size_t stride = padded(places.size());
-  previous_.assign(places.size() * stride, Real(0));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const Real* row = kernel_.data() + static_cast<std::size_t>(places[i]) * stride_;
-    for (std::size_t j = 0; j < places.size(); ++j) previous_[i * stride + j] = row[places[j]];
+void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& positions) {
+  if (positions.size() == size_) return;
+  const std::size_t stride = padded(positions.size());
+  previous_.assign(positions.size() * stride, Real(0));
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const Real* row = kernel_.data() + static_cast<std::size_t>(positions[i]) * stride_;
+    for (std::size_t j = 0; j < positions.size(); ++j)
+      previous_[i * stride + j] = row[positions[j]];
   }
   kernel_.swap(previous_);
-  size_ = places.size();
+  size_ = positions.size();
   stride_ = stride;
 }
 
@@ -107,18 +109,19 @@ template class WorkingKernel<double>;
 
 template <class Real>
 WorkingSet<Real>::WorkingSet(const ActiveSet& active, const std::vector<std::int32_t>& members,
-                             const WorkingKernel<Real>& values, int sums)
-    : WorkingSet(values.data(), members.size(), values.stride(), sums) {
+                             const WorkingKernel<Real>& values, int n_equality_constraints)
+    : WorkingSet(values.data(), members.size(), values.stride(), n_equality_constraints) {
   gather(active, members);
 }
 
 template <class Real>
-WorkingSet<Real>::WorkingSet(const Real* values, std::size_t n, std::size_t row_stride, int sums)
-    : size(n), stride(row_stride), kernel(values), n_sums(sums) {
+WorkingSet<Real>::WorkingSet(const Real* values, std::size_t n, std::size_t row_stride,
+                             int n_equality_constraints)
+    : size(n), stride(row_stride), kernel(values), n_constraints(n_equality_constraints) {
   for (std::vector<double>* array : {&alpha, &gradient, &lower, &upper}) array->assign(stride, 0.0);
   diagonal.assign(stride, Real(1));
   side.assign(stride, immovable);
-  if (sums > 0) sum_of.assign(stride, -1);
+  if (n_equality_constraints > 0) constraint_of.assign(stride, -1);
 }
 
 template <class Real>
@@ -130,7 +133,7 @@ void WorkingSet<Real>::gather(const Whole& whole, const std::vector<Index>& memb
     gradient[i] = whole.gradient[p];
     lower[i] = whole.lower[p];
     upper[i] = whole.upper[p];
-    if (has_sums()) sum_of[i] = whole.sum_of[p];
+    if (has_constraints()) constraint_of[i] = whole.constraint_of[p];
   }
   refresh();
 }
@@ -148,19 +151,20 @@ WorkingSet<Real> WorkingSet<Real>::part(const std::vector<std::size_t>& members,
                                         std::vector<Real>& values) const {
   const std::size_t n = members.size(), row = padded(n);
   values.resize(n * row);
-  WorkingSet<Real> some(values.data(), n, row, n_sums);
+  WorkingSet<Real> subset(values.data(), n, row, n_constraints);
   for (std::size_t a = 0; a < n; ++a) {
     const Real* from = kernel_row(members[a]);
     Real* to = values.data() + a * row;
     for (std::size_t b = 0; b < n; ++b) to[b] = from[members[b]];
     std::fill(to + n, to + row, Real(0));
   }
-  some.gather(*this, members);
-  return some;
+  subset.gather(*this, members);
+  return subset;
 }
 
 template <class Real>
-void WorkingSet<Real>::take(const WorkingSet<Real>& part, const std::vector<std::size_t>& members) {
+void WorkingSet<Real>::update_from(const WorkingSet<Real>& part,
+                                   const std::vector<std::size_t>& members) {
   std::vector<double> change(size, 0.0);
   for (std::size_t a = 0; a < members.size(); ++a) {
     change[members[a]] = part.alpha[a] - alpha[members[a]];
@@ -186,7 +190,7 @@ void WorkingSet<Real>::set_alpha(std::size_t i, double value) {
 template <class Real>
 Violation WorkingSet<Real>::measure() const {
   return measure_violation({size, alpha.data(), gradient.data(), lower.data(), upper.data(),
-                            has_sums() ? sum_of.data() : nullptr, n_sums});
+                            has_constraints() ? constraint_of.data() : nullptr, n_constraints});
 }
 
 template <class Real>

@@ -15,22 +15,22 @@ namespace {
 
 // Descent on a working set, two variables at a time.
 //
-// Without sums the first variable is the one with the largest violation relative to its curvature;
-// the second lowers the objective most together with the first. Both move to the minimum inside
-// their bounds (Steinwart, Hush and Scovel, "Training SVMs without offset", JMLR 12, 2011).
+// Without equality constraints the first variable has the largest violation relative to its
+// curvature; the second lowers the objective most together with the first. Both move to the minimum
+// within their bounds (Steinwart, Hush and Scovel, "Training SVMs without offset", JMLR 12, 2011).
 //
-// With sums it is SMO: one variable goes up and one of the same sum goes down. The first is the
-// most violating one of those that may go up, the second the one that lowers the objective most
-// with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
+// With equality constraints it is SMO: of one constraint, a variable increases and another
+// decreases. The first is the most violating variable that can increase, the second lowers the
+// objective most with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
 struct DescentRound {
   double decrease = 0;  // of the objective
   std::int64_t updates = 0;
 };
 
-constexpr double smallest_curvature = 1e-12;  // below, a variable goes to its bound
-constexpr double smallest_diagonal = 1e-6;    // for the scale of violations
+constexpr double min_curvature = 1e-12;  // with less curvature a variable moves to its bound
+constexpr double min_diagonal = 1e-6;    // lower limit in the scaling of violations
 
-// 1/2 quadratic in two steps s and t, of variables with these bounds.
+// A quadratic in two bounded steps s and t.
 struct TwoVariables {
   double slope_s, slope_t;              // gradients
   double curve_s, curve_t, curve_st;    // kernel values
@@ -46,11 +46,12 @@ struct Steps {
 };
 
 double best_step(double slope, double curvature, double low, double high) {
-  if (curvature > smallest_curvature) return std::clamp(-slope / curvature, low, high);
+  if (curvature > min_curvature) return std::clamp(-slope / curvature, low, high);
   return slope > 0 ? low : high;
 }
 
-// The minimum inside the bounds: of the first variable alone, or of both where that is lower.
+// Returns the minimizer within the bounds: of the first variable alone, or of both if that is
+// lower.
 Steps minimise(const TwoVariables& q, bool both) {
   Steps best;
   best.s = best_step(q.slope_s, q.curve_s, q.low_s, q.high_s);
@@ -75,7 +76,7 @@ Steps minimise(const TwoVariables& q, bool both) {
   return best;
 }
 
-// Moves alpha_i by a step; a step to a bound ends exactly there. Returns what it moved.
+// Moves alpha_i by a step, exactly to a bound if the step ends there. Returns the actual change.
 template <class Real>
 double apply(WorkingSet<Real>& set, std::size_t i, double step, double low, double high) {
   const double old = set.alpha[i];
@@ -85,8 +86,7 @@ double apply(WorkingSet<Real>& set, std::size_t i, double step, double low, doub
   return set.alpha[i] - old;
 }
 
-// Minimises over two variables (one where they are the same); the value is that of the objective's
-// change.
+// Minimizes over two variables (or one if i == j); `value` is the change of the objective.
 template <class Real>
 Steps move_two(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const TwoVariables q{set.gradient[i],
@@ -106,14 +106,14 @@ Steps move_two(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   return moved;
 }
 
-// Descends to `tolerance`, or for max_updates updates, or until steps are below the resolution of
+// Runs descent to `tolerance`, for max_updates updates, or until steps are below the resolution of
 // alpha.
 template <class Real>
 DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
                                  std::int64_t max_updates) {
   std::vector<double> scale(set.stride, 1.0);
   for (std::size_t i = 0; i < set.size; ++i)
-    scale[i] = 1.0 / std::sqrt(std::max(double{set.diagonal[i]}, smallest_diagonal));
+    scale[i] = 1.0 / std::sqrt(std::max(double{set.diagonal[i]}, min_diagonal));
   const bool scaled = std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1.0; });
   const double target = tolerance * *std::min_element(scale.begin(), scale.end());
   const CoordinateState state{set.stride, set.gradient.data(), set.side.data(),
@@ -125,7 +125,7 @@ DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
     const Real* row_i = set.kernel_row(i);
     double gain = 0;
     std::size_t j = i;
-    if (row_i[i] > smallest_curvature)
+    if (row_i[i] > min_curvature)
       j = loops<Real>().best_companion(state, set.diagonal.data(), row_i, i, &gain);
     if (!(gain > 0) || j >= set.size) j = i;
     const Steps moved = move_two(set, i, j);
@@ -144,41 +144,40 @@ double pair_curvature(const WorkingSet<Real>& set, std::size_t i, std::size_t j)
 }
 
 struct PairStep {
-  double up = 0, down = 0;  // what alpha_i and alpha_j moved, down < 0
+  double up = 0, down = 0;  // changes of alpha_i and alpha_j, down < 0
   double decrease = 0;
 };
 
-// Moves alpha_i up and alpha_j down by the same, as far as the objective falls and the bounds
-// allow. Moves nothing where that is below the resolution of alpha. One of them whose bound is
-// nearer than the resolution is set to it, or it would be chosen for ever.
+// Increases alpha_i and decreases alpha_j by the same amount, to the minimum or the first bound.
+// Does not move if the step is below the resolution of alpha, except that a variable closer to its
+// bound than the resolution is set to it; otherwise the pair would be selected forever.
 template <class Real>
 PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const double old_i = set.alpha[i], old_j = set.alpha[j];
-  const double room_i = set.upper[i] - old_i, room_j = old_j - set.lower[j];
+  const double slack_i = set.upper[i] - old_i, slack_j = old_j - set.lower[j];
   const double curvature = pair_curvature(set, i, j), slope = set.gradient[j] - set.gradient[i];
-  const double room = std::min(room_i, room_j), t = std::min(slope / curvature, room);
-  const double new_i = t == room_i ? set.upper[i] : old_i + t;
-  const double new_j = t == room_j ? set.lower[j] : old_j - t;
-  if (t < room && (new_i == old_i || new_j == old_j)) return {};
+  const double slack = std::min(slack_i, slack_j), t = std::min(slope / curvature, slack);
+  const double new_i = t == slack_i ? set.upper[i] : old_i + t;
+  const double new_j = t == slack_j ? set.lower[j] : old_j - t;
+  if (t < slack && (new_i == old_i || new_j == old_j)) return {};
   set.set_alpha(i, new_i);
   set.set_alpha(j, new_j);
   return {new_i - old_i, new_j - old_j, t * (slope - 0.5 * curvature * t)};
 }
 
-bool is_nothing(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
+bool is_zero(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
 
-// One sum of a working set as the passes of isa.h see it: `side` is that of its own variables, the
-// others cannot move.
+// One equality constraint as seen by the loops of isa.h: `side` fixes the variables of the others.
 template <class Real>
-struct OwnSum {
+struct ActiveConstraint {
   std::vector<float> side;
-  std::size_t first = 0;  // the variable with the largest -gradient of those that may go up
+  std::size_t first = 0;  // variable with the largest -gradient that can increase
   double up = 0, down = 0;
 
-  OwnSum(const WorkingSet<Real>& set, int sum)
+  ActiveConstraint(const WorkingSet<Real>& set, int constraint)
       : side(set.stride, std::numeric_limits<float>::quiet_NaN()) {
     for (std::size_t k = 0; k < set.size; ++k) {
-      if (set.sum_of[k] == sum) side[k] = set.side[k];
+      if (set.constraint_of[k] == constraint) side[k] = set.side[k];
     }
   }
   CoordinateState state(WorkingSet<Real>& set) const {
@@ -187,35 +186,36 @@ struct OwnSum {
   double violation() const { return up - down; }
 };
 
-// The same with sums, with the fused passes of isa.h. The gradient is updated by the pass of the
-// first sum.
+// Runs descent under equality constraints, with the fused loops of isa.h. The loop of the first
+// constraint updates the gradient.
 template <class Real>
 DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates) {
-  std::vector<OwnSum<Real>> sums;
-  for (int sum = 0; sum < set.n_sums; ++sum) sums.emplace_back(set, sum);
+  std::vector<ActiveConstraint<Real>> constraints;
+  for (int constraint = 0; constraint < set.n_constraints; ++constraint)
+    constraints.emplace_back(set, constraint);
   const auto update = [&](const Real* row_up, double up, const Real* row_down, double down) {
-    for (OwnSum<Real>& sum : sums) {
-      sum.first = loops<Real>().descend_pair(sum.state(set), row_up, up, row_down, down, &sum.up,
-                                             &sum.down);
+    for (ActiveConstraint<Real>& constraint : constraints) {
+      constraint.first = loops<Real>().descend_pair(constraint.state(set), row_up, up, row_down,
+                                                    down, &constraint.up, &constraint.down);
       up = down = 0.0;
     }
   };
   DescentRound round;
   update(set.kernel, 0.0, set.kernel, 0.0);
   while (round.updates < max_updates) {
-    OwnSum<Real>& sum = *std::max_element(
-        sums.begin(), sums.end(),
+    ActiveConstraint<Real>& constraint = *std::max_element(
+        constraints.begin(), constraints.end(),
         [](const auto& a, const auto& b) { return a.violation() < b.violation(); });
-    if (!(sum.violation() > tolerance)) break;
-    const std::size_t i = sum.first;
+    if (!(constraint.violation() > tolerance)) break;
+    const std::size_t i = constraint.first;
     double gain = 0;
-    const std::size_t j = loops<Real>().best_partner(sum.state(set), set.diagonal.data(),
+    const std::size_t j = loops<Real>().best_partner(constraint.state(set), set.diagonal.data(),
                                                      set.kernel_row(i), i, &gain);
     if (!(gain > 0)) break;
     const PairStep step = move_pair(set, i, j);
-    if (is_nothing(step)) break;
-    sum.side[i] = set.side[i];
-    sum.side[j] = set.side[j];
+    if (is_zero(step)) break;
+    constraint.side[i] = set.side[i];
+    constraint.side[j] = set.side[j];
     round.decrease += step.decrease;
     ++round.updates;
     update(set.kernel_row(i), step.up, set.kernel_row(j), step.down);
@@ -223,12 +223,13 @@ DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t
   return round;
 }
 
-// Far from the tolerance members are left out that are at a bound and point out of the box by more
-// than this many times the largest violation, where at most this part is left of at least so many.
+// Shrinking within a working set: far from the tolerance, members at a bound are dropped if their
+// gradient points outwards by more than `shrink_margin` times the largest violation, provided that
+// at most `shrunk_share` of at least `min_shrunk_set` members remain.
 constexpr double far_off = 10;  // times the tolerance
-constexpr double quiet_margin = 0.5;
+constexpr double shrink_margin = 0.5;
 constexpr double shrunk_share = 0.75;
-constexpr std::size_t fewest_shrunk = 128;
+constexpr std::size_t min_shrunk_set = 128;
 
 }  // namespace
 
@@ -247,15 +248,15 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
                                           WorkingSetReport& report, bool is_shrunk) {
   const auto size = static_cast<std::int64_t>(set.size);
   double before = set.violation();
-  bool is_newton = false;  // the last round took a Newton step
+  bool is_newton = false;  // whether the last round took a Newton step
   while (before > tolerance && report.updates < max_updates) {
-    // every variable may move once or twice in a round, fewer between Newton steps; then the
+    // each variable can move once or twice in a round, less often between Newton steps; then the
     // methods are compared
     const bool is_far = before > far_off * tolerance;
-    const std::int64_t most = (is_newton && is_far ? size / 2 : 2 * size) + 16;
-    const std::int64_t budget = std::min(most, max_updates - report.updates);
-    const DescentRound round = set.has_sums() ? descend_pairs(set, tolerance, budget)
-                                              : descend_coordinates(set, tolerance, budget);
+    const std::int64_t max_round = (is_newton && is_far ? size / 2 : 2 * size) + 16;
+    const std::int64_t budget = std::min(max_round, max_updates - report.updates);
+    const DescentRound round = set.has_constraints() ? descend_pairs(set, tolerance, budget)
+                                                     : descend_coordinates(set, tolerance, budget);
     report.updates += round.updates;
     report.cost += static_cast<double>(round.updates * size) * update_entry_cost;
     bool moved = round.updates > 0;
@@ -264,34 +265,35 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
     if (after > tolerance) {
       const double cost = static_cast<double>(budget * size) * update_entry_cost;
       if (newton_.pays(set, {before, after, round.decrease, cost}, tolerance)) {
-        is_newton = newton_.take(set, n_threads, report.newton) > 0;
+        is_newton = newton_.run(set, n_threads, report.newton) > 0;
         moved = is_newton || moved;
         after = set.violation();
       }
     }
-    if (!moved) break;  // what is left is below the resolution of alpha
-    if (after > tolerance && !is_shrunk && shrinks(set, after, tolerance)) {
+    if (!moved) break;  // further steps are below the resolution of alpha
+    if (after > tolerance && !is_shrunk && select_moving(set, after, tolerance)) {
       std::vector<Real> values;
       WorkingSet<Real> part = set.part(moving_, values);
       solve_rounds(part, tolerance, max_updates, n_threads, report, true);
-      set.take(part, moving_);
+      set.update_from(part, moving_);
       after = set.violation();
     }
     before = after;
   }
 }
 
-// Chooses the members that may still move; whether few enough are left.
+// Collects the members that can still move; returns whether they are few enough.
 template <class Real>
-bool WorkingSetSolver<Real>::shrinks(const WorkingSet<Real>& set, double largest,
-                                     double tolerance) {
-  if (set.size < fewest_shrunk || largest < far_off * tolerance) return false;
+bool WorkingSetSolver<Real>::select_moving(const WorkingSet<Real>& set, double largest,
+                                           double tolerance) {
+  if (set.size < min_shrunk_set || largest < far_off * tolerance) return false;
   moving_.clear();
   const Violation now = set.measure();
   for (std::size_t i = 0; i < set.size; ++i) {
-    const double g = now.reduced(set.gradient[i], set.has_sums() ? set.sum_of[i] : -1);
-    const bool is_quiet = set.side[i] != 0 && !(set.side[i] * g <= quiet_margin * largest);
-    if (!is_quiet) moving_.push_back(i);
+    const double g =
+        now.reduced(set.gradient[i], set.has_constraints() ? set.constraint_of[i] : -1);
+    const bool is_shrinkable = set.side[i] != 0 && !(set.side[i] * g <= shrink_margin * largest);
+    if (!is_shrinkable) moving_.push_back(i);
   }
   return static_cast<double>(moving_.size()) <= shrunk_share * static_cast<double>(set.size);
 }

@@ -1,9 +1,10 @@
-// Solves one working set, whose kernel matrix is in memory: rounds of descent (in pairs where
-// variables have sums), and Newton steps on the free variables where those are cheaper. Far from
-// the tolerance only the members that still move are worked on, with a kernel matrix of their own.
+// Solver of one working set with its kernel matrix in memory: rounds of descent (over pairs if
+// there are equality constraints), and Newton steps on the free variables when they are cheaper.
+// Far from the tolerance, members that stay at a bound are shrunk and the others get a compact
+// kernel matrix.
 //
-// Steps are taken only where they lower the objective. How much work goes where is decided from
-// counts and fixed costs, never from clocks.
+// Steps that do not lower the objective are rejected. Counts and fixed costs decide how work is
+// divided, never clocks.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +19,17 @@ namespace dcsvm {
 struct WorkingSetReport {
   std::int64_t updates = 0;  // by descent
   NewtonCount newton;
-  double cost = 0;  // nanoseconds by the fixed model, Newton included
+  double cost = 0;  // nanoseconds by the fixed cost model, including Newton steps
 };
 
 template <class Real>
 class WorkingSetSolver {
  public:
-  // Solves to `tolerance` or until max_updates updates are spent.
+  // Solves to `tolerance`, or until max_updates updates are used up.
   WorkingSetReport solve(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
                          int n_threads);
 
-  // What it keeps from one set to the next.
+  // State kept from one set to the next.
   template <class Archive>
   void archive(Archive& archive) {
     newton_.archive(archive);
@@ -37,7 +38,7 @@ class WorkingSetSolver {
  private:
   void solve_rounds(WorkingSet<Real>& set, double tolerance, std::int64_t max_updates,
                     int n_threads, WorkingSetReport& report, bool is_shrunk);
-  bool shrinks(const WorkingSet<Real>& set, double largest, double tolerance);
+  bool select_moving(const WorkingSet<Real>& set, double largest, double tolerance);
 
   NewtonStep<Real> newton_;
   std::vector<std::size_t> moving_;

@@ -13,28 +13,29 @@ namespace dcsvm {
 
 namespace {
 
-// The size of the working set is reconsidered after so many steps, and changed where one of inner
-// and outer costs more than `imbalance` times the other.
+// The size of the working set is reconsidered after `steps_compared` steps, and changed if inner or
+// outer work costs more than `imbalance` times the other.
 constexpr int steps_compared = 8;
 constexpr double imbalance = 2.0;
-constexpr double selection_cost = 10.0;  // nanoseconds, fixed, for an active variable
+constexpr double selection_cost = 10.0;  // nanoseconds per active variable, fixed
 
-// A working set is solved to this part of its own violation: exactly solving it is wasted while the
-// other variables move. Never better than `inner_share` of the tolerance, and a set that is the
-// whole problem to `complete_share`, so that the recomputed violation is below it too.
+// Relative tolerances. A working set is solved to `inner_reduction` of its own violation, since an
+// exact solution is wasted while other variables move, but not below `inner_share` of the
+// tolerance. A set that is the whole problem is solved to `complete_share`, so that the recomputed
+// violation meets the tolerance.
 constexpr double inner_reduction = 0.1;
 constexpr double inner_share = 0.3;
 constexpr double complete_share = 0.9;
-// The same of a set that is the whole problem where the tolerance depends on the margin, which is
-// not known before the problem is solved: it is looked at after this reduction of the violation.
+// For a whole problem whose tolerance depends on the margin, which is unknown before it is solved:
+// the margin is evaluated again after this reduction of the violation.
 constexpr double first_reduction = 0.01;
-// Updates a working set may take for each of its members; more where it is the whole problem.
+// Limits of updates per member, for a part of the problem and for the whole.
 constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
 
 }  // namespace
 
 template <class Real>
-WorkingChange WorkingStep<Real>::take(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
+WorkingChange WorkingStep<Real>::run(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   const std::vector<std::int32_t> previous = members_;
   {
     Timer timer(report_.seconds_selection);
@@ -86,13 +87,13 @@ void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kerne
       working_kernel_.fill(setup_, points_, members, from, options_.n_threads);
 }
 
-// Each step that changed nothing asks ten times more of the next.
+// Each consecutive step without a change divides the tolerance by ten.
 template <class Real>
 double WorkingStep<Real>::inner_tolerance(const ActiveSet& active, double tolerance) const {
   if (members_.size() == active.size()) {
-    const double wanted = complete_share * tolerance;
+    const double target = complete_share * tolerance;
     const double first = first_reduction * active.largest_violation;
-    return qp_.divides_by_margin ? std::max(wanted, first) : wanted;
+    return qp_.divides_by_margin ? std::max(target, first) : target;
   }
   double largest = 0;
   for (const std::int32_t p : members_)
@@ -105,7 +106,7 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   const bool is_complete = members_.size() == active.size();
   const std::int64_t budget = (is_complete ? complete_member_updates : member_updates) *
                               static_cast<std::int64_t>(members_.size());
-  WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_sums);
+  WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_constraints);
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
@@ -132,20 +133,21 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   return change;
 }
 
-// A larger working set does more with each outer step, and each of its updates costs more.
+// Adapts the size of the set: larger sets make more progress per outer step, at a higher cost per
+// update.
 template <class Real>
 void WorkingStep<Real>::balance() {
   if (++steps_counted_ < steps_compared) return;
   if (outer_cost_ > imbalance * inner_cost_) {
-    target_size_ = std::min(2 * target_size_, largest_working_set);
+    target_size_ = std::min(2 * target_size_, max_working_set);
   } else if (inner_cost_ > imbalance * outer_cost_) {
-    target_size_ = std::max(target_size_ / 2, smallest_working_set);
+    target_size_ = std::max(target_size_ / 2, min_working_set);
   }
   steps_counted_ = 0;
   inner_cost_ = outer_cost_ = 0;
 }
 
-// Members that stay are carried over with their kernel values.
+// Remaining members keep their kernel values.
 template <class Real>
 void WorkingStep<Real>::compact(const std::vector<std::int32_t>& position) {
   std::vector<std::int32_t> carried, from;
@@ -162,7 +164,7 @@ void WorkingStep<Real>::compact(const std::vector<std::int32_t>& position) {
 template <class Real>
 void WorkingStep<Real>::restore(const ActiveSet& active) {
   check_snapshot(are_positions(members_, active.size()) && members_.size() <= complete_set &&
-                 target_size_ >= smallest_working_set && target_size_ <= largest_working_set);
+                 target_size_ >= min_working_set && target_size_ <= max_working_set);
   Members members{{}, members_, std::vector<const float*>(members_.size(), nullptr)};
   for (const std::int32_t p : members_) {
     const auto variable = static_cast<std::size_t>(active.index[static_cast<std::size_t>(p)]);

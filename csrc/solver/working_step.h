@@ -1,8 +1,8 @@
-// One outer step on the active variables: choose a working set, complete its kernel matrix, solve
+// One outer step on the active variables: select a working set, complete its kernel matrix, solve
 // it.
 //
-// Keeps the working set and its kernel matrix from one step to the next, and the size that suits
-// the problem. The gradient of the other active variables is not touched: that is for smo.cc.
+// The working set, its kernel matrix and its target size persist between steps. The gradient of the
+// other active variables is updated by decomposition.cc.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@
 
 namespace dcsvm {
 
-// The kernel values of the smallest (1 MiB) stay in the second-level cache, and larger ones lost on
-// most data sets. They are for problems whose outer steps cost most.
-constexpr std::size_t smallest_working_set = 512;
-constexpr std::size_t largest_working_set = 1024;
-// A problem of at most so many active variables is one working set, and is not shrunk further.
+// The kernel matrix of the smallest set (1 MiB) fits the L2 cache; larger sets were slower on most
+// data sets and are used only if outer steps dominate the cost.
+constexpr std::size_t min_working_set = 512;
+constexpr std::size_t max_working_set = 1024;
+// A problem of at most this many active variables is one working set and is not shrunk further.
 constexpr std::size_t complete_set = 1024;
 
-// What a step does to alpha: positions of active variables, and where they go.
+// Change of alpha in a step: positions of active variables and their new values.
 struct WorkingChange {
   std::vector<std::int32_t> positions;
   std::vector<double> after;
-  // all active variables are at the end of the step already, with their gradient
+  // the set was the whole problem: active alpha and gradient are already updated
   bool is_complete = false;
 
   template <class Archive>
@@ -43,17 +43,17 @@ struct WorkingChange {
 template <class Real>
 class WorkingStep {
  public:
-  WorkingStep(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+  WorkingStep(const KernelSetup& setup, const Points& points, const BoxQP& qp,
               const SolveOptions& options, SolveReport& report)
       : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
 
-  // `tolerance` is the violation asked for, in no unit.
-  WorkingChange take(ActiveSet& active, ActiveKernel& kernel, double tolerance);
+  // Runs an outer step; `tolerance` is unscaled.
+  WorkingChange run(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
-  // Whether several steps in a row have changed nothing, each more exact than the one before.
-  bool is_stuck() const { return stalls_ >= most_stalls; }
+  // Returns whether several consecutive steps, each with a tighter tolerance, changed nothing.
+  bool is_stuck() const { return stalls_ >= max_stalls; }
 
-  // The active variables are others now, or those at these positions (-1: gone).
+  // Forget the members, or map them to new positions of the active variables (-1: dropped).
   void reset() { members_.clear(); }
   void compact(const std::vector<std::int32_t>& position);
 
@@ -67,12 +67,12 @@ class WorkingStep {
     archive(outer_cost_);
     solver_.archive(archive);
   }
-  // Computes the kernel matrix of the members again, after archive() has read them; counts nothing.
-  // Throws where they cannot be positions of active variables.
+  // Recomputes the kernel matrix after archive() has read the members; counts nothing. Throws
+  // std::invalid_argument for invalid positions.
   void restore(const ActiveSet& active);
 
  private:
-  static constexpr int most_stalls = 6;
+  static constexpr int max_stalls = 6;
 
   void choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance);
   void fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
@@ -83,17 +83,18 @@ class WorkingStep {
 
   const KernelSetup& setup_;
   const Points& points_;
-  const BoxQp& qp_;
+  const BoxQP& qp_;
   const SolveOptions& options_;
   SolveReport& report_;
 
   std::vector<std::int32_t> members_;  // positions of active variables, ascending
   WorkingKernel<Real> working_kernel_;
   WorkingSetSolver<Real> solver_;
-  int stalls_ = 0;  // steps in a row that changed nothing
-  std::size_t target_size_ = smallest_working_set;
+  int stalls_ = 0;  // consecutive steps without a change
+  std::size_t target_size_ = min_working_set;
   int steps_counted_ = 0;
-  double inner_cost_ = 0, outer_cost_ = 0;  // nanoseconds by the fixed model, of those steps
+  double inner_cost_ = 0,
+         outer_cost_ = 0;  // nanoseconds by the fixed cost model, since the last balance()
 };
 
 }  // namespace dcsvm

@@ -13,7 +13,7 @@ namespace dcsvm {
 
 namespace {
 
-// strtod with a decimal point, whatever the locale.
+// Parses with a decimal point, whatever the locale.
 double in_c_locale(const char* text, char** stop) {
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
   return strtod_l(text, stop, c_locale);
@@ -34,7 +34,9 @@ bool scan_decimal(const char* begin, const char* end, double& value) {
   const bool is_done = false;
 #endif
   char* last = nullptr;
-  if (!is_done) value = in_c_locale(digits, &last);  // from_chars leaves 0 and infinity to it
+  if (!is_done)
+    value = in_c_locale(
+        digits, &last);  // from_chars does not distinguish 0 from infinity when out of range
   if (negative) value = -value;
   return is_done || last == end;
 }

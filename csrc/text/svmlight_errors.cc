@@ -7,9 +7,9 @@
 namespace dcsvm {
 namespace {
 
-constexpr std::size_t most_quoted = 30;
+constexpr std::size_t max_quoted = 30;
 
-// Throws where the token at `begin` is wrong whatever was expected: a NUL byte or a comment.
+// Throws if the token at `begin` is invalid in any position: a NUL byte or a comment.
 void fail_if_alien(const Line& line, const char* begin) {
   const char* end = token_end(begin);
   const char* nul = std::find(begin, end, '\0');
@@ -25,7 +25,7 @@ std::string quoted(const char* begin, const char* end) {
   std::string text = "\"";
   for (const char* p = begin; p != end; ++p) {
     const auto byte = static_cast<unsigned char>(*p);
-    if (text.size() > most_quoted) return text + "...\"";
+    if (text.size() > max_quoted) return text + "...\"";
     if (byte >= 0x20 && byte < 0x7f) {
       text += *p;
     } else {
@@ -82,7 +82,7 @@ void fail_index(const Line& line, const char* token, std::int64_t previous,
   }
   if (digits == colon) --digits;
   const std::string index(digits, digits + std::min<std::ptrdiff_t>(colon - digits, 11));
-  const std::int64_t last_index = largest_index + first_index - 1;
+  const std::int64_t last_index = max_index + first_index - 1;
   if (index.size() > 10 || std::stoll(index) > last_index) {
     fail(line, token, "the index in " + text + " is above " + std::to_string(last_index));
   }

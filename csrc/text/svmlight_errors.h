@@ -1,7 +1,7 @@
-// What is wrong with a line of LIBSVM text, in one sentence with the text in it.
+// Error messages for malformed lines of LIBSVM text, which quote the text.
 //
-// The parser (svmlight_reader.cc) comes here once it knows that a line is faulty; which fault it is
-// is found out here, out of its way. Lines end in '\n'.
+// The parser (svmlight_reader.cc) calls these functions once it knows that a line is malformed;
+// they find out why. Lines end in '\n'.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dcsvm {
 
-constexpr std::int64_t largest_index = 2147483646;  // 2^31 - 2
+constexpr std::int64_t max_index = 2147483646;  // 2^31 - 2
 
 struct ParseError : std::runtime_error {
   ParseError(std::size_t line_number, std::size_t column_number, const std::string& reason)
@@ -20,7 +20,7 @@ struct ParseError : std::runtime_error {
   std::size_t column;
 };
 
-// A feature with the index 0, in text whose first index is 1.
+// Feature index 0 in text with the first index 1.
 struct ZeroIndex : ParseError {
   using ParseError::ParseError;
 };
@@ -50,17 +50,17 @@ inline const char* line_end(const char* p) {
   return p;
 }
 
-// Throw a ParseError at `at` or `token`, which is in the line.
+// Throw a ParseError at `at` or `token`, a position in the line.
 [[noreturn]] void fail(const Line& line, const char* at, const std::string& reason);
 [[noreturn]] void fail_number(const Line& line, const char* token, const std::string& name);
 [[noreturn]] void fail_prefix(const Line& line, const char* token, std::size_t position,
                               std::size_t n_prefix, const std::string& name);
 [[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous,
                              std::int64_t first_index = 1);
-// For a line of a precomputed kernel, which must have every index; 0 is the serial number.
+// For a precomputed kernel, whose lines must contain every index; 0 is the serial number.
 [[noreturn]] void fail_missing(const Line& line, const char* token, std::int64_t index);
 
-// The text between quotation marks, cut when it is long; bytes that are not printable as \x41.
+// Returns the text in quotation marks, shortened if long, with unprintable bytes as \x41.
 std::string quoted(const char* begin, const char* end);
 
 }  // namespace dcsvm

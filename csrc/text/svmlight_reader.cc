@@ -15,11 +15,11 @@
 namespace dcsvm {
 namespace {
 
-// One line: the prefix, then index:value pairs, or all values of a precomputed kernel. Fast where
-// the line is well formed. Numbers go to `rows`, anything with store(column, value), as they are
-// read. Lines end in a newline, and read_ahead bytes can be read after that: no bounds are checked.
+// Parsing of a line: the prefix, then index:value pairs, or all values of a precomputed kernel.
+// Values are passed to rows.store(column, value). Bounds are not checked: lines end in a newline,
+// followed by read_ahead readable bytes.
 
-// Scans the number that is the token at p, and moves p to its end.
+// Parses the token at p as a number, and moves p to its end.
 template <class Number>
 bool scan_number(const char*& p, bool lenient, Number& value) {
   double found;
@@ -66,8 +66,8 @@ const char* parse_value(const char* p, const Line& line, const char* token, bool
   return p;
 }
 
-// Where the line ends, if the rest of it from p is words that LIBSVM's reader drops, which have no
-// colon; else null.
+// Returns the end of the line if LIBSVM's reader drops the rest of it from p, words without a
+// colon; otherwise null.
 const char* end_of_dropped(const char* p) {
   for (; !ends_line(p); ++p) {
     if (*p == ':' || *p == '\0') return nullptr;
@@ -75,18 +75,18 @@ const char* end_of_dropped(const char* p) {
   return p;
 }
 
-// The number at p, which moves past it; above largest_index it is not read to its end.
+// Parses the index at p and moves p past it, or into it if it exceeds max_index.
 std::int64_t scan_index(const char*& p) {
   std::int64_t index = 0;
   p += *p == '+';
-  for (; is_digit(*p) && index <= largest_index; ++p) index = index * 10 + (*p - '0');
+  for (; is_digit(*p) && index <= max_index; ++p) index = index * 10 + (*p - '0');
   return index;
 }
 
 template <class Number, class Rows>
 const char* parse_features(const char* p, const Line& line, const TextFormat& format, Rows& rows,
                            std::int64_t previous) {
-  const std::int64_t last_index = largest_index + format.first_index - 1;
+  const std::int64_t last_index = max_index + format.first_index - 1;
   for (p = skip_blanks(p); !ends_line(p); p = skip_blanks(p)) {
     const char* token = p;
     const std::int64_t index = scan_index(p);
@@ -103,18 +103,18 @@ const char* parse_features(const char* p, const Line& line, const TextFormat& fo
   return p;
 }
 
-// Returns where the value of "index:value" at token begins.
+// Returns the position of the value in "index:value" at token.
 const char* expect_index(const char* token, const Line& line, std::int64_t expected) {
   const char* p = token;
   if (ends_line(p)) fail_missing(line, token, expected);
   const std::int64_t index = scan_index(p);
   const bool is_index = *p == ':' && p != token && is_digit(p[-1]);
-  if (is_index && index > expected && index <= largest_index) fail_missing(line, token, expected);
+  if (is_index && index > expected && index <= max_index) fail_missing(line, token, expected);
   if (!is_index || index != expected) fail_index(line, token, expected - 1);
   return p + 1;
 }
 
-// The serial number and all columns of a precomputed kernel.
+// Parses the serial number and all columns of a precomputed kernel.
 template <class Number, class Rows>
 const char* parse_kernel_values(const char* p, const Line& line, const TextFormat& format,
                                 std::int64_t n_columns, double& serial, Rows& rows) {
@@ -194,7 +194,7 @@ void parse_chunk(const Text& text, const TextChunk& chunk, const TextFormat& for
   }
 }
 
-// Moves the chunks' values together, each chunk having left room for the zeros in its text.
+// Closes the gaps between the values of chunks, whose arrays have space for zeros in the text.
 template <class Number>
 std::size_t close_gaps(const Text& text, const CsrTarget<Number>& rows) {
   std::int64_t n_stored = 0;
@@ -214,7 +214,7 @@ std::size_t close_gaps(const Text& text, const CsrTarget<Number>& rows) {
   return static_cast<std::size_t>(n_stored);
 }
 
-// `fits` says whether all values did, that were looked at.
+// `fits` is set to whether all parsed values fit the type.
 template <class Value>
 std::size_t parse_rows(const Text& text, const TextFormat& format, double* prefix, Value* dense,
                        std::size_t stride, int threads, bool& fits) {

@@ -26,7 +26,7 @@ void append_feature(std::string& out, std::size_t index, float value, bool float
   out += ' ';
 }
 
-// Whether the row lies inside the arrays, as indptr says.
+// Returns whether the row lies inside the arrays according to indptr.
 bool has_sound_extent(const TextCsr& rows, std::size_t row) {
   const std::int64_t begin = rows.indptr[row], end = rows.indptr[row + 1];
   return 0 <= begin && begin <= end && static_cast<std::uint64_t>(end) <= rows.n_values;

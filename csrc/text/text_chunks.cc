@@ -14,17 +14,17 @@
 namespace dcsvm {
 namespace {
 
-// At most; of longer texts chunks are larger. Each has counts and an exception of its own.
-constexpr std::size_t most_chunks = 1024;
-// Bytes of a file that the system may map together: a large page.
-constexpr std::size_t mapped_together = std::size_t{1} << 21;
+// Limit of chunks, since each has counts and an exception; longer texts have larger chunks.
+constexpr std::size_t max_chunks = 1024;
+// Bytes of a file that the system may map together: a huge page.
+constexpr std::size_t mapped_batch = std::size_t{1} << 21;
 
-// Lets pages of a mapped file go, which begins at `file`: they are read from there again when they
-// are needed. Some before them too, which the system may have mapped again together with these.
+// Releases pages of a file mapped at `file`, which are read again on demand. Includes preceding
+// pages that the system may have mapped again together with them.
 void release_pages(const char* file, const char* begin, const char* end) {
 #if defined(__linux__)
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  begin -= std::min(static_cast<std::size_t>(begin - file), mapped_together);
+  begin -= std::min(static_cast<std::size_t>(begin - file), mapped_batch);
   const auto from = reinterpret_cast<std::uintptr_t>(begin) / page * page;
   madvise(reinterpret_cast<void*>(from), reinterpret_cast<std::uintptr_t>(end) - from,
           MADV_DONTNEED);
@@ -35,11 +35,11 @@ void release_pages(const char* file, const char* begin, const char* end) {
 #endif
 }
 
-// Cuts lines into chunks; where it cuts depends on the text alone.
+// Splits lines into chunks; the boundaries depend on the text only.
 void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_mapped,
            std::vector<TextChunk>& chunks) {
   const auto size = static_cast<std::size_t>(end - begin);
-  const std::size_t target = std::max(chunk_bytes, size / most_chunks + 1);
+  const std::size_t target = std::max(chunk_bytes, size / max_chunks + 1);
   const char *file = begin, *held = begin;
   while (begin != end) {
     const auto left = static_cast<std::size_t>(end - begin);
@@ -48,14 +48,14 @@ void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_
         static_cast<const char*>(std::memchr(last, '\n', static_cast<std::size_t>(end - last)));
     chunks.push_back({begin, newline + 1});
     begin = newline + 1;
-    if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_together) continue;
+    if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_batch) continue;
     release_pages(file, held, begin);
     held = begin;
   }
 }
 
 std::size_t count(const char* begin, const char* end, char wanted) {
-  constexpr std::ptrdiff_t block = 240;  // as many as one byte can count, in whole vectors
+  constexpr std::ptrdiff_t block = 240;  // limit of a one-byte counter, in whole vectors
   std::size_t n = 0;
   while (end - begin >= block) {
     std::uint8_t in_block = 0;
@@ -68,15 +68,15 @@ std::size_t count(const char* begin, const char* end, char wanted) {
   return n + static_cast<std::size_t>(std::count(begin, end, wanted));
 }
 
-// The number before the last colon of a line; 0 where there is none that could be an index.
+// Returns the number before the last colon of a line, or 0 if it is not an index.
 std::int32_t last_index(const char* begin, const char* newline) {
   const char* p = newline;
   while (p != begin && *p != ':') --p;
   std::int64_t index = 0, power = 1;
   while (p != begin && is_digit(*--p)) {
     index += power * (*p - '0');
-    if (index > largest_index) return 0;
-    power = std::min<std::int64_t>(power * 10, largest_index + 1);
+    if (index > max_index) return 0;
+    power = std::min<std::int64_t>(power * 10, max_index + 1);
   }
   return static_cast<std::int32_t>(index);
 }

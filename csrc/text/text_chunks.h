@@ -1,11 +1,11 @@
-// LIBSVM text cut at newlines into chunks, which are counted, and later parsed, side by side.
+// LIBSVM text split at newlines into chunks, which are counted and later parsed in parallel.
 //
-// Counting (lines, colons, the largest index) tells the caller what to allocate and which form the
-// rows should have. Where the text is cut depends on the text alone, never on the threads.
+// The counts (lines, colons, largest index) determine the allocation and the storage format of
+// rows. Chunk boundaries depend on the text only, not on the number of threads.
 //
-// Loops over a chunk check no bounds. They rely on two facts: each line ends in '\n', and
-// read_ahead bytes can be read after that. The lines at the end of the text, of which neither is
-// known, are copied to where both hold.
+// Loops over a chunk do not check bounds. They rely on two facts: each line ends in '\n', and
+// read_ahead bytes are readable after it. The last lines of the text, for which neither is certain,
+// are copied to a buffer where both hold.
 #pragma once
 
 #include <cstddef>
@@ -25,35 +25,32 @@ struct TextChunk {
   std::int32_t n_features = 0;
 };
 
-// A text whose extent is known. The bytes must stay where they are; a last line without an end is
-// copied.
+// A scanned text. The bytes must outlive it, except for the last lines, which are copied.
 struct Text {
   std::vector<TextChunk> chunks;
   std::unique_ptr<char[]> last_lines;
-  bool is_mapped = false;       // the bytes are pages of a file, let go as soon as they are read
-  bool skips_comments = false;  // lines of comments are no rows
+  bool is_mapped = false;       // the bytes are pages of a file, released after reading
+  bool skips_comments = false;  // comment lines are not rows
   std::size_t n_rows = 0, n_lines = 0;
-  std::size_t n_pairs = 0;  // at least the number of index:value pairs
-  // The largest index, even with a zero value, of text that is well formed; of other text some
-  // number in 0..2^31-2.
+  std::size_t n_pairs = 0;  // upper bound of the index:value pairs
+  // Largest index of a well-formed text, even of a zero value; otherwise a number in 0..2^31-2.
   std::int32_t n_features = 0;
 };
 
-// Small enough for the second-level cache and to keep threads busy at the end of a text, large
-// enough that starting one costs nothing.
+// Small enough for the L2 cache and for balanced threads at the end of a text, large enough that
+// the overhead of a chunk is negligible.
 constexpr std::size_t usual_chunk_bytes = std::size_t{1} << 18;
 
-// Chunks have about `chunk_bytes`, more where there would be too many. Text that is a mapped file
-// is read from there again when it is parsed, and does not stay in memory.
+// Splits a text into chunks of about `chunk_bytes`, or more if there would be too many. A mapped
+// file is read again when it is parsed and does not stay in memory.
 Text scan_text(const char* begin, const char* end, int threads,
                std::size_t chunk_bytes = usual_chunk_bytes, bool is_mapped = false,
                bool skips_comments = false);
 
-// Lets the pages of a mapped file go from which a chunk has been read.
+// Releases the pages of a chunk that was read from a mapped file.
 void release(const Text& text, const TextChunk& chunk);
 
-// Calls parse(i) for all chunks, which are released when they are done; where some fail, it throws
-// what the first of them threw.
+// Calls parse(i) for all chunks and releases them. Rethrows the first exception in order of chunks.
 template <class Parse>
 void for_chunks(const Text& text, int threads, Parse parse) {
   parallel_for({threads, text.chunks.size()}, [&](std::size_t i) {

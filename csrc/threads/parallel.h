@@ -1,8 +1,8 @@
-// The loops that threads share, and the request to end early.
+// Parallel loops, and the request to stop early.
 //
-// Threads take the chunks of a loop in order, as they become free. Where chunks begin depends on
-// the loop alone, never on the threads. Loops inside a chunk of another are shared with threads
-// that have nothing more to do in that one. Without OpenMP one thread does everything.
+// Threads take the chunks of a loop in order, as they become free. Chunk boundaries depend on the
+// loop only, not on the threads. Nested loops are shared with threads that have run out of chunks
+// in the outer loop. Without OpenMP all loops are serial.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace dcsvm {
 
-// allowed_threads() are those that the OpenMP runtime would use here: what OMP_NUM_THREADS or
-// threadpoolctl allows.
+// Returns how many threads the OpenMP runtime would use here, as limited by OMP_NUM_THREADS or
+// threadpoolctl.
 #ifdef _OPENMP
 constexpr bool has_openmp = true;
 inline bool is_inside_loop() { return omp_in_parallel() != 0; }
@@ -30,23 +30,23 @@ inline bool is_inside_loop() { return false; }
 inline int allowed_threads() { return 1; }
 #endif
 
-// Rows of a chunk where little is done with each.
+// Rows of a chunk in loops with little work per row.
 constexpr std::size_t rows_at_once = 256;
 
 struct Loop {
-  int n_threads;             // at most
+  int n_threads;             // upper limit
   std::size_t n_steps;       // independent of each other
-  std::size_t at_once = 1;   // steps of a chunk: enough work to be worth handing out
-  int n_takers = n_threads;  // threads that take chunks; the others only help inside of them
+  std::size_t at_once = 1;   // steps of a chunk: enough work to outweigh the scheduling
+  int n_takers = n_threads;  // threads that take chunks; the others only help in nested loops
 };
 
-// Threads that could help in a loop inside a chunk.
+// Threads that can help in a nested loop.
 inline std::atomic<int>& idle_threads() {
   static std::atomic<int> n{0};
   return n;
 }
 
-// Calls work() on all threads of a loop, the first n_takers of them.
+// Calls work() on all threads of a loop, but at most on n_takers of them.
 template <class Work>
 void on_all_threads(const Loop& loop, Work work) {
   std::atomic<int> n_begun{0}, n_done{0};
@@ -59,7 +59,7 @@ void on_all_threads(const Loop& loop, Work work) {
   idle_threads() -= n_done.load();
 }
 
-// Calls work() on this thread and on idle ones, at most on n_most.
+// Calls work() on this thread and on idle ones, n_most threads at most.
 template <class Work>
 void with_help(std::size_t n_most, Work work) {
   const auto n_idle = static_cast<std::size_t>(std::max(idle_threads().load(), 0));
@@ -71,10 +71,11 @@ void with_help(std::size_t n_most, Work work) {
 #pragma omp taskwait
 }
 
-// Calls step(state, i) for all i < n_steps. A thread makes its state by make_state() and gives it
-// to finish(state) after its last step; one thread finishes at a time, in any order.
+// Calls step(state, i) for all i < n_steps. Each thread creates its state by make_state() and
+// passes it to finish(state) after its last step; calls of finish() do not overlap and come in any
+// order.
 //
-// Throws what the first chunk that fails has thrown; some of those after it may have been done.
+// Rethrows the exception of the first failing chunk; later chunks may or may not have run.
 template <class MakeState, class Step, class Finish>
 void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish finish) {
   const std::size_t n_chunks = (loop.n_steps + loop.at_once - 1) / loop.at_once;
@@ -109,7 +110,7 @@ void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish fini
   if (error) std::rethrow_exception(error);
 }
 
-// Calls step(state, i), with a state that is of no use afterwards.
+// Calls step(state, i); the state is discarded.
 template <class MakeState, class Step>
 void parallel_for(const Loop& loop, MakeState make_state, Step step) {
   parallel_for(loop, make_state, step, [](auto&) {});
@@ -121,12 +122,12 @@ void parallel_for(const Loop& loop, Step step) {
   parallel_for(loop, [] { return nullptr; }, [&step](std::nullptr_t, std::size_t i) { step(i); });
 }
 
-// A request to end early, made by another thread or by a deadline that has passed. It is polled
-// where work can end without leaving anything half done.
+// A request to stop early, by another thread or a deadline. It is polled wherever work can stop in
+// a consistent state.
 class Stop {
  public:
   void request() { requested_ = true; }
-  // Seconds from now; set before the work starts.
+  // Sets the deadline in seconds from now; call before the work starts.
   void set_deadline(double seconds) {
     const std::chrono::duration<double> left(seconds);
     deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
@@ -141,7 +142,7 @@ class Stop {
   Clock::time_point deadline_;
 };
 
-// Whether there is a request, of a Stop that may be null.
+// Returns whether a stop is requested; `stop` may be null.
 inline bool is_requested(const Stop* stop) { return stop && stop->is_requested(); }
 
 }  // namespace dcsvm

@@ -107,7 +107,7 @@ void check_products(const KernelSetup& setup, const Points& points, const Reach&
 
 struct Solution {
   std::vector<double> alpha, gradient, base;
-  std::vector<Known> known;
+  std::vector<GradientState> known;
   std::vector<SolveReport> reports;
 
   Iterate iterate() { return {alpha.data(), gradient.data(), base.data(), known.data()}; }
@@ -125,18 +125,19 @@ Solution solved(const KernelSetup& setup, const Data& data, const Points& points
     upper.push_back(data.y[i] > 0 ? C : 0);
     members.push_back(static_cast<std::int32_t>(i));
   }
-  const std::vector<std::int8_t> sum_of(data.n, 0);
+  const std::vector<std::int8_t> constraint_of(data.n, 0);
   std::vector<std::int64_t> start{0};
   for (const std::int64_t size : sizes) start.push_back(start.back() + size);
-  BoxQp qp;
+  BoxQP qp;
   qp.size = data.n;
   qp.linear = data.y.data();
   qp.lower = lower.data();
   qp.upper = upper.data();
-  qp.sum_of = sum_of.data();
-  qp.n_sums = 1;
+  qp.constraint_of = constraint_of.data();
+  qp.n_constraints = 1;
   const std::vector<double> zeros(data.n);
-  Solution solution{zeros, zeros, zeros, std::vector<Known>(data.n, Known::nothing), {}};
+  Solution solution{
+      zeros, zeros, zeros, std::vector<GradientState>(data.n, GradientState::unknown), {}};
   ClusterOptions options;
   options.memory_bytes = std::size_t{1} << 27;
   options.solve.n_threads = threads;

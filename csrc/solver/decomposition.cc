@@ -6,29 +6,28 @@
 #include "kernel/kernel_setup.h"
 #include "solver/active_kernel.h"
 #include "solver/active_set.h"
+#include "solver/full_gradient.h"
 #include "solver/snapshot.h"
 #include "solver/solve.h"
-#include "solver/whole_gradient.h"
 #include "solver/working_step.h"
 
 namespace dcsvm {
 
 namespace {
 
-// Of the tolerance: where more than that may have been left out of the gradient on the way, it is
-// computed from nothing before convergence is declared.
-constexpr double largest_neglected = 0.1;
-// A variable is shrunk only where its gradient points out of the box by more than the largest
-// violation, or by more than this where the violation is larger still. Smaller values shrink sooner
-// and activate more variables again.
-constexpr double largest_shrink_margin = 0.2;
-// Compacting pays for itself from this part of the active variables on.
+// Fraction of the tolerance. If the truncation error of the gradient may exceed it, the gradient is
+// reconstructed from scratch before convergence is declared.
+constexpr double max_neglected = 0.1;
+// A variable is shrinkable if its gradient points out of the box by more than the largest violation
+// or this margin, whichever is smaller. Smaller margins shrink sooner and reactivate more
+// variables.
+constexpr double max_shrink_margin = 0.2;
+// Compacting pays once at least 1 / shrinkable_part of the active variables is shrinkable.
 constexpr std::size_t shrinkable_part = 5;
-// Rows that are kept leave room for a quarter more support vectors than there are.
+// Cached rows leave space for 1 / spare_part more support vectors.
 constexpr std::size_t spare_part = 4;
-// Of a working set: kernel values as they are, as they were and as they are computed, and a float64
-// factor. Of a variable: counted from the arrays of a solve, those of a kernel product, and the
-// iterate.
+// Bytes per pair of a working set: kernel matrices (current, previous, computed) and a float64
+// factor. Bytes per variable: arrays of a solve, of a kernel product, and the iterate.
 constexpr std::size_t bytes_per_pair(Precision precision) {
   return 3 * (precision == Precision::double_tiles ? sizeof(double) : sizeof(float)) +
          sizeof(double);
@@ -38,29 +37,29 @@ constexpr std::size_t bytes_per_variable = 135;
 template <class Real>
 class Solver {
  public:
-  Solver(const KernelSetup& setup, const Points& points, const BoxQp& qp, const Iterate& iterate,
+  Solver(const KernelSetup& setup, const Points& points, const BoxQP& qp, const Iterate& iterate,
          const SolveOptions& options)
       : setup_(setup),
         points_(points),
         qp_(qp),
         iterate_(iterate),
         options_(options),
-        whole_{setup, points, qp, iterate, options, report_},
+        full_{setup, points, qp, iterate, options, report_},
         kernel_(setup, points, options, report_),
         working_(setup, points, qp, options, report_) {}
 
-  // Goes on from a snapshot, unless it is empty.
+  // Resumes from a snapshot unless it is empty.
   SolveReport run(const Snapshot& begin_with) {
     if (!begin_with.empty()) restore(begin_with);
-    while (stage_ != Stage::done && is_carried_out()) continue;
+    while (stage_ != Stage::done && run_stage()) continue;
     if (stage_ != Stage::done) store(false);
     report_.finished = stage_ == Stage::done;
-    if (!whole_.has(Known::nothing) && !whole_.has(Known::at_base)) {
-      const Optimality result = whole_.optimality();
-      report_.violation = result.violation / result.unit;
+    if (!full_.has(GradientState::unknown) && !full_.has(GradientState::at_base)) {
+      const Optimality result = full_.optimality();
+      report_.violation = result.violation / result.violation_scale;
       report_.objective = result.objective;
       report_.gap = result.gap;
-      report_.converged = result.violation <= options_.tolerance_in(result.unit);
+      report_.converged = result.violation <= options_.tolerance_in(result.violation_scale);
     }
     return report_;
   }
@@ -68,49 +67,49 @@ class Solver {
  private:
   enum class Stage : std::uint8_t {
     start,
-    first_sums,  // gradients are brought up to date, before the first step
-    descent,     // outer steps
-    last_sums,   // gradients of shrunk variables are brought up to date, to see whether all is done
-    rebuild,     // too much was left out of gradients: all from nothing
-    look,        // all gradients are known: is all done?
-    end_sums,    // as last_sums, where there are no more steps
+    initial_gradient,   // updates all gradients before the first step
+    descent,            // outer steps
+    final_gradient,     // reconstructs shrunk gradients, to check all variables
+    reconstruction,     // recomputes gradients with a large truncation error
+    check,              // all gradients are known: checks convergence
+    gradient_at_limit,  // like final_gradient when no step remains
     done
   };
 
-  // Carries out the stage; false: it was stopped, and can go on.
-  bool is_carried_out() {
+  // Runs the current stage. Returns false if stopped; the solve can then resume.
+  bool run_stage() {
     switch (stage_) {
       case Stage::start:
         start();
         return true;
       case Stage::descent:
         return descend();
-      case Stage::look:
-        return look();
+      case Stage::check:
+        return check_optimality();
       default:
         break;
     }
-    if (!bring_up_to_date()) return false;
+    if (!update_gradient()) return false;
     rows_since_rebuild_ = 0;
-    if (stage_ == Stage::first_sums) {
+    if (stage_ == Stage::initial_gradient) {
       if (n_active() == 0) activate();
       stage_ = Stage::descent;
-    } else if (stage_ == Stage::end_sums) {
+    } else if (stage_ == Stage::gradient_at_limit) {
       stage_ = Stage::done;
-    } else if (stage_ == Stage::last_sums && report_.neglected > largest_neglected * wanted_) {
-      forget();
-      stage_ = Stage::rebuild;
+    } else if (stage_ == Stage::final_gradient && report_.neglected > max_neglected * target_) {
+      reset_gradient();
+      stage_ = Stage::reconstruction;
     } else {
-      stage_ = Stage::look;
+      stage_ = Stage::check;
     }
     return true;
   }
 
-  // Where rows are expensive and all fit the cache, all variables are active and the rows are
-  // computed once, for the initial gradient and for the steps to come.
+  // Initializes the gradient. If rows are expensive and all of them fit the cache, all variables
+  // are active and the rows are computed once, for the initial gradient and the steps that follow.
   void start() {
-    stage_ = Stage::first_sums;
-    if (!whole_.has(Known::nothing)) {
+    stage_ = Stage::initial_gradient;
+    if (!full_.has(GradientState::unknown)) {
       report_.neglected = options_.gradient_error;
       return;
     }
@@ -119,9 +118,9 @@ class Solver {
     const bool fits =
         (n_support + n_support / spare_part) * qp_.size * sizeof(float) <= options_.cache_bytes;
     const bool keep_rows = fits && has_expensive_rows(setup_, points_);
-    forget();
+    reset_gradient();
     if (n_support == 0) {
-      whole_.settle();
+      full_.settle();
       stage_ = Stage::descent;
     }
     if (n_support == 0 || keep_rows) load(qp_.everything());
@@ -129,29 +128,30 @@ class Solver {
 
   bool descend() {
     for (;;) {
-      if (has_change_ && !is_taken()) return false;
+      if (has_pending_change_ && !apply_change()) return false;
       const double violation = measure();
-      wanted_ = std::min(options_.tolerance_in(qp_.unit_at(active_.multipliers)), most_);
-      if (violation <= wanted_ || is_spent()) {
-        whole_.take(active_);
-        stage_ = violation <= wanted_ ? Stage::last_sums : Stage::end_sums;
+      target_ = std::min(options_.tolerance_in(qp_.violation_scale_at(active_.multipliers)),
+                         checked_tolerance_);
+      if (violation <= target_ || is_exhausted()) {
+        full_.take(active_);
+        stage_ = violation <= target_ ? Stage::final_gradient : Stage::gradient_at_limit;
         return true;
       }
-      if (!may_go_on()) return false;
+      if (!may_continue()) return false;
       shrink();
-      change_ = working_.take(active_, kernel_, wanted_);
-      has_change_ = !change_.is_complete;
+      change_ = working_.run(active_, kernel_, target_);
+      has_pending_change_ = !change_.is_complete;
     }
   }
 
-  bool look() {
-    const Optimality now = whole_.optimality();
-    most_ = options_.tolerance_in(now.unit);
-    if (now.violation <= most_ || is_spent()) {
+  bool check_optimality() {
+    const Optimality now = full_.optimality();
+    checked_tolerance_ = options_.tolerance_in(now.violation_scale);
+    if (now.violation <= checked_tolerance_ || is_exhausted()) {
       stage_ = Stage::done;
       return true;
     }
-    if (!may_go_on()) return false;
+    if (!may_continue()) return false;
     if (n_active() < qp_.size) {
       activate();
     } else {
@@ -161,25 +161,25 @@ class Solver {
     return true;
   }
 
-  // Makes the gradient of all variables that of zero, to which everything is to be added.
-  void forget() {
+  // Sets all gradients to the gradient at alpha = 0, before they are recomputed.
+  void reset_gradient() {
     report_.neglected = 0;
-    whole_.set_to_zero();
+    full_.set_to_zero();
   }
 
-  // Adds what has changed since they were known to the gradients that are at base; where all
-  // variables are active, with the rows that are cached. False: it was stopped.
-  bool bring_up_to_date() {
-    const std::vector<std::int32_t> variables = whole_.at_base();
+  // Adds the change since `base` to gradients that are at base, from cached rows if all variables
+  // are active. Returns false if stopped.
+  bool update_gradient() {
+    const std::vector<std::int32_t> variables = full_.at_base();
     if (!variables.empty()) {
       const bool is_cached = kernel_.has_cache() && n_active() == qp_.size;
-      if (!(is_cached ? add_everything_cached() : add_change(variables))) return false;
+      if (!(is_cached ? add_all_cached() : add_change(variables))) return false;
     }
-    whole_.settle();
+    full_.settle();
     return true;
   }
 
-  bool add_everything_cached() {
+  bool add_all_cached() {
     Timer timer(report_.seconds_rebuild);
     std::copy_n(iterate_.gradient, qp_.size, active_.gradient.begin());
     std::vector<std::int32_t> support;
@@ -197,36 +197,36 @@ class Solver {
   }
 
   bool add_change(const std::vector<std::int32_t>& variables) {
-    return whole_.add_change(variables, [this] {
-      if (is_asked()) store(true);
+    return full_.add_change(variables, [this] {
+      if (report_progress()) store(true);
     });
   }
 
-  // Chooses the active variables when all gradients are known: those that would not be shrunk at
-  // once, or all, where the solve starts from zero.
+  // Chooses the active variables when all gradients are known: the variables that are not
+  // shrinkable, or all of them in a cold start.
   void activate() {
     const Violation now = measure_violation(qp_.state(iterate_.alpha, iterate_.gradient));
     const double* alpha = iterate_.alpha;
     const bool started = std::any_of(alpha, alpha + qp_.size, [](double a) { return a != 0.0; });
     std::vector<std::int32_t> variables;
     for (std::size_t i = 0; i < qp_.size; ++i) {
-      const double g = now.reduced(iterate_.gradient[i], qp_.sum_at(i));
-      const bool quiet = violation_of(alpha[i], qp_.lower[i], qp_.upper[i], g) == 0.0 &&
-                         std::fabs(g) > largest_shrink_margin;
-      if (!started || !quiet) variables.push_back(static_cast<std::int32_t>(i));
+      const double g = now.reduced(iterate_.gradient[i], qp_.constraint_at(i));
+      const bool shrinkable = violation_of(alpha[i], qp_.lower[i], qp_.upper[i], g) == 0.0 &&
+                              std::fabs(g) > max_shrink_margin;
+      if (!started || !shrinkable) variables.push_back(static_cast<std::int32_t>(i));
     }
     load(variables);
   }
 
-  // one outer step on the active variables
+  // Measures the violation of the active variables.
   double measure() {
     Timer timer(report_.seconds_selection);
-    return active_.measure(qp_.n_sums);
+    return active_.measure(qp_.n_constraints);
   }
 
-  // Takes the step that was chosen: g += K(active, changed) step. False: it was stopped before the
-  // gradient was known, and nothing has changed.
-  bool is_taken() {
+  // Applies the chosen step: g += K(active, changed) step. If stopped, returns false and changes
+  // nothing.
+  bool apply_change() {
     Timer timer(report_.seconds_tiles);
     const std::vector<std::int32_t>& changed = change_.positions;
     std::vector<double> step;
@@ -241,28 +241,27 @@ class Solver {
     for (std::size_t k = 0; k < changed.size(); ++k)
       active_.alpha[static_cast<std::size_t>(changed[k])] = change_.after[k];
     rows_since_rebuild_ += static_cast<std::int64_t>(changed.size());
-    if (added.has_skipped) whole_.neglect(step);
-    has_change_ = false;
+    if (added.has_skipped) full_.neglect(step);
+    has_pending_change_ = false;
     return true;
   }
 
-  // Drops variables that have been quiet for some outer steps, once they are enough to pay for
-  // compacting.
+  // Drops shrinkable variables once there are enough to pay for compacting.
   void shrink() {
     Timer timer(report_.seconds_selection);
     const std::size_t n = n_active();
     if (n <= complete_set) return;
-    const std::size_t n_quiet = active_.count_quiet(largest_shrink_margin);
-    if (n_quiet * shrinkable_part < n) return;
-    // the gradient of a dropped variable has to be computed again, once, from all support vectors:
-    // not before the rows used since the last time have cost as much
+    const std::size_t n_shrinkable = active_.count_shrinkable(max_shrink_margin);
+    if (n_shrinkable * shrinkable_part < n) return;
+    // reconstructing a dropped gradient costs one row of all support vectors: wait until the rows
+    // used since the last reconstruction have cost as much
     const double row_cost = kernel_.has_cache() ? cached_entry_cost : kernel_.row_cost();
     const auto n_support = std::count_if(active_.alpha.begin(), active_.alpha.end(),
                                          [](double a) { return a != 0.0; });
     if (static_cast<double>(rows_since_rebuild_) * row_cost <
         static_cast<double>(n_support) * kernel_.row_cost())
       return;
-    compact(active_.not_quiet());
+    compact(active_.not_shrinkable());
   }
 
   void compact(const std::vector<std::int32_t>& kept) {
@@ -281,69 +280,69 @@ class Solver {
     working_.reset();
   }
 
-  // Tells the progress; returns whether the iterate is to be brought up to date and published.
-  bool is_asked() {
-    return options_.progress &&
-           options_.progress({active_.largest_violation / qp_.unit_at(active_.multipliers),
-                              n_active(), report_.outer_steps});
+  // Reports progress; returns whether the caller requests an updated iterate.
+  bool report_progress() {
+    return options_.progress && options_.progress({active_.largest_violation /
+                                                       qp_.violation_scale_at(active_.multipliers),
+                                                   n_active(), report_.outer_steps});
   }
 
-  // Whether no step can be taken any more.
-  bool is_spent() const {
+  // Returns whether no further step is possible.
+  bool is_exhausted() const {
     return working_.is_stuck() || options_.iterations_left(report_.iterations) <= 0;
   }
 
-  // False: it is stopped.
-  bool may_go_on() {
-    if (is_asked()) store(true);
+  // Returns false if the solve is to stop.
+  bool may_continue() {
+    if (report_progress()) store(true);
     return !is_requested(options_.stop);
   }
 
-  // Whether the active variables, what is known of them and the cache are of use in this stage.
-  bool has_active() const {
+  // Returns whether this stage needs the active variables, their state and the cache.
+  bool stores_active() const {
     return stage_ == Stage::descent || (n_active() > 0 && n_active() == qp_.size);
   }
 
-  // What an iterate that is brought up to date does not say.
+  // State that the updated iterate does not contain.
   template <class Archive>
   void archive(Archive& archive) {
     archive(report_);
-    archive(most_);
-    archive(wanted_);
+    archive(checked_tolerance_);
+    archive(target_);
     archive(rows_since_rebuild_);
-    archive(whole_.has_skipped);
+    archive(full_.has_skipped);
     archive(at_base_);
-    archive(has_change_);
+    archive(has_pending_change_);
     change_.archive(archive);
     working_.archive(archive);
   }
 
-  // Brings the iterate up to date, and publishes it with a snapshot. `goes_on`: the solve does.
-  void store(bool goes_on) {
+  // Updates the iterate and publishes it with a snapshot. `continues`: the solve is not stopped.
+  void store(bool continues) {
     if (!options_.published) return;
-    // a variable that is shrunk away later needs its gradient at base
+    // kept for variables that are shrunk later
     std::vector<double> at_base;
     at_base_.clear();
     if (stage_ == Stage::descent) {
       at_base.assign(iterate_.gradient, iterate_.gradient + qp_.size);
       for (const std::int32_t i : active_.index)
         at_base_.push_back(at_base[static_cast<std::size_t>(i)]);
-      whole_.take(active_);
+      full_.take(active_);
     }
     SnapshotWriter writer(snapshot_);
     writer(stage_);
-    writer(has_active());
-    if (has_active()) {
+    writer(stores_active());
+    if (stores_active()) {
       RowCache::Contents cached = kernel_.contents();
       cached.archive(writer);
       active_.archive(writer);
     }
     archive(writer);
     options_.published(snapshot_);
-    if (goes_on) std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
+    if (continues) std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
   }
 
-  // The iterate is what it was when the snapshot was stored.
+  // Restores the state; the iterate must be the one that was stored with the snapshot.
   void restore(const Snapshot& snapshot) {
     SnapshotReader reader(snapshot);
     bool is_loaded = false;
@@ -351,7 +350,7 @@ class Solver {
     reader(is_loaded);
     if (is_loaded) {
       const bool is_in_descent = stage_ == Stage::descent;
-      load(is_in_descent ? whole_.at_alpha() : qp_.everything());
+      load(is_in_descent ? full_.at_alpha() : qp_.everything());
       RowCache::Contents cached;
       cached.archive(reader);
       kernel_.set_contents(cached);
@@ -360,11 +359,11 @@ class Solver {
     archive(reader);
     reader.check_end();
     check_snapshot(stage_ < Stage::done && active_.is_sound());
-    check_snapshot(is_loaded || (stage_ != Stage::descent && !has_change_));
+    check_snapshot(is_loaded || (stage_ != Stage::descent && !has_pending_change_));
     check_snapshot(at_base_.size() == (stage_ == Stage::descent ? n_active() : 0));
     std::vector<std::int32_t> changed = change_.positions;
     std::sort(changed.begin(), changed.end());
-    check_snapshot(!has_change_ ||
+    check_snapshot(!has_pending_change_ ||
                    (are_positions(changed, n_active()) && change_.after.size() == changed.size()));
     for (std::size_t p = 0; p < at_base_.size(); ++p)
       iterate_.gradient[active_.index[p]] = at_base_[p];
@@ -376,38 +375,38 @@ class Solver {
 
   const KernelSetup& setup_;
   const Points& points_;
-  const BoxQp& qp_;
+  const BoxQP& qp_;
   const Iterate& iterate_;
   const SolveOptions& options_;
   SolveReport report_;
 
-  WholeGradient whole_;
+  FullGradient full_;
   ActiveSet active_;
   ActiveKernel kernel_;
   WorkingStep<Real> working_;
   Stage stage_ = Stage::start;
-  WorkingChange change_;                 // the step that was chosen last
-  bool has_change_ = false;              // and is to be taken
+  WorkingChange change_;                 // the step chosen last
+  bool has_pending_change_ = false;      // whether change_ is still to be applied
   std::vector<double> gradient_before_;  // of the active variables, before a step
-  std::vector<double> at_base_;          // their gradients at base, in a snapshot
+  std::vector<double> at_base_;          // gradients at base of active variables, in a snapshot
   Snapshot snapshot_;
   std::int64_t rows_since_rebuild_ = 0;
-  double wanted_ = 0;  // the violation asked for, in no unit
-  // The tolerance when all variables were last looked at: their margin may be smaller than that of
-  // the active ones.
-  double most_ = std::numeric_limits<double>::infinity();
+  double target_ = 0;  // violation to reach, unscaled
+  // tolerance at the last check of all variables, whose margin may be smaller than the margin of
+  // the active ones
+  double checked_tolerance_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace
 
 std::size_t matrix_bytes(std::size_t n_variables, Precision precision) {
-  const std::size_t n = std::min(n_variables, largest_working_set);
+  const std::size_t n = std::min(n_variables, max_working_set);
   return n * n * bytes_per_pair(precision);
 }
 
 std::size_t array_bytes(std::size_t n_variables) { return n_variables * bytes_per_variable; }
 
-SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQp& qp,
+SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQP& qp,
                   const Iterate& iterate, const SolveOptions& options, const Snapshot& begin_with) {
   return options.precision == Precision::double_tiles
              ? Solver<double>(setup, points, qp, iterate, options).run(begin_with)

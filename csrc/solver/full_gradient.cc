@@ -1,4 +1,4 @@
-#include "solver/whole_gradient.h"
+#include "solver/full_gradient.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,17 +11,17 @@ namespace dcsvm {
 
 namespace {
 
-// A block has so many kernel values, which take about a second, but at least so many variables.
-constexpr std::size_t kernel_values_of_block = 1000000000, smallest_block = 4096;
+// A block has this many kernel evaluations, about one second, and at least `min_block` variables.
+constexpr std::size_t kernel_values_of_block = 1000000000, min_block = 4096;
 
 }  // namespace
 
-bool WholeGradient::has(Known known) const {
-  const Known *begin = iterate.known, *end = begin + qp.size;
+bool FullGradient::has(GradientState known) const {
+  const GradientState *begin = iterate.known, *end = begin + qp.size;
   return std::find(begin, end, known) != end;
 }
 
-std::vector<std::int32_t> WholeGradient::variables(Known known) const {
+std::vector<std::int32_t> FullGradient::variables(GradientState known) const {
   std::vector<std::int32_t> variables;
   for (std::size_t i = 0; i < qp.size; ++i) {
     if (iterate.known[i] == known) variables.push_back(static_cast<std::int32_t>(i));
@@ -29,28 +29,28 @@ std::vector<std::int32_t> WholeGradient::variables(Known known) const {
   return variables;
 }
 
-void WholeGradient::set_to_zero() {
+void FullGradient::set_to_zero() {
   for (std::size_t i = 0; i < qp.size; ++i) iterate.gradient[i] = -qp.linear[i];
   std::fill_n(iterate.base, qp.size, 0.0);
-  std::fill_n(iterate.known, qp.size, Known::at_base);
+  std::fill_n(iterate.known, qp.size, GradientState::at_base);
 }
 
-void WholeGradient::settle() {
+void FullGradient::settle() {
   std::copy_n(iterate.alpha, qp.size, iterate.base);
-  std::fill_n(iterate.known, qp.size, Known::at_alpha);
+  std::fill_n(iterate.known, qp.size, GradientState::at_alpha);
 }
 
-void WholeGradient::take(const ActiveSet& active) {
+void FullGradient::take(const ActiveSet& active) {
   active.write_back(iterate.alpha);
-  std::fill_n(iterate.known, qp.size, Known::at_base);
+  std::fill_n(iterate.known, qp.size, GradientState::at_base);
   for (std::size_t p = 0; p < active.size(); ++p) {
     iterate.gradient[active.index[p]] = active.gradient[p];
-    iterate.known[active.index[p]] = Known::at_alpha;
+    iterate.known[active.index[p]] = GradientState::at_alpha;
   }
 }
 
-bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
-                               const std::function<void()>& between) {
+bool FullGradient::add_change(const std::vector<std::int32_t>& variables,
+                              const std::function<void()>& between) {
   Timer timer(report.seconds_rebuild);
   std::vector<std::int32_t> changed;
   std::vector<double> weights;
@@ -73,7 +73,7 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
     if (!done.complete) return false;
     for (std::size_t k = 0; k < rows.size; ++k) {
       iterate.gradient[targets[k]] += sums[k];
-      iterate.known[targets[k]] = Known::at_alpha;
+      iterate.known[targets[k]] = GradientState::at_alpha;
     }
     report.kernel_evaluations += done.evaluated;
     report.pairs_skipped += done.skipped;
@@ -81,7 +81,7 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
     has_skipped |= done.skipped > 0;
     return true;
   };
-  // those that changed meet themselves, each kernel value once; then the others meet them
+  // kernel values among the changed variables are symmetric and computed once
   std::vector<std::int32_t> others = variables;
   if (std::includes(variables.begin(), variables.end(), changed.begin(), changed.end())) {
     others.clear();
@@ -91,7 +91,7 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
     if (!others.empty()) between();
   }
   const std::vector<std::int32_t> targets = qp.rows_of(others);
-  const std::size_t block = std::max(smallest_block, kernel_values_of_block / sources.size());
+  const std::size_t block = std::max(min_block, kernel_values_of_block / sources.size());
   for (std::size_t begin = 0; begin < targets.size(); begin += block) {
     const std::size_t n = std::min(block, targets.size() - begin);
     if (!add(others.data() + begin, {&points, targets.data() + begin, n})) return false;
@@ -102,11 +102,11 @@ bool WholeGradient::add_change(const std::vector<std::int32_t>& variables,
   return true;
 }
 
-void WholeGradient::neglect(const std::vector<double>& weights) {
+void FullGradient::neglect(const std::vector<double>& weights) {
   for (const double w : weights) report.neglected += options.reach.value * std::fabs(w);
 }
 
-Optimality WholeGradient::optimality() const {
+Optimality FullGradient::optimality() const {
   return dcsvm::optimality(qp, iterate.alpha, iterate.gradient);
 }
 
