@@ -110,14 +110,14 @@ SOURCES = {
 }
 
 
-class WrongChecksum(Exception):
+class WrongChecksumError(Exception):
     """What was downloaded is not what was published."""
 
 
 def fetch(source: Source, folder: Path) -> str:
     """Download a file unless it is there; returns its SHA-256.
 
-    Raises WrongChecksum, and OSError for what goes wrong on the way.
+    Raises WrongChecksumError, and OSError for what goes wrong on the way.
     """
     target = folder / source.name
     beside = target.with_name(f".{target.name}.{os.getpid()}")
@@ -128,7 +128,7 @@ def fetch(source: Source, folder: Path) -> str:
         packed = sha256(beside, open)
         content = sha256(beside, OPENERS.get(target.suffix, open))
         if source.sha256 not in (None, packed, content):
-            raise WrongChecksum(f"{source.url}: SHA-256 {packed}, unpacked {content}")
+            raise WrongChecksumError(f"{source.url}: SHA-256 {packed}, unpacked {content}")
         os.replace(beside, target)
     finally:
         beside.unlink(missing_ok=True)
@@ -169,7 +169,7 @@ def main(names, folder) -> None:
     for source in dict.fromkeys(s for name in names or SOURCES for s in SOURCES[name]):
         try:
             digest = fetch(source, folder)
-        except (WrongChecksum, OSError) as error:
+        except (WrongChecksumError, OSError) as error:
             click.echo(f"{source.name}: {error}", err=True)
             failed = True
             continue

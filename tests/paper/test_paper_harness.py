@@ -144,7 +144,7 @@ def test_a_download_is_checked_and_a_wrong_one_left_out(tmp_path):
         fetch.fetch(fetch.Source(served.as_uri(), digest.hexdigest()), folder)
         assert (folder / "rows.bz2").read_bytes() == served.read_bytes()
         (folder / "rows.bz2").unlink()
-    with pytest.raises(fetch.WrongChecksum):
+    with pytest.raises(fetch.WrongChecksumError):
         fetch.fetch(fetch.Source(served.as_uri(), "0" * 64), folder)
     assert list(folder.iterdir()) == []
 
