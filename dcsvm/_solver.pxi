@@ -11,7 +11,7 @@ cdef BoxQP box_qp(problem) except *:
     qp.linear, qp.lower, qp.upper = &linear[0], &lower[0], &upper[0]
     qp.n_constraints, qp.divides_by_margin = n_sums, problem.divides_by_margin
     if qp.divides_by_margin and n_sums != 2:
-        raise ValueError(f"a margin is that of 2 sums, not of {n_sums}")
+        raise ValueError(f"a margin needs 2 equality constraints, got {n_sums}")
     if (sum_of is None) != (n_sums == 0):
         raise ValueError(f"{n_sums} sums come with the sum of each variable")
     if sum_of is not None:
@@ -66,8 +66,7 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
 
 cdef Clusters as_clusters(problem, Points points, const int64_t[::1] start,
                           const int32_t[::1] members) except *:
-    """Raises ValueError for clusters of variables that are not of the problem, or one of other
-    rows."""
+    """Raise ValueError for variables outside the problem, or rows outside the points."""
     cdef size_t size = len(problem.linear)
     if problem.row is not None:
         check_range(problem.row, points.points.n_samples, "row")
@@ -92,7 +91,7 @@ assert SOLVE_REPORT.itemsize == sizeof(SolveReport)
 
 
 cdef class SolveState:
-    """State of a solve of clusters of these sizes, at first its beginning."""
+    """State of a solve of clusters of the given sizes, initially not started."""
 
     cdef vector[ClusterState] clusters
 
@@ -120,14 +119,14 @@ cdef class SolveState:
     def finish(self, size_t cluster, report):
         """Mark a cluster as solved elsewhere, with a report (SOLVE_REPORT)."""
         if cluster >= self.clusters.size():
-            raise ValueError(f"cluster {cluster} is not one of {self.clusters.size()}")
+            raise ValueError(f"cluster must be below {self.clusters.size()}, got {cluster}")
         cdef const uint8_t[::1] stored = np.array([report], SOLVE_REPORT).view(np.uint8)
         memcpy(&self.clusters[cluster].report, &stored[0], sizeof(SolveReport))
         self.clusters[cluster].is_done = True
 
     @property
     def reports(self):
-        """What each cluster has cost so far, an array of SOLVE_REPORT."""
+        """Work of each cluster so far, an array of SOLVE_REPORT."""
         cdef size_t i
         reports = np.zeros(self.clusters.size(), SOLVE_REPORT)
         cdef uint8_t[::1] out = reports.view(np.uint8)
@@ -145,7 +144,7 @@ cdef class SolveState:
         """Restore a state from to_array(). Raises ValueError for other bytes."""
         cdef SolveState state = SolveState()
         if stored.shape[0] == 0:
-            raise ValueError("the state of a solve has no bytes")
+            raise ValueError("stored must not be empty")
         state.clusters = c_states_of(&stored[0], stored.shape[0])
         return state
 
@@ -160,16 +159,16 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     A solve continues from the `state` that an earlier solve of the same clusters left with this
     iterate, and updates it; raises ValueError for the state of other clusters.
 
-    `tolerance` is in the unit of the problem, and no violation below `attainable`, which is in none,
-    is asked for. `double_tiles` computes kernel values in float64. Cluster c has the variables members[start[c]:start[c + 1]]. The alpha of `iterate`
-    must be feasible; its gradients are those inside the clusters. Where something is known of all of a
-    cluster on entry it is used, with up to `gradient_error` left out of it. Kernel values of rows
-    out of `reach` may be left out; `neglected` of a report bounds what that does to a gradient.
-    `progress` is None or an object with attributes `error` and `stop`, called with (clusters done,
-    variables done, violation, active variables, outer steps) while the iterate is valid; where it
-    returns true the clusters bring the iterate up to date. `memory_bytes` are for the caches,
-    matrices, arrays and copies of rows of all threads together; what a cluster needs at least, see
-    matrix_bytes() and array_bytes(), it takes anyway.
+    `tolerance` is in units of the violation scale; violations below the unscaled `attainable` are
+    accepted as well. `double_tiles` evaluates kernels in float64. Cluster c has the variables
+    members[start[c]:start[c + 1]]. The alpha of `iterate` must be feasible; its gradients are
+    restricted to the clusters. Known gradients are used if all of a cluster are known, with a
+    truncation error of up to `gradient_error`. Pairs beyond the cutoff `reach` may be skipped;
+    `neglected` of a report bounds the effect on a gradient. `progress` is None or an object with
+    attributes `error` and `stop`, called with (clusters done, variables done, violation, active
+    variables, outer steps) while the iterate is valid; if it returns true, the clusters update the
+    iterate. `memory_bytes` limits the caches, matrices, arrays and copies of rows of all threads
+    together, unless the minimum of a cluster, matrix_bytes() and array_bytes(), exceeds it.
     """
     cdef BoxQP qp = box_qp(problem)
     cdef ClusterOptions options
@@ -181,7 +180,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     cdef Clusters clusters = as_clusters(problem, points, start, members)
     state = SolveState(np.diff(start)) if state is None else state
     if len(state) != clusters.n_clusters:
-        raise ValueError(f"the state of {len(state)} clusters is not that of {clusters.n_clusters}")
+        raise ValueError(f"state must have {clusters.n_clusters} clusters, got {len(state)}")
     if members.shape[0] == 0:
         return state.reports
     options.solve.tolerance, options.solve.attainable = tolerance, attainable
@@ -253,14 +252,15 @@ def held_out_values(Setup setup, Points points, problem, held, scales, double to
     check_range(held.rows, points.points.n_samples, "row")
     c_held.n_folds = left.shape[0]
     if left.shape[1] != <Py_ssize_t>points.points.n_samples or c_held.n_folds == 0:
-        raise ValueError("there is not one weight for each row")
+        raise ValueError(f"left must have shape (n_folds, {points.points.n_samples}), got "
+                         f"({left.shape[0]}, {left.shape[1]})")
     c_held.n_clusters = (rows_start.shape[0] - 1) // c_held.n_folds
     c_held.n_columns = (start.shape[0] - 1) // max(c_held.n_clusters, 1)
     if (c_held.n_clusters * c_held.n_folds + 1 != <size_t>rows_start.shape[0]
             or c_held.n_clusters * c_held.n_columns + 1 != <size_t>start.shape[0]):
         raise ValueError("clusters, folds and columns do not fit")
     if np.any(np.diff(scales) <= 0) or np.any(np.asarray(scales) <= 0):
-        raise ValueError("the scales do not ascend from 0")
+        raise ValueError("scales must be positive and ascend")
     values = np.full((len(scales), len(held.rows), c_held.n_columns), np.nan)
     cdef double[:, :, ::1] out = values
     if values.size == 0:

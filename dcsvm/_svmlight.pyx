@@ -207,7 +207,8 @@ cdef class Text:
         cdef cbool fits = True
         cdef size_t n_stored
         if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] < self.n_features:
-            raise ValueError("there is not a byte for each value")
+            raise ValueError(f"rows must have shape ({self.n_rows}, {self.n_features} or more), got "
+                             f"({rows.shape[0]}, {rows.shape[1]})")
         with nogil:
             n_stored = parse_bytes(self.text, self.format, &prefix[0, 0], &rows[0, 0],
                                    rows.shape[1], self.threads, fits)
@@ -222,7 +223,8 @@ cdef class Text:
         cdef double[:, ::1] prefix = np.empty((self.n_rows, self.format.prefix_size()))
         cdef size_t n_stored
         if rows.shape[0] != <Py_ssize_t>self.n_rows or rows.shape[1] != self.n_features:
-            raise ValueError("there is not a float for each value")
+            raise ValueError(f"rows must have shape ({self.n_rows}, {self.n_features}), got "
+                             f"({rows.shape[0]}, {rows.shape[1]})")
         with nogil:
             n_stored = parse_dense(self.text, self.format, &prefix[0, 0], &rows[0, 0], self.threads)
         return np.asarray(prefix), n_stored

@@ -1,9 +1,9 @@
-// Kernel k-means of sampled rows, of many nodes of a tree at once.
+// Kernel k-means of sampled rows, for many nodes of a tree at once.
 //
-// A center is the mean of sampled rows in kernel space, and stands for a cluster of many more. So
-// means are taken of the other rows only where a row is itself among them, and squared norms of
-// pairs of different rows: with the row itself a center of few rows looks far from all rows that
-// were not sampled, and nearly all of these end in the largest cluster.
+// A center is the mean of sampled rows in kernel space and represents a cluster of many more rows.
+// The mean for a sampled row therefore excludes the row itself, and squared norms use pairs of
+// different rows only. Otherwise a center of few rows would look far from all rows outside the
+// sample, and nearly all of these would be assigned to the largest cluster.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace dcsvm {
 
-// Sampled rows of nodes, node by node: those of node p are start[p] to before start[p + 1].
+// Sampled rows of nodes, node by node: node p has start[p] to before start[p + 1].
 struct NodeSamples {
   RowList rows;  // with an index
   const std::int64_t* start = nullptr;
@@ -29,9 +29,9 @@ struct NodeSamples {
   }
 };
 
-// Divides the rows of each node into at most n_parts[node] parts, none empty: part[i] counts from
-// 0 in its node. k-means++ (Arthur and Vassilvitskii 2007) in kernel space, then Lloyd's steps.
-// The same for any number of threads.
+// Splits the rows of each node into at most n_parts[node] nonempty parts; part[i] counts from 0 in
+// its node. k-means++ (Arthur and Vassilvitskii 2007) in kernel space, then Lloyd's steps. Results
+// do not depend on the number of threads.
 void kernel_kmeans(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* n_parts,
                    std::uint64_t seed, int n_threads, std::int32_t* part);
 

@@ -17,14 +17,14 @@ namespace {
 // Rows of a tile, and blocks of the other one that keep a thread busy.
 constexpr std::size_t tile_rows = 32, blocks_of_thread = 4;
 
-// Lanes of a tile: as many as products take, fewer where the threads would have too few blocks.
+// Returns the lanes of a tile: as in products, or fewer to give every thread a block.
 std::size_t lanes_of_block(const KernelSetup& setup, const RowList& rows, int n_threads) {
   const std::size_t n_panels = (rows.size + panel_rows - 1) / panel_rows;
   const std::size_t shared = n_panels / (blocks_of_thread * static_cast<std::size_t>(n_threads));
   return std::clamp<std::size_t>(shared, 1, panels_per_block(setup, *rows.points)) * panel_rows;
 }
 
-// Values of consecutive rows at consecutive lanes: that of row i and lane j is at i * stride + j.
+// Values of consecutive rows and lanes: row i and lane j at i * stride + j.
 template <class Real>
 struct Tile {
   std::size_t first_row, n_rows, first_lane, n_lanes;
@@ -64,8 +64,7 @@ void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lan
 
 }  // namespace
 
-// Where rows are expensive to pack, lanes are the fewer ones: a value is the same bits either way
-// round.
+// The smaller side becomes the lanes if packing is expensive: values are bitwise symmetric.
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out) {
   const bool swapped = targets.size < sources.size && has_expensive_rows(setup, *targets.points);

@@ -13,9 +13,9 @@ namespace dcsvm {
 void kernel_matrix(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                    int n_threads, float* out);
 
-// K(rows, rows), of which the values of the first n_new rows with all are wanted: each is computed
-// once, in float32 or float64, and written to both its places. That of rows i and j goes to
-// out[places[i] * stride + places[j]].
+// Computes the part of K(rows, rows) that involves the first n_new rows: each value once, in
+// float32 or float64, stored symmetrically. The value of rows i and j goes to out[places[i] *
+// stride + places[j]].
 template <class Real>
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t n_new,
                       const std::int32_t* places, int n_threads, Real* out, std::size_t stride);

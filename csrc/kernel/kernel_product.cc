@@ -84,10 +84,10 @@ ProductCount add_to_lanes(const Sources& sources, const RowPanels& lanes, const 
 // Entries of X' W at a time: 16 MB.
 constexpr std::size_t most_entries = 2000000;
 
-// Whether a product of the linear kernel is X (X' W), in float64: fewer operations, and no error of
-// a kernel value, where there are more sources than columns of W. It does not depend on how many
-// targets there are, so that the sums of a row are the same bits with whatever other rows they are
-// asked for.
+// Returns whether a product of the linear kernel is computed as X (X' W), in float64: with more
+// sources than columns of W this takes fewer operations and has no error of kernel values. It does
+// not depend on the number of targets, so that the sums of a row are bitwise independent of the
+// other rows.
 bool is_linear_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                        const SourceWeights& weights) {
   return is_linear(setup.kernel) && sources.size > weights.n_columns &&
@@ -121,16 +121,16 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
   return count;
 }
 
-// K w where the targets are the sources: every kernel value is computed once, for both its rows.
+// K w with targets equal to sources: every kernel value is computed once, for both its rows.
 //
-// Rows are cut into parts, of which every two meet once. They meet in rounds, as players of a
-// tournament do: in a round no part has two partners, so that threads share nothing, and the sums
-// of a part are added to in the order of the rounds, whatever the number of threads.
+// Rows are divided into parts, and every pair of parts is processed once, in rounds like a
+// tournament. In a round each part is in one pair only, so that threads share nothing, and the sums
+// of a part are accumulated in the order of the rounds, whatever the number of threads.
 
-// Rows from which on half of the kernel values are more than what packing lanes again costs.
+// Rows from which saving half of the kernel evaluations outweighs packing lanes again.
 constexpr std::size_t fewest_rows = 512;
-// So many parts keep all threads of a large machine at work in a round; larger ones have less to
-// pack and to hand out, and no part need be larger than that.
+// Enough parts to occupy all threads of a large machine in a round; larger parts need less packing
+// and scheduling, up to largest_part rows.
 constexpr std::size_t wanted_parts = 128, largest_part = 1024;
 
 // Rows of a part: whole blocks of lanes and of sources.
@@ -170,7 +170,7 @@ class Parts {
   std::size_t n_parts() const { return (sources_.rows.size + size_ - 1) / size_; }
   LaneProduct<float> product(const Stop* stop) const { return LaneProduct<float>(sources_, stop); }
 
-  // Adds to the sums of two parts what they are to each other, or to those of one part.
+  // Adds the product of a pair of parts, or of one part with itself, to the sums.
   void meet(LaneProduct<float>& product, std::size_t lanes, std::size_t sources) const {
     const std::size_t n = sources_.rows.size;
     const std::size_t begin = sources * size_, end = std::min(begin + size_, n);
@@ -195,7 +195,7 @@ class Parts {
   Sources sources_;
   std::size_t block_;  // lanes of a tile
   std::size_t size_;   // of a part
-  Boxes boxes_;        // around the blocks of lanes; empty: nothing is left out
+  Boxes boxes_;        // around the blocks of lanes; empty: no pair is skipped
   double* out_;
 };
 

@@ -21,7 +21,7 @@ namespace dcsvm {
 
 enum class Precision { single_tiles, double_tiles };
 
-// Kernel values computed, and those left out because their rows are out of reach.
+// Kernel evaluations, and pairs skipped because they are beyond the cutoff.
 struct ProductCount {
   std::int64_t evaluated = 0;
   std::int64_t skipped = 0;
@@ -34,9 +34,9 @@ struct ProductCount {
   }
 };
 
-// out is n_targets x n_columns, overwritten. Only the difference form leaves out kernel values of
-// rows out of reach, which changes no entry by more than reach.value times the sum of its column's
-// |weights|. It finds most of them where rows that follow each other in a list are near.
+// Overwrites `out`, n_targets x n_columns. Only the difference form skips pairs beyond the cutoff,
+// with a truncation error per entry of at most reach.value times the sum of its column's |weights|.
+// Skipping is effective if consecutive rows are near each other.
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
                             Precision precision, const Reach& reach, int n_threads, double* out,
@@ -50,13 +50,12 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const
                          const Reach& reach, int n_threads, double* sums,
                          const Stop* stop = nullptr);
 
-// Boxes around the blocks of lanes that add_product() takes together; empty where it leaves out
-// nothing.
+// Returns boxes around the blocks of lanes of add_product(); empty if no pair can be skipped.
 Boxes lane_boxes(const KernelSetup& setup, const Points& points,
                  const std::vector<std::int32_t>& rows, const Reach& reach);
 
-// sums[c] += the weights in column c of the sources from `begin` to before `end`: what is taken off
-// where their kernel values have 1 taken off.
+// Adds the weights in column c of the sources from `begin` to before `end` to sums[c], to correct
+// for kernel values stored less 1.
 void add_weights(const SourceWeights& weights, std::size_t begin, std::size_t end, double* sums);
 
 // The targets from target_start[c] to before target_start[c + 1], in the order of their list, meet

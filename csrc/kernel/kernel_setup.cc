@@ -20,10 +20,9 @@ namespace {
 // much sends more data to the slower difference form, twice as much doubles the error.
 constexpr double product_error = 6e-8;
 constexpr double half_unit = 5.9604644775390625e-8;  // 2^-24, relative rounding of float32
-// Up to this many features a distance takes the difference form, which is the more accurate one and
-// lets rows out of reach be left out. It costs, against the product form, with AVX2 as much at 32
-// and 15 % more at 128 features; with AVX-512 25 % more at 32, 50 % more at 64 and 70 % more at
-// 128.
+// Up to this many features a distance takes the difference form, which is more accurate and allows
+// a cutoff. Its cost relative to the product form: with AVX2 equal at 32 and 15 % more at 128
+// features; with AVX-512 25 % more at 32, 50 % more at 64 and 70 % more at 128.
 constexpr std::size_t difference_features = 64;
 
 // All features are integers and no sum of products over a chain reaches 2^24.
@@ -42,8 +41,7 @@ bool has_exact_products(const Points& points) {
   return true;
 }
 
-// The terms of n values, in sums whose additions do not wait for each other; zeros at the end
-// change nothing.
+// Returns the terms of n values, in independent partial sums; zeros at the end do not matter.
 template <Argument argument>
 double sum_of_terms(const float* x, std::size_t n) {
   constexpr std::size_t n_sums = 8;
@@ -90,9 +88,10 @@ struct TileCost {
 constexpr TileCost difference_tiles{0.3, 0.027}, product_tiles{0.4, 0.018},
     bytes_tiles{0.26, 0.0019}, sparse_tiles{0.5, 0.15};
 constexpr double precomputed_cost = 0.5;
-constexpr double code_features = 0.6;  // a code costs as much as that part of a feature
+constexpr double code_features = 0.6;  // cost of a code relative to a feature
 
-// Nanoseconds from which a value is cached. Below, fresh memory cost more than it saved.
+// Nanoseconds from which a value is cached; for cheaper values, writing fresh memory cost more than
+// it saved.
 constexpr double worth_caching = 2.0;
 constexpr double expensive_ratio = 8.0;  // of computing a value to reading it
 

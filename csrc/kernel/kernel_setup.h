@@ -1,7 +1,7 @@
-// What a kernel value is made of in one run: the kernel, and one form for all its tiles.
+// The kernel of a run and the evaluation form of all its tiles.
 //
-// The form decides the accuracy of every value and what rows have to be prepared: norms, codes,
-// bytes. It is chosen once, from all the points, so that a value is the same bits everywhere.
+// The form determines the accuracy of values and the preparation of rows: norms, codes, bytes. It
+// is chosen once, from all points, so that values are bitwise reproducible.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct KernelSetup {
   bool exact_products = false;  // float32 sums of products over a chain are exact
   bool is_flat = false;         // most values are above 1/2: products sum them less 1
 
-  // For products, where no value is left out: sums are then of weights times values, and weights.
+  // Returns the setup for products without a cutoff, which sum values less 1 and add the sum of the
+  // weights.
   KernelSetup less_one() const {
     KernelSetup setup = *this;
     setup.kernel.less_one = true;
@@ -32,17 +33,16 @@ struct KernelSetup {
 // for bytes and an argument that does not come from products.
 KernelSetup choose_setup(const Points& points, const Kernel& kernel, double largest_squared_norm);
 
-// |x|^2 of the longest of dense or sparse points; 0 of none.
+// Returns the largest |x|^2 of dense or sparse points; 0 without points.
 double largest_squared_norm(const Points& points, int n_threads);
 
-// What each row adds to the argument of the kernel, in float64: to a squared distance |x|^2, codes
-// included, in the difference form the number of codes set alone; to a product nothing.
+// Computes the term of each row of the argument of the kernel, in float64: |x|^2 for a squared
+// distance, codes included (the number of codes set, in the difference form); 0 for a product.
 void compute_row_terms(const Points& points, const KernelSetup& setup, int n_threads,
                        double* row_terms);
 
-// What kernel values cost, by a fixed model: nothing is measured at run time. Decisions that rest
-// on these costs (what is cached, which method goes on) are the same in every run, and so are the
-// bits of the result.
+// The cost of kernel values, by a fixed model. Decisions based on it (caching, choice of method)
+// are the same in every run, and so are the bits of the result.
 
 // Nanoseconds of one kernel value on one core.
 double tile_cost(const KernelSetup& setup, const Points& points);
@@ -52,13 +52,12 @@ constexpr double cached_entry_cost = 0.3;
 // Whether bytes of all features are cheaper than the sparse rows that the points are.
 bool bytes_beat_sparse(const Points& points);
 
-// Whether kernel rows are worth keeping: a value costs more than memory that is touched for the
-// first time.
+// Returns whether caching kernel rows pays: a value costs more than writing to fresh memory.
 bool caching_pays(const KernelSetup& setup, const Points& points);
 // Whether computing a kernel row costs many times reading it.
 bool has_expensive_rows(const KernelSetup& setup, const Points& points);
 
-// How many of the threads share so many kernel values: one where they are few.
+// Returns how many threads share n_values kernel evaluations: one if they are few.
 int threads_for(std::size_t n_values, int n_threads);
 
 }  // namespace dcsvm

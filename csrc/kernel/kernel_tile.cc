@@ -12,7 +12,7 @@ namespace {
 // Rows between the one that is copied and the one that is on its way from memory.
 constexpr std::size_t rows_ahead = 8;
 
-// Of a row, which are asked for at once: the processor sees by itself that more follow.
+// Bytes of a row to prefetch; the hardware prefetcher continues.
 constexpr std::size_t touched_bytes = 512;
 
 }  // namespace
@@ -127,9 +127,9 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
   loops<Real>().sparse(tile, out);
 }
 
-// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. Of queries x = a + s j and lanes z = b + t k, with bytes j and
-// k of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k, and j'k comes from the dot
-// product with what a panel holds: k - 128.
+// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. For queries x = a + s j and lanes z = b + t k, with bytes j
+// and k of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k; j'k follows from the dot
+// product with the packed k - 128.
 template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   // of bytes there are products and, of these, distances

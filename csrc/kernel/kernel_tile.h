@@ -1,7 +1,7 @@
 // Tiles of the kernel matrix: query rows against a block of packed panels.
 //
-// TileScratch gathers what the loops of isa.h need for either form. A value does not depend on how
-// a product is cut into tiles, nor on when lanes are packed.
+// TileScratch gathers the inputs of the loops of isa.h for all forms. Values depend neither on the
+// division into tiles nor on when lanes are packed.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ class TileScratch {
   std::vector<const float*> query_rows_;
   std::vector<float> widened_queries_;  // of rows of bytes
   std::vector<double> query_terms_;
-  std::vector<std::int32_t> slot_;     // column -> packed row, 0 = none
+  std::vector<std::int32_t> slot_;     // column -> packed row; 0: absent
   std::vector<std::int32_t> columns_;  // columns with a slot
   std::vector<float> packed_sparse_;
   std::vector<const std::uint8_t*> query_bytes_;

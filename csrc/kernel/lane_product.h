@@ -19,9 +19,8 @@
 
 namespace dcsvm {
 
-// Sources whose kernel values with a block of lanes are computed before they are summed: their tile
-// (64 x 128 floats, 32 KiB) stays in the first-level cache, and boxes around as many rows are
-// small.
+// Sources whose kernel values with a block of lanes are computed before summation: their tile (64 x
+// 128 floats, 32 KiB) fits the L1 cache, and boxes around this number of rows are small.
 constexpr std::size_t source_block = blocked_rows;
 
 inline bool can_skip(const KernelSetup& setup, const Reach& reach) {
@@ -84,7 +83,7 @@ struct Sources {
   std::vector<PlacedWeight> placed;  // the same by column; only for weights in CSR form
   std::vector<double> taken_off;     // of the sum of each column; empty: nothing
   Reach reach;
-  Boxes boxes;  // empty: nothing is left out
+  Boxes boxes;  // empty: no pair is skipped
   BlockedRows blocked;
 };
 
@@ -92,7 +91,7 @@ struct Sources {
 template <class Real>
 class LaneProduct {
  public:
-  // When stopped, all that is still to be computed is left out.
+  // After a stop, the remaining sources are skipped.
   explicit LaneProduct(const Sources& sources, const Stop* stop = nullptr)
       : sources_(sources),
         stop_(stop),
@@ -152,7 +151,8 @@ class LaneProduct {
   const ProductCount& count() const { return count_; }
 
  private:
-  // The tile of n sources; false where all are out of reach, or when stopped.
+  // Computes the tile of n sources; returns false if all pairs are beyond the cutoff, or when
+  // stopped.
   bool compute(std::size_t first, std::size_t n) {
     if (is_requested(stop_)) return false;
     find_near(first, n);
@@ -226,7 +226,7 @@ class LaneProduct {
   const Boxes* boxes_ = nullptr;  // of the lanes
   std::size_t box_ = 0;
   std::size_t n_lanes_ = 0, n_rows_ = 0;
-  std::vector<std::size_t> near_;      // sources not left out of this tile
+  std::vector<std::size_t> near_;      // sources within the cutoff of this tile
   std::vector<std::int32_t> queries_;  // their rows
   ProductCount count_;
 };

@@ -10,8 +10,8 @@ namespace dcsvm {
 
 namespace {
 
-// A block of rows has so many values for each entry of w: adding up the blocks is then a small part
-// of the work. More blocks than these help no number of threads that sums of rows can feed.
+// Values in a block of rows per entry of w, so that adding up the blocks is little of the work.
+// More blocks than `most_blocks` do not help any practical number of threads.
 constexpr double values_per_entry = 8;
 constexpr std::size_t most_blocks = 32;
 

@@ -18,11 +18,11 @@ class LinearRows {
  public:
   explicit LinearRows(const Points& points);
 
-  // Entries of x: the features, then those of each code, of which one is 1.
+  // Entries of x: the features, then one indicator per column of each code.
   std::size_t dimension() const { return dimension_; }
   // Values a row has in the mean, at least 1.
   double mean_stored() const;
-  // Values of a row, by which work is counted.
+  // Returns the number of stored values of a row, the unit of work.
   std::size_t stored(std::size_t row) const {
     return points_.is_dense()
                ? points_.n_features + points_.n_codes

@@ -17,7 +17,7 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t targets_at_once = 1024, tile_targets = 32;
-constexpr double same_center = 1e-12;  // of the squared norms: centers that cannot be told apart
+constexpr double same_center = 1e-12;  // relative to the squared norms: equal but for rounding
 
 struct Block {
   std::size_t node, begin, end;  // of the targets in the order of their nodes

@@ -1,7 +1,7 @@
 // The lane side of tiles: rows in panels of panel_rows, feature by feature.
 //
-// Rows are packed once where there is memory for it, else block by block when a TileScratch
-// selects them (kernel_tile.h), as sparse rows always are. Which way changes no value.
+// Rows are packed once if memory allows. Otherwise, and always for sparse rows, each TileScratch
+// packs blocks when it selects them (kernel_tile.h). Values do not depend on it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace dcsvm {
 // Bytes of a row in packed lanes; 0 for forms that are never packed beforehand.
 std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);
 
-// What the lanes of some panels hold: dense features and codes, or bytes less 128.
+// Contents of some panels: dense features and codes, or bytes less 128.
 struct PackedLanes {
   AlignedVector<float> features;
   AlignedVector<std::uint8_t> codes;

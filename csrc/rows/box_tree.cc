@@ -158,8 +158,8 @@ double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
   return squares / n - sum / n * (sum / n);
 }
 
-// Gives a node the box of some of its rows, and the feature to split it by: that of the largest
-// extent, of equal ones that of the largest variance, so that two-valued features go first.
+// Sets the box of a node from a sample of its rows, and the feature to split by: the one with the
+// largest extent, ties by the largest variance, so that binary features come first.
 void BoxTree::sample(std::size_t at) {
   const std::size_t begin = nodes_[at].begin, end = nodes_[at].end;
   std::size_t step = (end - begin + sampled_rows - 1) / sampled_rows;

@@ -35,8 +35,8 @@ void find_bytes(const Points& points, int n_threads, std::uint8_t* fits);
 // The sum of each row of `bytes`.
 void sum_bytes(const Points& points, int n_threads, std::int32_t* sums);
 
-// Writes features in floats as bytes, n_samples x byte_row_size(), and the sum of each row. What is
-// no such integer becomes 0.
+// Writes features stored as floats to bytes, n_samples x byte_row_size(), and the sum of each row.
+// Values that are not integers from 0 to 255 become 0.
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);
 
 }  // namespace dcsvm

@@ -13,13 +13,13 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t columns_of_code = 254;  // at most: codes 0 to 253; no_code and its lane twin
-// What the search may cost: the table of column pairs takes 16 MiB, the comparisons a few seconds.
+// Limits of the search: the table of column pairs takes 16 MiB, the comparisons a few seconds.
 constexpr std::size_t most_columns = 4096;
 constexpr double most_comparisons = 1e9;  // pairs of ones in a row, over all rows
 
 constexpr std::size_t scanned_at_once = 256, rows_seen_together = std::size_t{1} << 14;
 
-// The bits of a float; comparing these takes no branch, as that of floats with NaN does.
+// Returns the bits of a float, which compare without a branch, unlike floats with NaN.
 std::uint32_t bits_of(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);

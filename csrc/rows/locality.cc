@@ -25,7 +25,7 @@ class Components {
     }
   }
 
-  // The leaf that stands for the component of a leaf.
+  // Returns the leaf that represents the component of a leaf.
   std::int32_t find(std::int32_t leaf) {
     while (parent(leaf) != leaf) {
       parent(leaf) = parent(parent(leaf));

@@ -1,8 +1,8 @@
-// Which rows are provably out of each other's reach, by boxes around consecutive rows.
+// Boxes around consecutive rows, which prove that pairs of rows are beyond the cutoff.
 //
-// Where rows are ordered so that neighbours are near (locality.h), most pairs of boxes are far
-// apart when an RBF kernel is narrow, and their kernel values need not be computed. Bounds are in
-// float64 and rounded outwards: what is left out is certain, what could be is not always found.
+// With rows in spatial order (locality.h), most pairs of boxes are far apart if an RBF kernel is
+// narrow, and their kernel values are negligible. Bounds are float64 and rounded outwards.
+// Conservative: every skipped pair is beyond the cutoff.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace dcsvm {
 
-// Kernel values of rows with |x - z|^2 >= squared_distance are at most `value`, and may be left
-// out. The default leaves out none.
+// Kernel values of rows with |x - z|^2 >= squared_distance are at most `value` and may be skipped.
+// By default no pair is skipped.
 struct Reach {
   double squared_distance = std::numeric_limits<double>::infinity();
   double value = 0;

@@ -1,6 +1,5 @@
-// Vectors that begin where a cache line does, and large ones on huge pages where the system has
-// them: what is read in short pieces at many places misses address translations otherwise. And
-// memory that was freed, given back.
+// Vectors aligned to cache lines, with huge pages for large ones if available: scattered short
+// reads would otherwise miss the TLB. Also returns freed memory to the system.
 #pragma once
 
 #include <cstddef>

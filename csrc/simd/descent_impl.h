@@ -53,7 +53,7 @@ struct Largest {
   }
 };
 
-// The place of the largest of some gains, of which none is below -1.
+// Returns the index of the largest gain; all gains are at least -1.
 template <class Real, class GainsAt>
 DCSVM_INLINE std::size_t largest_gain(std::size_t size, GainsAt gains, double* gain) {
   using Vector = typename Traits<Real>::Vector;

@@ -46,8 +46,8 @@
 
 namespace dcsvm {
 
-// The widest that this processor runs, or the one that the environment variable DCSVM_ISA names;
-// the baseline where it names none that runs here.
+// Returns the widest set that this processor supports, or the one named by the environment variable
+// DCSVM_ISA; the baseline if the named one is not supported.
 static const Isa& choose() {
   const char* name = std::getenv("DCSVM_ISA");
   const auto wanted = [name](const Isa& candidate) {

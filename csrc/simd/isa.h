@@ -1,10 +1,10 @@
 // The loops that are compiled once per instruction set, and their run-time dispatch.
 //
 // One source (isa_impl.h), in GCC/Clang vector extensions, is compiled for the baseline of the
-// target and, on x86-64, for AVX2 and AVX-512; isa() picks the widest one the processor runs, or
-// the one the environment variable DCSVM_ISA names. Every kernel value of a run comes from the same
-// instruction set, so a value is the same bits wherever it is computed, and K(x, z) is the same
-// bits as K(z, x). Nothing here allocates, and nothing knows of threads.
+// target and, on x86-64, for AVX2 and AVX-512. isa() selects the widest one the processor supports,
+// or the one named by the environment variable DCSVM_ISA. All kernel values of a run use the same
+// instruction set, so that they are bitwise reproducible, and K(x, z) equals K(z, x) bitwise. The
+// loops do not allocate or use threads.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,8 @@ namespace dcsvm {
 //   precomputed: no argument; the value is an entry of one row, at the other row's column
 enum class Form { difference, product, sparse, bytes, precomputed };
 
-// One side of a tile is packed in panels of this many rows, feature by feature, so that a vector
-// holds the same feature of neighbouring rows: two vectors of float in the widest registers, which
-// is what a tile keeps in them.
+// Rows per panel. One side of a tile is packed in panels feature by feature, so that a vector holds
+// the same feature of consecutive rows: two vectors of float in the widest registers.
 constexpr std::size_t panel_rows = 32;
 
 // Features summed before the sum is added to the total. Shorter chains round less and stop more
@@ -113,16 +112,16 @@ struct Loops {
   // gradient += the steps times the rows; returns the place of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const Real* first_row, double first_step,
                          const Real* second_row, double second_step, double* largest);
-  // the variable that lowers the objective most when it moves together with `place`: gain is twice
-  // the decrease beyond that of moving `place` alone
+  // returns the variable that lowers the objective most together with `place`; gain is twice the
+  // decrease beyond moving `place` alone
   std::size_t (*best_companion)(const CoordinateState&, const Real* diagonal, const Real* row,
                                 std::size_t place, double* gain);
-  // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`) of
-  // those that may go up; `down` is the smallest -gradient of those that may go down
+  // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`)
+  // that can increase; `down` is the smallest -gradient of variables that can decrease
   std::size_t (*descend_pair)(const CoordinateState&, const Real* first_row, double first_step,
                               const Real* second_row, double second_step, double* up, double* down);
-  // the variable that lowers the objective most when it goes down by what `place` goes up: gain is
-  // twice the decrease, not positive where there is none (Fan, Chen and Lin, JMLR 6, 2005)
+  // returns the variable that lowers the objective most if it decreases by the increase of `place`;
+  // gain is twice the decrease, or not positive (Fan, Chen and Lin, JMLR 6, 2005)
   std::size_t (*best_partner)(const CoordinateState&, const Real* diagonal, const Real* row,
                               std::size_t place, double* gain);
 };

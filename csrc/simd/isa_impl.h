@@ -1,7 +1,7 @@
-// The bodies behind isa.h, in GCC/Clang vector extensions: no intrinsics, any target. Included once
-// per instruction set by isa.cc, which defines DCSVM_ISA (a namespace name), DCSVM_ISA_NAME and
-// DCSVM_VECTOR_BYTES. Therefore no include guard, neither here nor in the parts, which are nothing
-// by themselves.
+// The bodies of the loops of isa.h, in GCC/Clang vector extensions: no intrinsics, any target.
+// Included once per instruction set by isa.cc, which defines DCSVM_ISA (a namespace name),
+// DCSVM_ISA_NAME and DCSVM_VECTOR_BYTES. Therefore neither this file nor its parts have an include
+// guard.
 
 namespace dcsvm {
 namespace DCSVM_ISA {

@@ -1,7 +1,7 @@
-// Kernels as the tiles see them: a function of an argument that two rows have.
+// Definition of a kernel: a function of an argument of two rows.
 //
-// Their names and all that Python asks of them are in dcsvm/kernel/kernels.py; the formulas of the
-// functions are in kernel_value_impl.h, what a feature adds to an argument is in tiles_impl.h.
+// dcsvm/kernel/kernels.py has the names and properties used in Python, kernel_value_impl.h the
+// formulas of the functions, tiles_impl.h the contribution of a feature to an argument.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dcsvm {
 
-// What a kernel is a function of: x'z, |x - z|^2, or nothing where its values are given.
+// Argument of a kernel function: x'z, |x - z|^2, or none for precomputed values.
 enum class Argument { product, squared_distance, none };
 constexpr std::string_view argument_names[] = {"product", "squared_distance", "none"};
 
@@ -46,7 +46,7 @@ inline Kernel kernel_of(const std::string& argument, const std::string& function
   return kernel;
 }
 
-// Whether x and z have a distance, 0 where they are equal.
+// Returns whether the argument is a distance, 0 for equal rows.
 constexpr bool is_distance(Argument argument) { return argument == Argument::squared_distance; }
 
 // Whether the argument is a multiple of x'z plus a term of each row: matrix products give it, also
@@ -55,8 +55,8 @@ constexpr bool is_from_products(Argument argument) {
   return argument == Argument::product || argument == Argument::squared_distance;
 }
 
-// What a value of a row adds to the term of the row, which tiles need to make the argument from
-// sums over what both rows have.
+// Returns the contribution of a value to its row's term, which tiles combine with sums over shared
+// features.
 constexpr double row_term(Argument argument, float value) {
   switch (argument) {
     case Argument::squared_distance:

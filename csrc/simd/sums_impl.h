@@ -37,7 +37,7 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
-// Values times weights in CSR form, or one for each value where there is no indptr.
+// Adds values times weights, in CSR form or one weight per value without indptr.
 static void add_in_order(const float* values, const SourceWeights& w, std::size_t n, double* sums) {
   const double* const weight = w.values;
   if (!w.indptr) {

@@ -42,7 +42,7 @@ struct QueryBlock {
   const float* rows[tile_queries];
   const std::uint8_t* codes[tile_queries];
   double terms[tile_queries];
-  float matches[tile_queries][panel_rows];  // equal codes; only where there are codes
+  float matches[tile_queries][panel_rows];  // equal codes, if there are codes
 };
 
 // Equal codes of each query with the rows of a panel. A byte counts up to 127 of them.
@@ -78,8 +78,8 @@ DCSVM_INLINE void select_queries(const DenseTile& t, std::size_t first, std::siz
   if (t.n_codes > 0) count_matches(t, q);
 }
 
-// What the codes contribute: equal ones to a dot product, columns set in one row only to a
-// distance. Whole numbers, so exact.
+// Adds the contribution of codes: equal ones to a dot product, columns set in one row only to a
+// distance. Integers, hence exact.
 template <class Sum, bool difference>
 DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const float* matches,
                                                      double term, std::size_t at) {
@@ -260,8 +260,8 @@ static void dense(const DenseTile& t, Real* out) {
   }
 }
 
-// Rows of bytes: kernel values from the dot products of byte_dots(). Arguments are integers below
-// 2^30, rounded once, like those of exact_tile.
+// Computes kernel values of rows of bytes from the dot products of byte_dots(). Arguments are
+// integers below 2^30, rounded once, like in exact_tile.
 template <class Real>
 static void bytes(const ByteTile& t, Real* out) {
   using Vector = typename Traits<Real>::Vector;

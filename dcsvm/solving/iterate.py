@@ -9,7 +9,7 @@ import numpy as np
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.formulation import BoxProblem, Formulation
 
-# What is known of the gradient of a variable: `Known` of csrc/solver/box_qp.h.
+# What is known of the gradient of a variable: `GradientState` of csrc/solver/box_qp.h.
 NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
