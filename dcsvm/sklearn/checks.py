@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,8 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_threads, is_forked, usable_threads
 from dcsvm.sklearn.parameters import KERNELS
 
-Input = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
-Matrix = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
+Input: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
+Matrix: TypeAlias = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
 Weights = np.ndarray | None  # float64 (n,)
 Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
 

@@ -313,7 +313,7 @@ class Estimator(Convertible):
         has_weights = model.kernel.type.is_linear and model.exact is not None
         if has_weights and model.scaling is None and method in (None, "exact"):
             return whole(dense(checked @ self._coef.T) + self._intercept_)
-        rows = model.rows_of(checked)  # type: ignore[arg-type]  # sparse matrices, too
+        rows = model.rows_of(checked)
         method = method or ("exact" if model.exact else "early")
         with threads_for(self.threads, rows, len(self.support_)) as threads:
             if reduce is None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import _classes
@@ -18,7 +17,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.option_rules import CLASSIFIERS
 from dcsvm.problem.task import as_labels
-from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
 from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
 
@@ -159,10 +158,9 @@ class Convertible(Fitted):
         else:
             kernel = Kernel(KERNELS[self.kernel].name, self._gamma, self.coef0, self.degree)
             rows = Rows.from_array(self.support_vectors_)
-        coef = self._dual_coef_
         exact = ExactModel(
             rows=rows,
-            dual_coef=np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef),
+            dual_coef=np.ascontiguousarray(dense(self._dual_coef_)),
             rho=-self._intercept_,
             n_sv=self._n_support.astype(np.int64) if is_classifier else None,
             row_numbers=self.support_.astype(np.int64),
