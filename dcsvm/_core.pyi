@@ -18,7 +18,7 @@ _Weights: TypeAlias = _Float64 | tuple[_Int64, _Int32, _Float64, int]
 
 NO_LIMIT: int
 
-class Stopped(Exception): ...
+class Stopped(Exception): ...  # noqa: N818  # a stop is no error
 
 class Stop:
     def __init__(self, seconds: float | None = None) -> None: ...

@@ -19,7 +19,7 @@ class ParseError(ValueError):
     reason: str
     def __init__(self, line: int, column: int, reason: str) -> None: ...
 
-class ZeroIndex(ParseError): ...
+class ZeroIndex(ParseError): ...  # noqa: N818  # handled, never shown
 
 class Text:
     def __init__(

@@ -38,8 +38,10 @@ def zero_bytes(
 
 
 def with_ends(rows: np.ndarray) -> np.ndarray:
-    """Return the same memory with what is behind the features, C-contiguous. Raises ValueError for
-    bytes that are not such rows."""
+    """Return the memory of byte rows with their padding, C-contiguous.
+
+    Raises ValueError for bytes that are not such rows.
+    """
     n_samples, n_features = rows.shape
     shape = n_samples, _row_size(n_features)
     if n_samples and rows.strides != (shape[1], 1):
@@ -64,9 +66,11 @@ def _row_size(n_features: int) -> int:
 
 
 class Storage(Enum):
-    """How rows are held: the three storages, of which CSR has two uses. `PACKED` rows are dense
-    ones, which are CSR to save memory: a kernel encodes them, or unpacks them. `SPARSE` rows meet
-    as they are."""
+    """Storage format of rows.
+
+    `PACKED` rows are dense rows stored as CSR to save memory: a kernel encodes or unpacks them.
+    `SPARSE` rows are used as CSR.
+    """
 
     FLOATS = "float32"
     BYTES = "uint8"
@@ -81,14 +85,15 @@ TRIED_ROWS = 100  # in which most data show that they are no bytes
 
 
 def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: bool) -> Storage:
-    """Choose the storage of rows with so many values that are not zero; `are_bytes`: all values are
-    integers from 0 to 255.
+    """Choose the storage of rows from their size and the number of nonzero values.
 
-    Rows are dense with at most 64 features, or at least one value in twenty not zero. Dense tiles
-    are products of matrices, many times faster per entry than sparse ones. Dense rows are bytes
-    where these suit the kernels; floats that would take more than 4 times the memory of CSR are
-    packed, unless a row has at most 256 bytes. The choice depends on the data alone and on what
-    sums up over parts of them, so the same rows get the same storage from any source.
+    `are_bytes`: all values are integers from 0 to 255.
+
+    Rows are dense if they have at most 64 features, or at least one nonzero value in twenty. Dense
+    tiles are matrix products, many times faster per entry than sparse ones. Dense rows are bytes if
+    that suits the kernels. Floats that would take more than 4 times the memory of CSR are packed,
+    unless a row has at most 256 bytes. The choice depends only on numbers that add up over parts of
+    the data, so the same rows get the same storage from any source.
     """
     size = n_samples * n_features
     is_narrow = n_features <= DENSE_FEATURES
@@ -138,11 +143,10 @@ class Rows:
 
     @staticmethod
     def from_array(X: Any) -> Rows:
-        """Make rows of a 2-D NumPy array or SciPy sparse matrix of real numbers, in the storage
-        that `storage_of` chooses.
+        """Make rows of a 2-D NumPy array or SciPy sparse matrix of real numbers.
 
-        Shares memory with X where X already is what is needed. Raises ValueError for anything that
-        does not fit finite float32 numbers.
+        The storage is chosen by `storage_of`. Memory is shared with X if X has that storage. Raises
+        ValueError for values that are not finite float32 numbers.
         """
         if hasattr(X, "tocsr"):
             return Rows.of_csr(*csr_arrays(X))
@@ -154,11 +158,10 @@ class Rows:
         else:
             dense = as_float32(dense)
             check_finite(dense, lambda k: divmod(k, n_features))
-        return Rows(n_samples, n_features, dense=dense)._in_chosen_storage(1)
+        return Rows(n_samples, n_features, dense=dense)._in_chosen_storage(1)  # noqa: SLF001  # this class
 
     def _in_chosen_storage(self, threads: int) -> Rows:
-        """The same rows in the storage that is chosen for them, where there is memory for a copy or
-        they are CSR."""
+        """Return the rows in their chosen storage, if they are CSR or a copy fits in memory."""
         storage = storage_of(
             self.n_samples, self.n_features, self.count_values(), are_bytes=self.are_bytes()
         )
@@ -206,7 +209,7 @@ class Rows:
         return self.dense is not None and self.is_mapped
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy of a view would not have what is behind the features."""
+        """Return the state with the padding of byte rows, which a copied view would lose."""
         return vars(self) | {"dense": self.stored if self.is_bytes else self.dense}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -240,7 +243,7 @@ class Rows:
         if storage is Storage.BYTES:
             dense = zero_bytes(self.n_samples, self.n_features)
             for some in self.slices():
-                dense[some] = self.part(some)._dense_floats(threads).dense
+                dense[some] = self.part(some)._dense_floats(threads).dense  # noqa: SLF001  # this class
             return Rows(self.n_samples, self.n_features, dense=dense)
         csr = self.csr if self.dense is None else Csr.of_dense(self.dense)
         is_packed = storage is Storage.PACKED
@@ -320,7 +323,7 @@ class Rows:
         return replace(self, n_samples=n_samples, **self.csr.part(some)._asdict())
 
     def take(self, row_numbers: ArrayLike) -> Rows:
-        """The rows of these numbers, in this order, in the same storage; numbers may repeat."""
+        """Return rows by their indices, in this order, in the same storage; indices may repeat."""
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
         if self.indptr is None:
             dense = None if self.dense is None else self._taken(row_numbers)
@@ -330,7 +333,7 @@ class Rows:
         return replace(self, n_samples=len(row_numbers), **taken._asdict())
 
     def _taken(self, row_numbers: np.ndarray) -> np.ndarray:
-        """Some dense rows, mapped where these are and they do not fit the memory."""
+        """Copy dense rows by index, into a mapped file if they do not fit in memory."""
         stored = self.stored
         n_columns = self.matrix.shape[1]
         if not self.is_mapped:
@@ -343,8 +346,10 @@ class Rows:
         return taken[:, :n_columns]
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
-        """take() without a copy: in the memory of these rows, which must not be used afterwards. No
-        number repeats."""
+        """Reorder rows in their own memory and return them.
+
+        The old rows must not be used afterwards. No index repeats.
+        """
         is_copied = self.dense is None or self.columns is not None or self.is_mapped
         if is_copied or self.n_features == 0:
             return self.take(row_numbers)
@@ -356,16 +361,17 @@ class Rows:
         return replace(self, n_samples=n_samples, dense=self.matrix[:n_samples])
 
     def take_for_model(self, row_numbers: ArrayLike) -> Rows:
-        """The rows of these numbers as a model keeps them: of training rows of a precomputed
-        kernel it is the `columns`."""
+        """Return rows by their indices as a model stores them.
+
+        Training rows of a precomputed kernel are stored as `columns`.
+        """
         rows = self if self.columns is None else replace(self, dense=None)
         return rows.take(row_numbers)
 
     def with_features(self, n_features: int) -> Rows:
-        """The same rows with columns of zeros added at the end, up to `n_features`.
+        """Append columns of zeros up to `n_features`.
 
-        Dense rows become sparse where they would have more than 64 features and twice as many as
-        now.
+        Dense rows become sparse if they would have more than 64 features and twice as many as now.
         """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
@@ -463,8 +469,10 @@ def has_far_columns(*sides: Rows) -> bool:
 
 
 def used_columns(*sides: Rows) -> np.ndarray | None:
-    """Return the columns with values in any of the sides, int32 ascending; None keeps all columns.
-    The sides are rows with equal n_features."""
+    """Return the columns with values in any of the sides, int32 ascending.
+
+    The sides are rows with equal n_features. None keeps all columns.
+    """
     if not has_far_columns(*sides):
         return None
     return np.unique(np.concatenate([rows.csr.indices for rows in sides]))
@@ -482,7 +490,9 @@ def widened(rows: Rows, used: np.ndarray, n_features: int) -> Rows:
 
 
 def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
-    """Leave out the columns that are zero in all sides, rows with equal n_features, where these
-    have far more columns than values."""
+    """Remove columns that are zero in all sides if there are far more columns than values.
+
+    The sides are rows with equal n_features.
+    """
     used = used_columns(*sides)
     return sides if used is None else tuple(narrowed(rows, used) for rows in sides)

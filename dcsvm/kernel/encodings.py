@@ -24,9 +24,15 @@ BATCH_VALUES = 2**22  # of rows in float32 that are encoded together
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Rows as a kernel takes them: `points`, with the integers of a `grid` where there is one; the
-    bytes that the encoding takes beside the rows; and |x|^2 of the longest row, where `encode`
-    made it."""
+    """Rows as a kernel computes with them.
+
+    Attributes
+    ----------
+    points : the encoded rows.
+    grid : the uniform grid of their integers, or None.
+    n_bytes : memory of the encoding beside the rows.
+    largest_squared_norm : largest |x|^2, if `encode` made the encoding.
+    """
 
     points: _core.Points
     grid: UniformGrid | None = None
@@ -36,16 +42,22 @@ class Encoding:
     def of_others(
         self, points: _core.Points, rows: Rows, setup: _core.Setup, threads: int
     ) -> tuple[_core.Points, np.ndarray] | None:
-        """Encode the points of rows that meet these as these are. Returns which rows are the same
-        then, bool (n,), too; None where nothing is encoded."""
+        """Encode the points of other rows in the same way.
+
+        Returns the points and which rows lost nothing, bool (n,), or None if these rows are not
+        encoded.
+        """
         if self.grid is None:
             return points.encoded_as(self.points, setup, threads)
         return points.with_bytes(self.grid.codes(rows)), self.grid.rows_on(rows)
 
 
 def encode(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Encoding:
-    """Encode rows as pays best for a kernel, where what is added takes at most `memory_bytes`; that
-    limits no packed rows, which would take more unpacked."""
+    """Choose and make the best encoding of rows for a kernel.
+
+    It takes at most `memory_bytes` beside the rows. Packed rows have no limit, as they would take
+    more memory unpacked.
+    """
     memory_bytes = _core.NO_LIMIT if rows.is_packed else memory_bytes
     chosen = choose_encoding(rows, kernel, threads, memory_bytes)
     grid = chosen if isinstance(chosen, UniformGrid) else None
@@ -64,8 +76,10 @@ def encode(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Encod
 def choose_encoding(
     rows: Rows, kernel: Kernel, threads: int, memory_bytes: int
 ) -> UniformGrid | _core.Coding | None:
-    """Choose what pays most for a kernel and takes at most `memory_bytes`; None for rows that meet
-    as they are."""
+    """Choose the encoding that saves most for a kernel, within `memory_bytes`.
+
+    None if the rows are used as they are.
+    """
     if kernel.is_precomputed or rows.n_samples == 0:
         return None
     if kernel.type.fall and kernel.type.is_from_products and _bytes_pay(rows, threads):
@@ -92,8 +106,7 @@ def encoded_row_bytes(chosen: UniformGrid | _core.Coding, n_features: int) -> in
 
 
 def _bytes_pay(rows: Rows, threads: int) -> bool:
-    """Whether bytes of all features are possible on this machine, and cheaper than sparse rows
-    where these are such."""
+    """Return whether bytes are possible on this machine and cheaper than sparse rows."""
     if not _core.may_be_bytes(rows.n_features):
         return False
     return rows.is_dense or _core.Points(rows, threads).bytes_beat_sparse

@@ -22,7 +22,7 @@ PRODUCT, SQUARED_DISTANCE, GIVEN = "product", "squared_distance", "none"
 FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # computed by matrix products, also of bytes
 
 
-class BeyondFloat32(ValueError):
+class BeyondFloat32Error(ValueError):
     """Kernel values of the rows are beyond the range of float32."""
 
 
@@ -313,7 +313,7 @@ class Kernel:
         return {name: getattr(self, name) for name in self.type.parameters}
 
     def check_values(self, squared_norm: float) -> None:
-        """Raise BeyondFloat32 if kernel values may overflow float32.
+        """Raise BeyondFloat32Error if kernel values may overflow float32.
 
         `squared_norm` is the largest |x|^2 of the rows. Intermediate results count, too.
         """
@@ -322,7 +322,7 @@ class Kernel:
         except OverflowError:
             largest = math.inf
         if not largest <= LARGEST_FLOAT32:
-            raise BeyondFloat32(
+            raise BeyondFloat32Error(
                 f"kernel values of {self.describe()} on rows of up to |x|^2 = {squared_norm:.3g} "
                 f"are beyond float32, whose largest number is {LARGEST_FLOAT32:.3g}: scale the "
                 "features, or take a smaller gamma"

@@ -1,10 +1,10 @@
-"""Sources of kernel sums that many targets meet, a block at a time: support vectors and the rows
-they predict.
+"""Sources of kernel sums, such as support vectors, prepared for many blocks of targets.
 
-Sources are prepared once: exclusive 0/1 columns as codes, evenly spaced values as bytes. Targets
-are encoded in the same way. Those that do not fit, with two ones in a code or with other values,
-meet the sources as they are: how a target is computed does not depend on what it comes with.
-Sources of evenly spaced integers, such as landmarks of images, meet targets of bytes, too.
+Sources are encoded once: exclusive 0/1 columns as codes, evenly spaced values as bytes. Targets are
+encoded in the same way. Targets that would lose values, with two ones in a code or values off the
+grid, use the sources without encoding. How a target is computed does not depend on the other
+targets of its block. Sources of evenly spaced integers, such as landmarks of images, are also
+combined with targets of bytes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Targets and sources in the same form. The targets are the rows `numbers` int32 of a block,
-    None for all of it; `targets` has the whole block. Kernel values of sums are `float64`, or
-    float32."""
+    """Targets of a block and sources in the same encoding.
+
+    The targets are the rows `numbers` int32 of the block, None for all; `targets` has the whole
+    block. `float64`: kernel values are float64, else float32.
+    """
 
     numbers: np.ndarray | None
     targets: KernelRows
@@ -65,8 +67,10 @@ class Meeting:
         some: np.ndarray | None = None,
         reach: Reach | None = None,
     ) -> np.ndarray:
-        """As `KernelRows.product` with these sources; `some` int32 chooses targets. What is out of
-        `reach` may be left out."""
+        """Compute the kernel product of targets with these sources, see `KernelRows.product`.
+
+        `some` int32 selects targets. Kernel values beyond `reach` may be skipped.
+        """
         return self.sources.product(
             weights,
             rows,
@@ -85,8 +89,7 @@ class Meeting:
     def near_product(
         self, weights: np.ndarray | tuple, rows: np.ndarray, reach: Reach
     ) -> np.ndarray:
-        """The product where what is out of reach may be left out, for sources in an order in which
-        neighbours are near."""
+        """Compute a product with spatially ordered sources that may skip values beyond `reach`."""
         threads = self.sources.threads
         order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
         sums = self.product(weights, rows, some=order, reach=reach)
@@ -101,8 +104,10 @@ class Meeting:
 
 
 class Sources:
-    """Sources with a kernel on them. What is prepared of them takes no more memory than the rows,
-    20 bytes a row and COPY_BYTES."""
+    """Sources with a kernel.
+
+    Their encodings take at most the memory of the rows, 20 bytes a row and COPY_BYTES.
+    """
 
     def __init__(self, rows: Rows, kernel: Kernel):
         self.rows, self.kernel = rows, kernel
@@ -111,8 +116,7 @@ class Sources:
 
     @staticmethod
     def kept(rows: Rows, kernel: Kernel) -> Sources:
-        """Those of an earlier call with these very Rows and kernel, which are kept for as long as
-        the rows are, or new ones."""
+        """Return the sources of these Rows and kernel, cached as long as the rows live."""
         with _lock:
             sources = _kept.get(rows)
             if sources is None or sources.kernel != kernel:
@@ -152,8 +156,10 @@ class Sources:
         return result
 
     def order(self, reach: Reach, threads: int) -> np.ndarray | None:
-        """All sources, int32, such that neighbours are near; None where too few kernel values are
-        provably out of reach."""
+        """Return a spatial order of all sources, int32.
+
+        None if too few kernel values are provably beyond the cutoff.
+        """
         n_rows = self.rows.n_samples
         if self.kernel.type.fall is None or not self.rows.is_dense or n_rows < FEWEST_ROWS:
             return None

@@ -1,7 +1,7 @@
-"""Rows whose values are evenly spaced, such as counts, grades, -1/0/1 or halves: as 8-bit integers,
-which the core multiplies faster than floats and without rounding.
+"""Rows with evenly spaced values (counts, grades, -1/0/1, halves) as 8-bit integers.
 
-For the RBF kernel only: squared distances of x = origin + step k are those of k times step^2.
+The core multiplies them faster than floats and without rounding. For kernels of a distance only:
+squared distances of x = origin + step k are those of k times step^2.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ class UniformGrid:
         return bool(self._has(values).all())
 
     def may_meet_bytes(self, rows: Rows) -> bool:
-        """Tell whether rows on it may meet rows of bytes. Where the step is 1 these are on it
-        themselves."""
+        """Return whether rows on the grid may be combined with rows of bytes.
+
+        With step 1 the rows of bytes are on the grid themselves.
+        """
         return self.step > 1 and _core.may_step(rows.n_features, self.origin, self.step)
 
     def codes(self, rows: Rows) -> np.ndarray:
-        """Return the integers k of all values, uint8 (n, d) with zeros up to a multiple of 4
-        columns."""
+        """Return the integers k of all values, uint8 (n, d), padded with zeros to 4 columns."""
         result = np.zeros((rows.n_samples, row_bytes(rows.n_features)), np.uint8)
         if not rows.is_dense:
             result[:, : rows.n_features] = self._of(np.zeros(1))

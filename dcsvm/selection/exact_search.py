@@ -16,7 +16,7 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Score, Setting, best_of
-from dcsvm.solving.extraction import NoMargin
+from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import HeldOut
@@ -64,7 +64,7 @@ class ExactSearch:
             self.tell(n_done)
             try:
                 score = self._known(setting) or self._scored(setting)
-            except NoMargin:
+            except NoMarginError:
                 score = Score(setting, np.nan, (), 0, 0.0, False, False, None, 0.0)
             self.scores.append(score)
             yield score

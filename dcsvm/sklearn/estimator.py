@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import BeyondFloat32
+from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.model.few_rows import few_values
 from dcsvm.model.model import Model
 from dcsvm.model.predict import blocks, decision_values
@@ -49,7 +49,7 @@ from dcsvm.sklearn.fitted import Given
 from dcsvm.sklearn.parameters import is_linear, is_precomputed, train_options
 from dcsvm.sklearn.theirs import Convertible, pair_values
 from dcsvm.solving.checkpoint import Checkpoint, Control
-from dcsvm.solving.extraction import NoMargin
+from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.report import LevelReport, Progress, TrainReport
 from dcsvm.training.train import train_rows
 from dcsvm.training.warm_start import OtherModel
@@ -145,11 +145,11 @@ class Estimator(Convertible):
                 # folds of probabilities are random; clusters are not, for reproducible models
                 options |= self._options(seed)
                 model, report = self._train(rows, labels, options, weights)
-        except NoMargin as error:  # scikit-learn's solver stops before it detects this
+        except NoMarginError as error:  # scikit-learn's solver stops before it detects this
             if not self._delegate((*as_given[:2], weights), error, _max_iterations(checked)):
                 raise
             return
-        except BeyondFloat32 as error:
+        except BeyondFloat32Error as error:
             raise ValueError(f"{NOT_FINITE} ({error})") from None
         except OptionError as error:
             name = OWN_NAMES.get(error.option, error.option)

@@ -1,10 +1,9 @@
-"""A large part of a problem, nearly solved, by its active set: the support vectors, and variables
-that violate.
+"""Chunking for a large problem that is nearly solved and whose rows are out of core.
 
-A round solves the problem of the active set alone, where its rows are brought together, and then
-brings the gradient of all other variables up to date, where their rows are. What violates then
-joins the active set. All rows are gone through once a round: this is for rows that are far, on
-other machines or in a file. The gradient of all variables is here.
+A round solves the problem of the active set (support vectors and violators) alone, where its rows
+are gathered. It then updates the gradient of all other variables where their rows are. New
+violators join the active set. Each round reads all rows once: this is for rows on other machines or
+in a file. The gradient of all variables is in memory.
 """
 
 from __future__ import annotations
@@ -34,8 +33,11 @@ def solve_parts(
     engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
     stop: _core.Stop, state: _core.SolveState,
 ) -> np.ndarray:  # fmt: skip
-    """Solve parts in place as `Engine.solve_together`, a large one that is nearly solved by its
-    active set where rows are out of core. Raises Stopped."""
+    """Solve parts in place, see `Engine.solve_together`.
+
+    If rows are out of core, a large part that is nearly solved is solved by chunking. Raises
+    Stopped.
+    """
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ActiveSet(engine, parts, iterate, effort, progress)
         report = active.solve(stop)
@@ -92,12 +94,12 @@ class ActiveSet:
         return self.report
 
     def _numbers(self, is_chosen: np.ndarray) -> np.ndarray:
-        """The numbers int32 of some variables of the part."""
+        """Return the indices int32 of the chosen variables of the part."""
         chosen = np.flatnonzero(is_chosen).astype(np.int32)
         return chosen if isinstance(self.members, slice) else self.members[chosen]
 
     def _violation(self) -> float:
-        """The largest, in the unit."""
+        """Return the largest violation, in the violation scale."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
         whole = np.array([0, self.problem.size])
         return float(_core.optimality(self.problem, whole, alpha, gradient)[1][0])
@@ -116,7 +118,7 @@ class ActiveSet:
         self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
 
     def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
-        """The gradient of the variables that are not active, from the step of those that are."""
+        """Update the gradient of inactive variables after a step of the active ones."""
         iterate, rows = self.iterate, self.whole.rows
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]

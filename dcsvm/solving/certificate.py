@@ -60,7 +60,7 @@ class Certificate:
         return Certificate(*each)
 
     def take(self, problems: slice) -> Certificate:
-        """The certificate of some of the problems."""
+        """Return the certificate of some of the problems."""
         return Certificate(*(values[problems] for values in vars(self).values()))
 
     @property
@@ -107,15 +107,21 @@ class Certificate:
 
 
 def known_or_none(value: float) -> float | None:
-    """The value, or None for NaN."""
+    """Convert NaN to None."""
     return None if np.isnan(value) else float(value)
 
 
 @dataclass(eq=False)
 class Checked:
-    """How far a check is: `is_exact` uint8, which entries of the gradient are float64 by now, and
-    `difference` float64, what that changed in them; `drawn` uint8, which are drawn at random, and
-    `wanted` uint8, which are to be float64 next: what the gradient was tells that."""
+    """State of a check.
+
+    Attributes
+    ----------
+    is_exact : uint8 (n,), entries of the gradient computed in float64.
+    difference : float64 (n,), change of these entries by the check.
+    drawn : uint8 (n,), variables of the random sample.
+    wanted : uint8 (n,), variables to compute in float64 next.
+    """
 
     is_exact: np.ndarray
     difference: np.ndarray
@@ -128,7 +134,7 @@ class Checked:
         return Checked(next(flags), np.zeros(size), *flags)
 
     def part(self, own: slice) -> Checked:
-        """Views of the entries of one problem."""
+        """Return views of the entries of one problem."""
         return Checked(*(values[own] for values in vars(self).values()))
 
     def replace(self, gradient: np.ndarray, some: np.ndarray, exact: np.ndarray) -> None:
@@ -139,10 +145,18 @@ class Checked:
 
 @dataclass(frozen=True)
 class Scope:
-    """What is checked and promised: `every_row`, or of `n_rows` a random sample by the `seed`,
-    which `n_problems` share, and those that matter. `neglected` bounds what the solver left out of
-    any entry of the gradient; kernel values out of the reach `between` are in no entry. The dual
-    may be known to be convex. The violation wanted is at most `tolerance`, in the unit."""
+    """Settings of a check.
+
+    Attributes
+    ----------
+    n_rows, n_problems : rows, and problems that share the random sample.
+    is_convex : whether the dual is known to be convex.
+    every_row : check all rows, not a sample.
+    neglected : bound on what the solver skipped in an entry of the gradient.
+    between : cutoff between components; values beyond are in no entry.
+    tolerance : wanted violation, in the violation scale.
+    seed : seed of the sample.
+    """
 
     n_rows: int
     n_problems: int
@@ -161,14 +175,15 @@ def check(
     exact_gradients: Callable[[np.ndarray, np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
     scope: Scope,
 ) -> Certificate:
-    """Replace the checked entries of the gradient by their float64 values, those of some variables
-    (ascending) that `exact_gradients` gives piece by piece but where they are done, and state the
-    optimality of each of the problems that are `parts`, ascending, none of them empty. `checked` is
-    where the check begins, and kept up to date.
+    """Verify the optimality of problems with float64 kernel values.
 
-    After it no variable that could violate by more than the tolerance rests on float32 kernel
-    values, nor does the objective or the gap where they would show in it, as far as the error seen
-    on the random rows holds for the others.
+    The problems are `parts`, ascending, none of them empty. `exact_gradients` computes gradients of
+    variables (ascending) in batches, and skips those already done. `checked` is the starting point
+    and is updated. Checked entries of the gradient are replaced.
+
+    Afterwards no variable that could violate by more than the tolerance depends on float32 kernel
+    values. Neither do objective and gap, where their error would matter, as far as the error on the
+    random rows holds for the others.
     """
 
     def make_exact(variables: np.ndarray) -> None:
@@ -218,8 +233,10 @@ def _certificate_of_all(
 def certificate_of_known(
     parts: Parts, iterate: Iterate, neglected: np.ndarray, is_convex: bool
 ) -> Certificate:
-    """What float32 kernel values say of each part where its gradient is known, of a run that was
-    stopped; `neglected` (n_parts,) bounds what is left out of any entry."""
+    """Certify a stopped run by its known gradients from float32 kernel values.
+
+    `neglected` (n_parts,) bounds what is missing in an entry of the gradient.
+    """
     known = iterate.is_known[parts.members]
     counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
     own = Parts.of_sizes(parts.problem, parts.members[known], counts)
@@ -287,8 +304,11 @@ class _Check:
         return np.flatnonzero(checked)
 
     def doubtful(self, scope: Scope) -> np.ndarray:
-        """Variables that might violate and were not checked yet; where there are none and nothing
-        violates, those that show in the objective or in the gap."""
+        """Return unchecked variables that might violate.
+
+        If there are none and nothing violates, return those that matter for the objective or the
+        gap.
+        """
         reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
         _, (violation,), (gap,), (unit,), _ = _optimality(self.problem, self.alpha, self.gradient)
@@ -308,25 +328,28 @@ class _Check:
         return np.flatnonzero(needed & self.remaining)
 
     def draw_more(self, times: float) -> None:
-        """Draw so many support vectors that the error of the objective should fall that many
-        times."""
+        """Sample more support vectors, to reduce the error of the objective by a factor."""
         support = np.flatnonzero(self.alpha)
         n_drawn = np.count_nonzero(self.drawn[support])
         n_wanted = min(DRAWN_MORE * max(int(n_drawn), FEWEST_ROWS) * times**2, len(support))
         self.drawn[support[np.argsort(self.draw[support])[: int(n_wanted)]]] = True
 
     def _gap_error(self, unchecked: np.ndarray) -> float:
-        """What the rounding of free variables among the unchecked ones may add to the gap: the mean
-        seen for each, and the largest for what chance makes of a few."""
+        """Bound the error of the gap by rounding of unchecked free variables.
+
+        The bound is the mean error seen per variable, plus the largest error for chance in a few.
+        """
         width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
         width = width[self.is_free & unchecked]
         seen = np.mean(np.abs(self.checked.difference[self.drawn]))
         return float(seen * width.sum() + self.error * np.sqrt(np.sum(width**2)))
 
     def _objective(self, unchecked: np.ndarray) -> tuple[float, float]:
-        """The objective and how far it may be off where the terms of unchecked variables are of
-        float32 kernel values: by what those drawn at random tell of the others (a ratio estimate),
-        which is taken off where it is more than chance (two standard errors)."""
+        """Return the objective and its error from unchecked float32 gradients.
+
+        The random rows give a ratio estimate of the error of the others. It is subtracted if it
+        exceeds chance (two standard errors).
+        """
         objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
         weight, seen = np.abs(self.alpha), self.alpha * self.checked.difference
         drawn, remaining = (weight > 0) & self.drawn, weight[unchecked].sum()
@@ -343,8 +366,10 @@ class _Check:
         return objective, abs(shift) + chance
 
     def certificate(self, scope: Scope) -> Certificate:
-        """The gradient of free variables that were not checked is taken to be as far from zero as
-        the error seen allows."""
+        """Compute the certificate of the problem.
+
+        Unchecked gradients of free variables count as far from zero as the largest error seen.
+        """
         objective, error = self._objective(self.remaining)
         certified = partial(
             _certificate, self.problem, np.array([0, self.size]), self.alpha,
@@ -382,8 +407,10 @@ def _certificate(
     kernel_errors: np.ndarray,
     counts: np.ndarray,
 ) -> Certificate:
-    """The certificate of the parts of a problem, which begin at `start`, by a gradient of which up
-    to `neglected` is left out in every entry."""
+    """Compute the certificate of the parts of a problem, which begin at `start`.
+
+    Up to `neglected` is missing in each entry of the gradient.
+    """
     objectives, violations, gaps, units, multipliers = _core.optimality(
         problem, start, alpha, gradient
     )
@@ -407,7 +434,7 @@ def _optimality(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) ->
 
 
 def reduced_gradient(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The gradient with the multipliers of the sums that are kept, zero at the optimum."""
+    """Return the gradient plus the multipliers of the equality constraints, zero at the optimum."""
     if problem.sum_of is None:
         return gradient
     return gradient + _optimality(problem, alpha, gradient)[4][0, problem.sum_of]

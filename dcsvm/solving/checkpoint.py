@@ -52,7 +52,7 @@ class HasShape(Protocol):
     def n_features(self) -> int: ...
 
 
-class FolderInUse(ValueError):
+class FolderInUseError(ValueError):
     """A folder that another process holds; the message names the process."""
 
 
@@ -64,8 +64,10 @@ class FolderLock:
         self.file: TextIO | None = None
 
     def take(self) -> None:
-        """Hold the folder; lock it anew where it was removed meanwhile. Raises FolderInUse and
-        OSError."""
+        """Lock the folder, again if it was removed.
+
+        Raises FolderInUseError and OSError.
+        """
         while fcntl is not None and not self._is_in_place:
             if self.file is not None:
                 self.file.close()
@@ -78,7 +80,7 @@ class FolderLock:
                 holder = self.file.read(200).strip() or "another process"
                 self.file.close()
                 self.file = None
-                raise FolderInUse(f"{self.folder}: {holder} is using this folder") from None
+                raise FolderInUseError(f"{self.folder}: {holder} is using this folder") from None
             except OSError:  # of a file system without locks
                 return
             self.file.truncate(0)
@@ -123,7 +125,7 @@ class Checkpoint:
     """The checkpoint of one run in a folder, which is made where there is none.
 
     `resume` asks for the run to go on that is stored there. Raises CheckpointError where there is
-    none, or one that would be overwritten, and FolderInUse. `error` says why the state was not
+    none, or one that would be overwritten, and FolderInUseError. `error` says why the state was not
     stored the last time, None where it was.
     """
 
@@ -163,8 +165,10 @@ class Checkpoint:
         return os.path.exists(os.path.join(folder, STATE))
 
     def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
-        """The run is on data with this fingerprint, with these options, and begins with a model or
-        not. It holds the folder until `let_go`. Raises FolderInUse."""
+        """Begin a run with this data fingerprint, options and optional initial model.
+
+        Locks the folder until `let_go`. Raises FolderInUseError.
+        """
         self.lock.take()
         chosen = {**_chosen(options), "init_model": is_warm}
         self.run = {"options": chosen, "data": data}
@@ -183,7 +187,7 @@ class Checkpoint:
         try:
             self._store(state, model_of_early)
             self.error = None
-        except (OSError, FolderInUse) as error:
+        except (OSError, FolderInUseError) as error:
             self.error = getattr(error, "strerror", None) or str(error)
         end = time.monotonic()
         self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
@@ -209,9 +213,11 @@ class Checkpoint:
         self.lock.let_go()
 
     def load(self, state: RunState, problem: BoxProblem, n_rows: int, n_groups: int) -> None:
-        """Make `state` what was stored, of a run on a problem over `n_rows` rows in `n_groups`
-        groups. Raises OSError, and CheckpointError for a checkpoint that is damaged, or of other
-        data or options, and names the difference."""
+        """Load the stored state into `state`, of a run over `n_rows` rows in `n_groups` components.
+
+        Raises OSError, and CheckpointError for a damaged checkpoint or one of other data or
+        options; the message names the difference.
+        """
         with open(self.path, "rb") as file:
             has_early = self.restore(file, state, problem, n_rows, n_groups)
         if has_early:
@@ -220,7 +226,7 @@ class Checkpoint:
     def restore(
         self, file: IO[bytes], state: RunState, problem: BoxProblem, n_rows: int, n_groups: int
     ) -> bool:
-        """The same of an open file, without the early model. Returns whether there is one."""
+        """Restore the state without the early model from a file; return whether it has one."""
         try:
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
@@ -250,7 +256,7 @@ class Checkpoint:
 
 
 def _chosen(options: TrainOptions) -> dict:
-    """The options that may not differ on resume."""
+    """Return the options that must be equal on resume."""
     free = {one.name for one in fields(options) if option_of(one).is_free}
     return {name: value for name, value in _plain(asdict(options)).items() if name not in free}
 
@@ -261,7 +267,7 @@ def _plain(value: Any) -> Any:
 
 
 def fingerprint(rows: HasShape, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-    """What tells data from others, of rows whose values have this digest."""
+    """Describe the data, rows with this digest of their values, for comparison on resume."""
     return {
         "rows": rows.n_samples,
         "features": rows.n_features,
@@ -272,7 +278,7 @@ def fingerprint(rows: HasShape, values: str, labels: np.ndarray, sample_weight: 
 
 
 def digest_of(rows: Rows) -> str:
-    """The digest of the values of rows."""
+    """Compute the digest of the values of rows."""
     stored = None if rows.dense is None else rows.stored
     parts = [stored, rows.columns, rows.indptr, rows.indices, rows.values]
     return _digest([part for part in parts if part is not None])
@@ -287,7 +293,7 @@ def _digest(arrays: list[np.ndarray]) -> str:
 
 
 def _difference(stored: dict, wanted: dict) -> str | None:
-    """The first thing in which two runs differ, in words; None where they are the same."""
+    """Describe the first difference of two runs; None if they are equal."""
     for name, value in wanted["data"].items():
         was = stored["data"][name]
         if was != value:
@@ -306,8 +312,14 @@ def _said(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Control:
-    """`progress` is told what happens; `stop` ends the run early, when it is requested or its time
-    is over; `checkpoint` is kept up to date for another process to go on from."""
+    """Control of a run.
+
+    Attributes
+    ----------
+    progress : receives the progress.
+    stop : ends the run early, on request or after a time.
+    checkpoint : stores the state, so that another process can resume.
+    """
 
     progress: Progress = field(default_factory=Progress)
     stop: _core.Stop = field(default_factory=_core.Stop)
@@ -335,8 +347,10 @@ class Control:
 
 
 class CoreProgress:
-    """Passes on what the core tells while it solves, and stores checkpoints: the iterate is brought
-    up to date when one is due, and stored at the call after that."""
+    """Progress of the core, which also stores checkpoints.
+
+    When a checkpoint is due, the core updates the iterate; the next call stores it.
+    """
 
     def __init__(self, control: Control, save: Callable[[], None]):
         self.control, self.save, self.stop = control, save, control.stop

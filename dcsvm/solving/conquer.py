@@ -30,10 +30,12 @@ FEW_VARIABLES = 2000  # of which a hidden margin is sought all the same: it take
 
 
 class Refinement:
-    """A problem that is solved to a tolerance and checked again and again. The `state` knows what
-    was found, and whether kernel values of the next solve are float64: where those of the check
-    gained too little. The margin of nu-SVC that a violation is told in may be so small that float32
-    does not tell it from none: then it is not sought for ever."""
+    """Repeated solving and checking of a problem to a tolerance.
+
+    `state` has the results, and whether the next solve uses float64 kernel values: it does if those
+    of the check improved too little. The margin of nu-SVC, in which violation is measured, may be
+    too small for float32: the refinement then ends.
+    """
 
     def __init__(self, problem: BoxProblem, state: RunState):
         self.divides_by_margin = problem.divides_by_margin
@@ -41,8 +43,11 @@ class Refinement:
         self.state, self.n_checks = state, min(state.checks, LARGEST_REFINEMENTS - 1)
 
     def attainable(self, tolerance: float, weight: float) -> float:
-        """The least violation, in no unit, that is worth asking for, where `weight` is the sum of
-        |alpha| before the solve: what float64 gradients can state, and what tells a margin."""
+        """Return the least violation that can be reached, in absolute units.
+
+        `weight` is the sum of |alpha| before the solve. The limit is the rounding of float64
+        gradients, and for nu-SVC the smallest margin that can be told from 0.
+        """
         if not self.divides_by_margin:
             return ROUNDING * weight
         return max(ROUNDING, self._margin(tolerance)) * weight
@@ -82,7 +87,7 @@ def conquer(solver: FormulationSolver) -> None:
 
     The check leaves float64 values in the gradient wherever float32 ones could hide a
     violation; while there is one, the solver goes on from them, with float64 kernel values
-    where that gains too little. Raises Stopped, and NoMargin where float64 does not tell a
+    where that gains too little. Raises Stopped, and NoMarginError where float64 does not tell a
     margin that solutions are divided by from none.
     """
     start, state, options = time.perf_counter(), solver.state, solver.options
@@ -133,8 +138,10 @@ def conquer(solver: FormulationSolver) -> None:
 
 
 def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dict[int, Certificate]:
-    """Certify some folds, solved to a tolerance, each problem from float64 kernel values; every
-    check draws other random rows. Raises Stopped."""
+    """Certify some folds with float64 kernel values, each problem to a tolerance.
+
+    Each check draws other random rows. Raises Stopped.
+    """
     start, state = time.perf_counter(), solver.state
     if state.checked is None:
         state.checked = Checked.nothing(solver.problem.size)
@@ -161,7 +168,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
 
 
 def _weight(solver: FormulationSolver, folds: list[int]) -> float:
-    """The largest sum of |alpha| of a problem of some folds."""
+    """Return the largest sum of |alpha| of a problem of some folds."""
     parts = Parts.of_folds(solver.formulation, folds)
     weights = reduce_parts(np.add, np.abs(solver.alpha[parts.members]), parts.start)
     return float(weights.max())

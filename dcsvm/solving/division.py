@@ -59,7 +59,7 @@ class Units:
         return np.diff(np.searchsorted(variables, self.start))
 
     def terms(self, variables: np.ndarray) -> Terms:
-        """Some variables as kernel sums see them: groups apart, coupled by a sum or not."""
+        """Return variables as terms of kernel sums, with their component and constraint."""
         n_groups, rows = self.locality.n_groups, self.formulation.problem.rows[variables]
         unit = self.formulation.number[variables] * n_groups + self.locality.group[rows]
         return Terms(rows, unit, unit % (self.formulation.n_problems_of_fold * n_groups))
@@ -67,8 +67,14 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The `partition` of a level, and where every row is `placed` in it. Rows that are nearer to
-    their nearest border than `border` are in two clusters."""
+    """The clusters of a level.
+
+    Attributes
+    ----------
+    partition : the partition.
+    placed : the assignment of each row.
+    border : rows closer to a cluster boundary are in two clusters.
+    """
 
     partition: Partition
     placed: Placed
@@ -76,8 +82,11 @@ class Division:
 
     @staticmethod
     def overlapping(partition: Partition, placed: Placed, overlap: float) -> Division:
-        """That with about `overlap` times as many members of clusters as there are rows. A row to
-        predict is near a border where half of the rows would be, or the rows in two clusters."""
+        """Return the division with about `overlap` times as many cluster members as rows.
+
+        At prediction a row is near a boundary within the distance that holds for half of the rows,
+        or for the rows in two clusters.
+        """
         if overlap == 1 or placed.second is None:
             return Division(partition, placed)
         second, distance = placed.boundaries
@@ -108,7 +117,7 @@ class Division:
         return self.placed.boundaries[1] < self.border
 
     def clustered(self, formulation: Formulation) -> Clustered:
-        """The problems of a formulation, with a variable for each cluster that a row is in."""
+        """Return the problems of a formulation, with a variable for each cluster of a row."""
         problem = formulation.problem
         if self.border == 0:
             every = np.arange(problem.size)
@@ -135,9 +144,15 @@ class Division:
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
-    """A `formulation` whose variables are each in one `cluster` int32; each is that of another
-    formulation with the number `origin`, for the row's nearest cluster or, where it `is_copy`, for
-    its second one."""
+    """A formulation with a variable for each cluster of a row.
+
+    Attributes
+    ----------
+    formulation : the formulation.
+    cluster : int32 (n,), cluster of each variable.
+    origin : index of the variable in the original formulation.
+    is_copy : whether it belongs to the second cluster of the row.
+    """
 
     formulation: Formulation
     cluster: np.ndarray

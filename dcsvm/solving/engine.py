@@ -1,8 +1,7 @@
-"""What is computed on the rows of a run, apart from what it is for: kernel sums, the solver, spans,
-clusters. A run knows its rows by their numbers only, so that they may be somewhere else.
+"""The operations on the rows of a run: kernel sums, the solver, spans, clusters.
 
-Rows that are far, such as those of a mapped file, are brought together where few of them are used
-again and again.
+A run addresses its rows by index only, so that they may be on other machines. Rows out of core,
+such as those of a mapped file, are gathered if a few of them are used repeatedly.
 """
 
 from __future__ import annotations
@@ -29,10 +28,17 @@ FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped f
 
 
 class Engine(Protocol):
-    """What a run asks of the rows it solves, wherever they are. Sums of more than `targets_at_once`
-    had better be taken a part after the other; it `is_out_of_core` where going through all rows
-    takes long; their clusters are a `tree_of` them. What is asked is for a `phase` of a run;
-    `n_rounds` of active sets there were, and `traffic` between workers."""
+    """Protocol of the operations on the rows that a run solves, wherever they are.
+
+    Attributes
+    ----------
+    data : the rows with their kernel.
+    targets_at_once : batch size of sums.
+    is_out_of_core : whether reading all rows takes long.
+    phase : name of the current phase.
+    n_rounds : rounds of chunking done.
+    traffic : traffic between workers, or None.
+    """
 
     data: KernelRows
     targets_at_once: int
@@ -70,8 +76,10 @@ class Engine(Protocol):
 def new_tree(
     engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
 ) -> Tree:
-    """A tree without levels, of all rows of an engine, which are in an `order` of their own and in
-    each `group` int (n,)."""
+    """Return a tree without levels of all rows of an engine.
+
+    `order` is the order of the rows, `group` int (n,) their component.
+    """
     kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
     how = {"sample_size": options.sample, "seed": options.seed}
     return engine.tree_of(engine.data, kernel, **how, order=order, group=group)
@@ -145,7 +153,7 @@ class LocalEngine:
 
 
 def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:
-    """The problem of some variables, its rows numbered among those that it has, and these rows."""
+    """Return the problem of some variables with its rows renumbered, and these rows."""
     part = problem.part(members)
     rows, place = np.unique(part.rows, return_inverse=True)
     return replace(part, row=place.reshape(-1).astype(np.int32)), rows

@@ -24,7 +24,7 @@ SMALLEST_TOLD = 2.0**-40
 AT_BOUND = 1e-12
 
 
-class NoMargin(ValueError):
+class NoMarginError(ValueError):
     """A solution of nu-SVC that has no margin to be divided by."""
 
     def __init__(self) -> None:
@@ -49,17 +49,15 @@ class Solution:
 
     @property
     def n_sv(self) -> int | None:
-        """The number of input rows that are support vectors; None for folds, which have a model
-        each."""
+        """Number of input rows that are support vectors, None for folds."""
         return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
 
     def offsets_and_margins(self, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
-        """(rho, r) float64 (n_parts,) of parts of problems, from the variables whose gradient is
-        known: the decision value is (sum a K - rho) / r.
+        """Compute (rho, r) float64 (n_parts,) of parts: decision values are (sum a K - rho) / r.
 
-        Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two
-        sums r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided
-        by it.
+        Only variables with known gradients are used. Gradients of free variables give the offset
+        (LIBSVM's calculate_rho). For types with two constraints, r is the margin of nu-SVC, and
+        -epsilon of nu-SVR, whose decision values are not divided by it.
         """
         problem, n_parts = parts.problem, len(parts.sizes)
         if problem.sum_of is None:
@@ -96,9 +94,11 @@ class Solution:
         return 0.5 * (first + second), 0.5 * (first - second)
 
     def offsets_of_clusters(self, cluster_of: np.ndarray, n_clusters: int) -> np.ndarray:
-        """rho (n_clusters, n_problems), by the cluster of every variable; a cluster that has rows
-        of one class only decides for it, and for none where it has neither. One that was not begun
-        decides for most of its rows."""
+        """Compute rho (n_clusters, n_problems) from the cluster of every variable.
+
+        A cluster with rows of one class predicts this class, one with neither class predicts none.
+        A cluster that was not begun predicts the class of most of its rows.
+        """
         formulation = self.formulation
         rho = np.full((formulation.n_problems, n_clusters), np.nan)
         part = formulation.number.astype(np.int64) * n_clusters + cluster_of
@@ -109,8 +109,11 @@ class Solution:
         return self._deciding(rho.T, part)
 
     def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
-        """rho with that of clusters that have no solution: 0 where there is no bias, or what
-        decides for the only class, or most of the rows, of a part."""
+        """Fill in rho of clusters without a solution.
+
+        It is 0 without a bias, else it predicts the only class of a part, or the class of most
+        rows.
+        """
         n_clusters, n_problems = rho.shape
         linear, size = self.formulation.problem.linear, n_clusters * n_problems
         counts = np.bincount(part, minlength=size)
@@ -127,12 +130,17 @@ class Solution:
 
 
 class Coefficients:
-    """The support vectors of a solution, merged rows apart again, cluster by cluster where the
-    `cluster_of` every variable is given.
+    """The support vectors of a solution, with duplicates as separate rows.
 
-    `row` is the row that is solved, `row_numbers` the given row, `cluster` that it is in, `coef`
-    float64 (k - 1, n_sv) as LIBSVM's sv_coef, `bound` the largest coefficient a support vector may
-    have.
+    They are ordered by cluster if `cluster_of` gives the cluster of every variable.
+
+    Attributes
+    ----------
+    row : index of the solved row.
+    row_numbers : index of the input row.
+    cluster : cluster of the row.
+    coef : float64 (k - 1, n_sv), as LIBSVM's sv_coef.
+    bound : largest possible coefficient.
     """
 
     def __init__(self, solution: Solution, cluster_of: np.ndarray | None = None):
@@ -163,9 +171,16 @@ class Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class ExactResult:
-    """The exact model, and what a report says of its solution: the problems, how many support
-    vectors are at their bound, the violation of the model and the gap in the units of LIBSVM's
-    objective."""
+    """The exact model and the results that a report needs.
+
+    Attributes
+    ----------
+    model : the model.
+    problems : reports of the problems.
+    n_bsv : number of bounded support vectors.
+    violation : violation of the model.
+    gap : duality gap in the units of LIBSVM's objective, or None.
+    """
 
     model: ExactModel
     problems: ProblemReports
@@ -179,7 +194,10 @@ class ExactResult:
 
 
 def exact_model(solution: Solution, certificate: Certificate, converged: bool) -> ExactResult:
-    """The model of the whole problem. Raises NoMargin."""
+    """Make the model of the whole problem.
+
+    Raises NoMarginError.
+    """
     task, targets = solution.task, solution.prepared.targets
     found, gap, violation = Coefficients(solution), certificate.gap, certificate.violation
     rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
@@ -208,22 +226,27 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
 
 
 def check_margins(margin: np.ndarray) -> None:
-    """Raise NoMargin where nu-SVC has no margin to divide its solution by."""
+    """Raise NoMarginError where nu-SVC has no margin to divide its solution by."""
     if not np.all(margin > 0):
-        raise NoMargin
+        raise NoMarginError
 
 
 def check_told(margins: list[float], size: float) -> None:
-    """Raise NoMargin where nu-SVC came to margins that may as well be none beside the `size` of the
-    sums that they are differences of."""
+    """Raise NoMarginError if a margin of nu-SVC is lost in rounding.
+
+    `size` is the size of the sums that the margins are differences of.
+    """
     if any(margin <= SMALLEST_TOLD * size for margin in margins):
-        raise NoMargin
+        raise NoMarginError
 
 
 def _problem_reports(
     solution: Solution, certificate: Certificate, rho: np.ndarray, margin: np.ndarray
 ) -> ProblemReports:
-    """What svm-train prints of each problem; `margin` is r of nu-SVC, and -epsilon of nu-SVR."""
+    """Compute the results that svm-train prints for each problem.
+
+    `margin` is r of nu-SVC, and -epsilon of nu-SVR.
+    """
     task, prepared, formulation = solution.task, solution.prepared, solution.formulation
     rows, start = formulation.problem.rows, formulation.start
     size, bound = np.abs(solution.alpha), task.bound_of(prepared.targets[rows])
@@ -248,7 +271,7 @@ def _problem_reports(
 
 
 def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:
-    """The margin of the problem of each coefficient (k - 1, n_sv)."""
+    """Return the margin of the problem of each coefficient, (k - 1, n_sv)."""
     table = np.ones((n_classes, n_classes - 1))
     for value, (first, second) in zip(margin, pairs_of(n_classes), strict=True):
         table[first, second - 1] = table[second, first] = value
@@ -258,8 +281,10 @@ def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndar
 def early_model(
     solution: Solution, level: int, partition: Partition, cluster_of: np.ndarray
 ) -> tuple[EarlyModel, int]:
-    """The models of the clusters of a level, by the cluster of every variable, and how many support
-    vectors are at their bound."""
+    """Make the models of the clusters of a level; count the bounded support vectors.
+
+    `cluster_of` is the cluster of every variable.
+    """
     found, targets = Coefficients(solution, cluster_of), solution.prepared.targets
     cluster, class_ = found.cluster, None
     order = np.lexsort((found.row_numbers, cluster))

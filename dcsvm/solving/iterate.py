@@ -15,9 +15,15 @@ NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
 
 @dataclass(eq=False)
 class Iterate:
-    """Where a solver is: it can end anywhere, be stored, and go on from there. `alpha`, `gradient`
-    and `base` float64, `known` uint8, one entry a variable: `gradient` is that of alpha, that of
-    `base` (an earlier alpha), or anything."""
+    """Solver state, valid at any moment of a solve.
+
+    Attributes
+    ----------
+    alpha : float64 (n,), dual variables.
+    gradient : float64 (n,), see known.
+    base : float64 (n,), an earlier alpha.
+    known : uint8 (n,), whether the gradient is that of alpha, that of base, or unknown.
+    """
 
     alpha: np.ndarray
     gradient: np.ndarray
@@ -31,7 +37,7 @@ class Iterate:
         return Iterate(alpha, np.zeros(n), alpha.copy(), np.full(n, NOTHING))
 
     def take(self, variables: np.ndarray) -> Iterate:
-        """A copy of that of some variables."""
+        """Copy the entries of some variables."""
         return Iterate(*(one[variables] for one in vars(self).values()))
 
     def put(self, variables: np.ndarray, other: Iterate) -> None:
@@ -49,14 +55,13 @@ class Iterate:
         self.known[variables] = NOTHING
 
     def learn(self, variables: np.ndarray, gradient: np.ndarray) -> None:
-        """The gradient of these variables at alpha."""
+        """Set the gradient of variables at alpha."""
         self.gradient[variables] = gradient
         self.base[variables] = self.alpha[variables]
         self.known[variables] = AT_ALPHA
 
     def move(self, alpha: np.ndarray) -> None:
-        """Go to another alpha; the gradient stays known as that of the one before, where all of it
-        is."""
+        """Change alpha; the gradient stays known at the earlier alpha, if all of it is known."""
         is_known = bool(self.is_known.all())
         self.base[:], self.alpha[:] = self.alpha, alpha
         self.known[:] = AT_BASE if is_known else NOTHING
@@ -64,8 +69,10 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Parts of a problem: part c has the variables members[start[c]:start[c + 1]], `start` int64,
-    `members` int32."""
+    """Subproblems of a problem: part c has the variables members[start[c]:start[c + 1]].
+
+    `start` is int64 (n_parts + 1,), `members` int32.
+    """
 
     problem: BoxProblem
     start: np.ndarray
@@ -78,7 +85,7 @@ class Parts:
 
     @staticmethod
     def of_folds(formulation: Formulation, folds: list[int]) -> Parts:
-        """The problems of some folds, ascending, that have variables."""
+        """Return the problems of some folds, ascending, that have variables."""
         sizes = np.diff(formulation.start).reshape(formulation.n_folds, -1)[folds].reshape(-1)
         members = np.concatenate([formulation.variables_of_fold(k) for k in folds])
         return Parts.of_sizes(formulation.problem, members, sizes[sizes > 0])
@@ -96,9 +103,11 @@ class Parts:
 
 @dataclass(frozen=True)
 class Effort:
-    """How far parts are solved, and with what; see `_core.solve_clusters`. Kernel values out of
-    `reach` may be left out, and up to `neglected` was, of a gradient that is known; they are
-    `float64`, or float32."""
+    """Settings of the solver, see `_core.solve_clusters`.
+
+    Kernel values beyond `reach` may be skipped. Up to `neglected` is missing in an entry of a known
+    gradient. `float64`: kernel values are float64, else float32.
+    """
 
     tolerance: float
     max_iterations: int

@@ -1,5 +1,6 @@
-"""A level whose clusters are solved each for itself, for early prediction: rows near a border in
-two of them, and as many of the clusters as are wanted.
+"""Clusters of a level for early prediction, solved independently.
+
+Rows near a boundary are in two clusters. Only the requested clusters are solved.
 """
 
 from __future__ import annotations
@@ -24,10 +25,19 @@ PART_VALUES = 3e4  # kernel values that take as long as the least part of a clus
 
 
 class LevelSolver:
-    """The clusters of a level, a division of the formulation `whole`: `solver` solves their
-    problems, `cluster` int32 is that of every variable of it, `is_solved` says which clusters are,
-    `converged` of each fold whether all of its are, and `objective` is the sum of theirs. `save`
-    stores a checkpoint where one is due; a `budget` is shared with the run."""
+    """Solver of the clusters of a level.
+
+    Attributes
+    ----------
+    whole : the formulation that was divided.
+    solver : solver of the cluster problems.
+    cluster : int32 (n,), cluster of each variable.
+    is_solved : bool (n_clusters,), solved clusters.
+    converged : bool (n_folds,), whether all clusters of a fold converged.
+    objective : sum over the clusters.
+
+    `save` stores a checkpoint if one is due. A `budget` of iterations may be shared with the run.
+    """
 
     def __init__(
         self,
@@ -57,8 +67,10 @@ class LevelSolver:
         self.converged = np.ones(whole.n_folds, bool)
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
-        """Solve those of the chosen clusters, bool (n_clusters,), None for all, that are not solved
-        yet. Raises Stopped."""
+        """Solve the chosen clusters that are not solved, bool (n_clusters,), None for all.
+
+        Raises Stopped.
+        """
         wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
         own = np.flatnonzero(wanted[self.cluster])
         members = own[group_order(self.part[own])].astype(np.int32)
@@ -78,8 +90,10 @@ class LevelSolver:
 
     @cached_property
     def costs(self) -> np.ndarray:
-        """About what each cluster costs to solve, in kernel values, float64 (n_clusters,): the sum
-        of the squares of its parts, and what each of these takes at least."""
+        """Estimate the cost of each cluster in kernel evaluations, float64 (n_clusters,).
+
+        It is the sum of squares of the part sizes, plus a minimum per part.
+        """
         parts, sizes = self.sizes
         n_of_cluster = self.n_places // self.division.n_clusters
         cluster = parts // n_of_cluster % self.division.n_clusters
@@ -95,7 +109,7 @@ class LevelSolver:
         own.costs = Costs()
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
-        """What was done; the support vectors are counted later."""
+        """Return the report of the level; support vectors are counted later."""
         counts = self.solver.costs.counts
         return LevelReport(
             level=self.level,
@@ -129,14 +143,13 @@ class LevelSolver:
         self.objective = float(arrays["objective"][0])
 
     def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
-        """An alpha of the formulation that was divided, every row's in its nearest cluster."""
+        """Return an alpha of the divided formulation, from the nearest cluster of each row."""
         own = alpha[self.clustered.origin]
         own[self.clustered.is_copy] = 0.0
         return own
 
     def alpha_of_whole(self) -> np.ndarray:
-        """A feasible alpha of the formulation that was divided: every row's from its nearest
-        cluster."""
+        """Return a feasible alpha of the divided formulation, by the nearest clusters."""
         own = ~self.clustered.is_copy
         alpha = np.zeros(self.whole.problem.size)
         alpha[self.clustered.origin[own]] = self.solver.alpha[own]
@@ -147,6 +160,6 @@ class LevelSolver:
         return self.solver.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
 
     def model(self) -> tuple[EarlyModel, int]:
-        """The early model, and how many of its support vectors are at their bound."""
+        """Return the early model, and the number of its bounded support vectors."""
         partition = self.division.partition
         return early_model(self.solver.solution, self.level, partition, self.cluster)

@@ -52,9 +52,11 @@ class Plan:
         return max((*self.levels, *self.choices), default=0)
 
     def is_alone(self, level: int, options: TrainOptions) -> bool:
-        """Whether a level is found alone, not in a tree. Early models by themselves have the tree:
-        many small clusters are found once; and so have more clusters than are told apart by one
-        product."""
+        """Return whether a level is clustered directly, not as part of a tree.
+
+        Early models use the tree, where many small clusters are found once; so do levels with more
+        clusters than one product can assign.
+        """
         is_exact = not options.early and options.clustering in ("adaptive", "random")
         return is_exact and self.branching**level <= MOST_PARTS
 
@@ -114,8 +116,10 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
 def early_plan(
     n_samples: int, levels: int | None, branching: int, early_level: int | str | None
 ) -> Plan:
-    """Of early models alone: the level that is asked for, that of few rows, or those to find it
-    among, which are all that are not too fine."""
+    """Plan early models: the requested level, the default of few rows, or candidates.
+
+    The candidates of a search are all levels that are not too fine.
+    """
     deepest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
     kept = tuple(range(min(deepest, wanted), 0, -1))
@@ -152,10 +156,19 @@ MOST_SCRATCHES = 64
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes: the rows take `data`, all else at most `rest`, `used` of it for caches and working
-    copies out of the `budget`. Arrays of variables up to `free` are not counted against the budget;
-    those of a solver take `solver_arrays`, its matrices `matrices`. `scratch` is for all threads
-    together, `threads` how many there may be."""
+    """Memory plan in bytes.
+
+    Attributes
+    ----------
+    data : the rows.
+    rest : bound on all else.
+    used : caches and working copies, part of the budget.
+    budget : `-m`.
+    free : size of variable arrays that does not count against the budget.
+    solver_arrays, matrices : arrays and matrices of a solver.
+    scratch : scratch of all threads together.
+    threads : maximum number of threads.
+    """
 
     data: int
     rest: int
@@ -177,7 +190,7 @@ class MemoryPlan:
         return max(_core.array_bytes(largest) - self.solver_arrays, 0)
 
     def spare(self, n_variables: int) -> int:
-        """What is left for caches and for copies of rows."""
+        """Return the memory left for caches and copies of rows."""
         return max(self.solver(n_variables) - self.solver_arrays - self.matrices, 0)
 
     def most_variables(self, n_variables: int) -> int:
@@ -203,13 +216,14 @@ def plan_memory(
     n_places: int = 0,
     solved_share: float = 1.0,
 ) -> MemoryPlan:
-    """The plan for training on rows as they were read: `start` is where the variables of each
-    problem begin, and their end; after it `n_folds` are solved together, levels at work have
-    `n_members` times as many variables, and `n_places` levels know their second clusters. At most
-    a `solved_share` of the variables of a problem is solved together.
+    """Plan the memory of training on rows.
 
-    `megabytes` None: half of the memory this process may use, at most 8000 MB, and no more than the
-    rows leave. Raises ValueError for a budget that is too small, or more than there is.
+    `start` is where the variables of each problem begin, and their end. Later `n_folds` are solved
+    together. Levels have `n_members` times as many variables; `n_places` levels know their second
+    clusters. At most a `solved_share` of the variables of a problem is solved together.
+
+    The default of `megabytes` is half of the memory this process may use, at most 8000, and no more
+    than the rows leave. Raises ValueError for a budget that is too small or too large.
     """
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
     largest = int(largest * solved_share)

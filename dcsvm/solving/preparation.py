@@ -1,5 +1,7 @@
-"""Everything of a run that no solution has touched: rows merged, put in the order of the locality
-and encoded, the levels to run, the memory. The runs of several folds share it.
+"""Preparation of a run before any solving.
+
+Duplicates are merged, rows sorted by component and encoded, levels and memory planned. The runs of
+several folds share the result.
 """
 
 from __future__ import annotations
@@ -32,10 +34,18 @@ SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violation
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """`data` has the rows that are solved, see RowMap, and `engine` works on them; `targets` and
-    `sample_weight` float64 are theirs, and `formulation` is the problem of all of them. `start` is
-    the time when preparing began, in seconds of the clock perf_counter. Where it `owns_rows` nobody
-    else uses them. Rows in a mapped file are in the order of the clusters of a `tree`."""
+    """Everything a run needs before solving.
+
+    Attributes
+    ----------
+    data : the solved rows, see RowMap.
+    engine : operations on them.
+    targets, sample_weight : float64, of these rows.
+    formulation : the problem of all rows.
+    start : time when preparation began, of time.perf_counter.
+    owns_rows : whether nobody else uses the rows.
+    tree : tree of clusters, by which rows of a mapped file are sorted.
+    """
 
     start: float
     options: TrainOptions
@@ -61,8 +71,10 @@ class Prepared:
         return self.memory.solver(n_variables) - self.data.copy_bytes
 
     def rows_for_model(self, numbers: np.ndarray) -> Rows:
-        """Rows for a model, which shares them where nobody else uses them; those of a file are
-        copied when training ends."""
+        """Return rows for a model, shared if nobody else uses them.
+
+        Rows of a file are copied when training ends.
+        """
         rows = self.data.rows
         if (self.owns_rows or self.data.is_in_file) and rows.columns is None:
             return ChosenRows(rows, numbers)  # type: ignore[return-value]  # until training ends
@@ -74,7 +86,7 @@ class Prepared:
         return int(self.row_map.n_given_of_row[self.formulation.negligible_rows].sum())
 
     def describe(self) -> str:
-        """What will be done, in one sentence."""
+        """Describe the run in one sentence."""
         rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
         described = "kernel values" if kernel.is_precomputed else "features"
         repeat = f" ({self.row_map.n_merged} repeat others)" if self.row_map.n_merged else ""
@@ -101,10 +113,13 @@ class RowSource(Protocol):
         """Whether training may change the rows."""
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-        """What tells these data from others, see `checkpoint.fingerprint`."""
+        """Describe the data for comparison on resume, see `checkpoint.fingerprint`."""
 
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
-        """The rows and the kernel of the options on them. Raises ValueError."""
+        """Return the rows and the kernel of the options.
+
+        Raises ValueError.
+        """
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
@@ -117,19 +132,24 @@ class RowSource(Protocol):
         """Plan the memory for the levels of a plan. Raises OptionError."""
 
     def reordered(self, numbers: np.ndarray) -> RowSource:
-        """These rows, in this order."""
+        """Return the rows in this order."""
 
     def find_locality(
         self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
     ) -> tuple[Locality, Tree | None]:  # fmt: skip
-        """As `find_locality` of the kernel, but that what is read together is near in a mapped
-        file, and the clusters of all levels by which that is so. Raises Stopped."""
+        """Find the components (`find_locality` of the kernel) and the tree sorting a mapped file.
+
+        Raises Stopped.
+        """
 
     def engine(
         self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
     ) -> Engine:
-        """The engine on these rows, for problems of so many variables. Raises Stopped."""
+        """Return the engine on these rows, for problems with `n_variables`.
+
+        Raises Stopped.
+        """
 
 
 def prepare(
@@ -139,8 +159,11 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     stop: _core.Stop | None = None,
 ) -> Prepared:
-    """Prepare to train on rows with labels (n,), float64 or strings, and weights float64 (n,), None
-    is one each; ValueError for what does not fit. Raises Stopped."""
+    """Prepare training on rows with labels (n,), float64 or strings.
+
+    `sample_weight` is float64 (n,), None for ones. Raises ValueError for data that do not fit, and
+    Stopped.
+    """
     start, stop = time.perf_counter(), stop or _core.Stop()
     n_rows = source.rows.n_samples
     if len(labels) != n_rows:
@@ -188,8 +211,11 @@ def prepare(
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """The RowSource of rows in this process; where it `owns_rows` they are put in order where they
-    are. Of packed rows the other form, which a kernel takes, has `copy_bytes` in memory."""
+    """RowSource of rows in this process.
+
+    If it `owns_rows`, they are reordered in place. `copy_bytes` is the memory of the unpacked or
+    encoded copy of packed rows.
+    """
 
     rows: Rows
     threads: int
@@ -220,7 +246,10 @@ class LocalRows:
         return replace(self, copy_bytes=size), kernel
 
     def duplicates(
-        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+        self,
+        targets: np.ndarray,
+        sample_weight: np.ndarray,
+        stop: _core.Stop,  # noqa: ARG002
     ) -> Duplicates:
         return find_duplicates(self.rows, targets, sample_weight)
 
@@ -265,7 +294,11 @@ class LocalRows:
         return replace(locality, order=tree.order, is_ordered=True), tree
 
     def engine(
-        self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
+        self,
+        kernel: Kernel,
+        memory: MemoryPlan,
+        n_variables: int,
+        stop: _core.Stop,  # noqa: ARG002
     ) -> LocalEngine:
         threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
         data = KernelRows(self.rows, kernel, threads, coded=True, memory_bytes=spare)
@@ -288,21 +321,24 @@ def prepare_rows(
 
 
 def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
-    """The kernel of the options on rows of so many features."""
+    """Return the kernel of the options for rows with `n_features`."""
     gamma = 1.0 / max(n_features, 1) if options.gamma is None else options.gamma
     return Kernel(options.kernel, gamma, options.coef0, options.degree)
 
 
 def negligible(formulation: Formulation, options: TrainOptions) -> float:
-    """What may be left out of gradients is a small part of this: the tolerance, in no unit."""
+    """Return the absolute bound on skipped gradient parts, a small part of the tolerance."""
     problem, tolerance = formulation.problem, options.tolerance
     least = min(tolerance, options.gap or tolerance)
     return least * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
 
 
 def _levels_asked(options: TrainOptions) -> int | None:
-    """None: those that pay. Of a linear kernel none do, since its solver needs no kernel values;
-    there are some where early prediction asks for them."""
+    """Return the requested number of levels; None selects those that save time.
+
+    A linear kernel has none, as its solver needs no kernel values, unless early prediction asks for
+    them.
+    """
     is_early = options.early or options.early_level is not None
     if options.levels is None and options.kernel_type.is_linear and not is_early:
         return 0
@@ -310,7 +346,10 @@ def _levels_asked(options: TrainOptions) -> int | None:
 
 
 def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Plan:
-    """The levels of a run on so many rows. Raises OptionError where there is none for `early`."""
+    """Plan the levels of a run.
+
+    Raises OptionError if there is no level for `early`.
+    """
     asked, early_level = _levels_asked(options), options.early_level
     if options.early and (options.levels is None or options.chooses_early_level):
         plan = early_plan(n_rows, asked, options.branching, early_level)
@@ -324,8 +363,11 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
 
 
 class Columns:
-    """Columns that training works on: those with values in `rows` to train on or in `others` that
-    meet them, or all columns. Memory then follows the number of distinct indices."""
+    """The columns that training works on.
+
+    They are the columns with values in `rows`, or in the `others` that are combined with them, or
+    all. Memory then depends on the number of distinct indices.
+    """
 
     def __init__(self, rows: Rows, *others: Rows):
         self.n_features, self.used = rows.n_features, None

@@ -41,8 +41,10 @@ def resume_relaxed(solver: FormulationSolver) -> None:
 
 
 def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
-    """Solve the relaxed problem until its sum is nearly right, and go back to the one that
-    keeps the sum. Raises Stopped."""
+    """Solve the relaxed problem until its constraint nearly holds, then restore the constraint.
+
+    Raises Stopped.
+    """
     everything = np.arange(solver.problem.size, dtype=np.int32)
     sizes = solver.units.sizes(everything)
     least = RELAXED_TOLERANCE * tolerance
@@ -68,8 +70,7 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
 
 
 def keep_sum(solver: FormulationSolver) -> None:
-    """Go back to the problem that keeps its sum, and to an alpha that has it, from a relaxed
-    one."""
+    """Restore the equality constraint of a relaxed problem, and an alpha that satisfies it."""
     state = solver.state
     if state.multiplier is None:
         return
@@ -88,7 +89,7 @@ def _set_relaxed(solver: FormulationSolver) -> None:
 
 
 def _missing(solver: FormulationSolver) -> float:
-    """What alpha has less than the sum that is kept."""
+    """Return the constraint's sum minus that of alpha."""
     return float(solver.prepared.formulation.alpha.sum() - solver.alpha.sum())
 
 

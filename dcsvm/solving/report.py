@@ -24,8 +24,10 @@ REPORTED = (
 
 @dataclass
 class LevelReport:
-    """What one level did; `objective` is the sum over its clusters, `overlap` in how many clusters
-    a row is on average."""
+    """Report of one level.
+
+    `objective` is the sum over its clusters, `overlap` the mean number of clusters per row.
+    """
 
     level: int
     n_clusters: int
@@ -41,9 +43,17 @@ class LevelReport:
 
 @dataclass
 class EarlyChoice:
-    """Which of the levels `finest` to `coarsest` makes the early model: `loss` is the mean over
-    `n_rows` rows left out, or test rows where it `is_test`: the part of them that `is_wrong`, or
-    the squared error of a regression; `error` is its standard error. None until it is known."""
+    """Choice of the early level.
+
+    Attributes
+    ----------
+    level : the chosen level.
+    finest, coarsest : the levels searched.
+    loss : mean over `n_rows`: the error rate if it `is_wrong`, else the squared error; None if
+        unknown.
+    error : standard error of the loss.
+    is_test : whether the rows are test rows, not rows of the leave-one-out estimate.
+    """
 
     level: int
     finest: int
@@ -74,8 +84,10 @@ class ProblemReport:
 
 @dataclass(eq=False)
 class ProblemReports(Sequence[ProblemReport]):
-    """Reports of all problems of a task, an array (n_problems,) for each of their fields; NaN is an
-    objective or a parameter that is not known. `parameter_name` is the same for all."""
+    """Reports of all problems of a task, with an array (n_problems,) for each field.
+
+    NaN is an unknown objective or parameter. `parameter_name` is the same for all.
+    """
 
     objective: np.ndarray
     rho: np.ndarray
@@ -124,9 +136,15 @@ class WorkerTraffic:
 
 @dataclass
 class Traffic:
-    """What a run on several workers moved: bytes `sent` to them and `received` by the client, of
-    rows `moved` between them at most; `tasks` and `rounds` of active sets there were; `workers` by
-    their addresses."""
+    """Traffic of a run on several workers.
+
+    Attributes
+    ----------
+    sent, received : bytes to the workers, and to the client.
+    moved : upper bound of bytes of rows moved between workers.
+    tasks, rounds : numbers of tasks and of chunking rounds.
+    workers : traffic by the address of the worker.
+    """
 
     sent: int = 0
     received: int = 0
@@ -138,8 +156,16 @@ class Traffic:
 
 @dataclass
 class Costs:
-    """What a run has cost: `counts` of the solver, kernel `values` of each of STEPS, those of the
-    check in float64, and seconds: of the solver's `phases`, of steps, and in all."""
+    """Cost of a run.
+
+    Attributes
+    ----------
+    counts : counters of the solver.
+    values : kernel evaluations of each of STEPS, those of the check in float64.
+    phases : seconds of the solver's phases.
+
+    The other fields are seconds of steps and in all.
+    """
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
     values: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
@@ -171,10 +197,11 @@ class Costs:
 
 @dataclass(kw_only=True)
 class TrainReport(Costs):
-    """What a training run did and what its answer is worth; the manual's page on the report has
-    the fields. `missing` lists what was asked for beside the solution and not done when the run
-    was stopped. It is `usable` where the violation is smaller than what decision values are
-    compared with. `traffic` is that of workers, where there were any."""
+    """Report of a training run; the manual has a page on its fields.
+
+    `missing` lists requested results that a stopped run lacks. The model is `usable` if its
+    violation is smaller than the scale of decision values. `traffic` is that of workers, or None.
+    """
 
     objective: float | None = None
     objective_error: float | None = None
@@ -208,17 +235,17 @@ class Progress:
     """Told what happens; the default ignores all but warnings."""
 
     def plan(self, text: str) -> None:
-        """What will be done, in one sentence, before it starts."""
+        """Receive the description of the run, before it starts."""
 
     def resume(self, name: str) -> None:
         """Training goes on from a checkpoint, in this phase."""
 
     def warn(self, sentence: str) -> None:
-        """A failure that does not end training; by default it becomes a Python warning."""
+        """Receive a failure that does not end training; the default issues a Python warning."""
         warnings.warn(sentence, stacklevel=2)
 
     def begin(self, name: str, n_rows: int) -> None:
-        """A phase of n_rows rows or variables starts: "level 3", "refine", "conquer"."""
+        """Start a phase over n_rows rows or variables: "level 3", "refine", "conquer"."""
 
     def advance(
         self, rows_done: int, violation: float | None = None, n_active: int | None = None
@@ -226,19 +253,20 @@ class Progress:
         """Rows that are done so far, and where the solver at work is."""
 
     def end_level(self, report: LevelReport) -> None:
-        """A level is done."""
+        """Receive the report of a finished level."""
 
     def end_choice(self, choice: EarlyChoice) -> None:
-        """The early level is found."""
+        """Receive the choice of the early level."""
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        """A phase other than a level is done; `n_sv` rows are support vectors, where that may have
-        changed."""
+        """End a phase other than a level; `n_sv` counts the support vectors, if it changed."""
 
 
 class PartOfProgress(Progress):
-    """Some of `n_phases` phases inside one phase of another Progress: passes on no names, but that
-    `n_done` and then more and more of its next `n_rows` rows are done with."""
+    """Progress of phases inside one phase of another Progress.
+
+    It passes on no names, only that more of the `n_phases` times `n_rows` rows are done.
+    """
 
     def __init__(self, whole: Progress, n_phases: int, n_done: int, n_rows: int):
         self.whole, self.n_phases = whole, n_phases
@@ -248,7 +276,7 @@ class PartOfProgress(Progress):
     def warn(self, sentence: str) -> None:
         self.whole.warn(sentence)
 
-    def begin(self, name: str, n_rows: int) -> None:
+    def begin(self, name: str, n_rows: int) -> None:  # noqa: ARG002  # names are not passed on
         self.phase, self.phase_rows = self.phase + 1, max(n_rows, 1)
 
     def advance(
@@ -259,7 +287,7 @@ class PartOfProgress(Progress):
 
 
 def report_dict(report: TrainReport) -> dict:
-    """The report as plain values for JSON, without what only the command knows."""
+    """Return the report as plain values for JSON, without the fields of the command."""
     before, after = ({name: _plain(getattr(report, name)) for name in own} for own in REPORTED)
     seconds = {"train": report.seconds_train, "verify": report.seconds_verify}
     return {**before, "seconds": seconds, **after, **report.counts}

@@ -26,9 +26,11 @@ VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of
 
 
 class FormulationSolver:
-    """Solves a formulation over prepared rows. `prepared` and `control` do not change; `state`
-    does. `formulation` is the current one, with its `problem`, `units` and `reach`. `save` stores
-    a checkpoint where one is due. A `budget` of iterations may be shared.
+    """Solver of a formulation over prepared rows.
+
+    `prepared` and `control` do not change; `state` does. `formulation` is the current one, with its
+    `problem`, `units` and `reach`. `save` stores a checkpoint if one is due. A `budget` of
+    iterations may be shared.
     """
 
     def __init__(
@@ -67,8 +69,7 @@ class FormulationSolver:
         self.state.whole_tolerance = np.full(self.units.n_units, np.inf)
 
     def begin_with(self, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
-        """Begin with a feasible alpha instead of where solvers begin; with its gradient where it is
-        near the solution."""
+        """Begin with a feasible alpha, and with its gradient if it is near the solution."""
         self.state.iterate = Iterate.of(alpha)
         self.is_warm, self.is_near = True, gradient is not None
         if gradient is not None:
@@ -117,8 +118,10 @@ class FormulationSolver:
         self.control.progress.begin(name, n_rows)
 
     def extend_gradient(self) -> None:
-        """The gradient of all variables from that of those where it is known, which hold all
-        support vectors or none."""
+        """Compute the gradient of all variables from the known one.
+
+        The variables with a known gradient contain all support vectors, or none.
+        """
         start, state = time.perf_counter(), self.state
         if state.begun_with is None:
             state.begun_with = np.flatnonzero(~self.iterate.is_known).astype(np.int32)
@@ -137,7 +140,7 @@ class FormulationSolver:
         self.control.progress.end("gradient", seconds, n_sv)
 
     def sources(self) -> tuple[Terms, np.ndarray]:
-        """The support vectors as kernel sums see them, and their alpha."""
+        """Return the support vectors as terms of kernel sums, and their alpha."""
         support = np.flatnonzero(self.alpha)
         return self.units.terms(support), self.alpha[support]
 
@@ -147,8 +150,10 @@ class FormulationSolver:
         how: Evaluation,
         sources: tuple[Terms, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, int]:
-        """Gradient of some variables, kernel values between groups left out; and the number of
-        kernel values. Raises Stopped."""
+        """Compute the gradient of variables without kernel values between components.
+
+        Returns also the number of kernel evaluations. Raises Stopped.
+        """
         terms, alpha = sources or self.sources()
         sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, how)
         return sums - self.problem.linear[variables], n_values
@@ -156,9 +161,11 @@ class FormulationSolver:
     def gradients_of(
         self, variables: np.ndarray, is_done: np.ndarray, how: Evaluation
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-        """(some of the variables, their gradient, the number of kernel values) until all have one
-        but those that a run which was stopped in between has done, bool (n_variables,); in between
-        checkpoints are stored, where they are kept. Raises Stopped."""
+        """Yield variables, their gradient and the number of kernel evaluations, batch by batch.
+
+        Variables that `is_done` bool (n_variables,) marks are skipped. Checkpoints are stored in
+        between. Raises Stopped.
+        """
         n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).unit

@@ -1,5 +1,4 @@
-"""The state of a run: with its data and options, all that is needed to go on from any point, and
-exactly what a checkpoint holds (checkpoint.py)."""
+"""The state of a run: all that is needed to resume, and exactly the contents of a checkpoint."""
 
 from __future__ import annotations
 
@@ -41,39 +40,41 @@ class Budget:
 
 @dataclass(eq=False, kw_only=True)
 class RunState:
-    """Attributes
+    """State of a run, exactly as a checkpoint stores it.
+
+    Attributes
     ----------
-    iterate : alpha, and what is known of its gradient.
-    whole_tolerance : float64 (n_units,), the tolerance to which a level solved a unit as a whole,
+    iterate : alpha and its gradient, as far as known.
+    whole_tolerance : float64 (n_units,), tolerance to which a level solved a component as a whole,
         or inf.
-    budget : iterations that are left for all steps.
+    budget : remaining iterations of all steps.
     n_iterations : int64 (n_problems,), coordinate updates of each problem in finished solves.
-    converged : bool (n_folds,), whether the answer of each fold is as good as was asked for.
-    costs : what the run has cost.
+    converged : bool (n_folds,), convergence of each fold.
+    costs : cost of the run.
     next_step : name of the step that is next or in progress, "" before the first, or DONE.
-    neglected : bound on what the solver left out of any entry of the gradient.
-    is_global : what is known of the gradient is of the whole problem, not of clusters.
-    has_begun : the level in progress is no longer what it began with.
-    solve : where the solve in progress is, beside its iterate; None between solves. Its costs are
-        not counted before it is done.
-    begun_with : int32, the variables that refine or gradient began with; None before and after.
-    level : arrays by name, where the clusters of a level are that a LevelSolver solves; or None.
-    sample : int32, the rows that the level in progress was found from, where it was found alone.
+    neglected : bound on what the solver skipped in an entry of the gradient.
+    is_global : whether the gradient is that of the whole problem, not of clusters.
+    has_begun : whether the level in progress has changed its starting point.
+    solve : state of the solve in progress, beside its iterate; None between solves. Its costs are
+        counted at its end.
+    begun_with : int32, the variables at the start of refine or gradient; None before and after.
+    level : arrays of the LevelSolver of the level in progress, by name; or None.
+    sample : int32, rows from which the level in progress was clustered, if it was directly.
     early : model of the early level, or of the last level before it.
-    n_bsv : how many of its support vectors are at their bound.
-    multiplier : of the sum while it is relaxed (relaxation.py), or None.
-    n_moves, move, missing : how often it was moved, by how much now, and what alpha then had less
-        than the sum.
-    weight : the sum of |alpha| before the solve of conquer in progress, None before it.
-    checked : how far the float64 check of alpha is, while it goes on.
-    checks : checks of the whole problem that are done.
-    last_violation : what the last of them found, inf before.
-    gap_tolerance : violation that the whole problem is solved to for the gap, None before.
-    float64 : float32 kernel values were not enough.
-    rounding : the largest error of a gradient of float32 kernel values that a check has seen.
-    certificate : what is known of the solution, once something is.
-    levels, support_by_level : reports of the levels, and the input rows that supported them.
-    early_choice : how the early level was found, or None.
+    n_bsv : number of its bounded support vectors.
+    multiplier : multiplier of the relaxed constraint (relaxation.py), or None.
+    n_moves, move, missing : number of changes of the multiplier, the current change, and the
+        difference of the constraint after it.
+    weight : sum of |alpha| before the solve of conquer in progress, None before it.
+    checked : state of the float64 check in progress, or None.
+    checks : number of finished checks of the whole problem.
+    last_violation : violation of the last check, inf before.
+    gap_tolerance : violation to which the whole problem is solved for the gap, None before.
+    float64 : whether float32 kernel values were not accurate enough.
+    rounding : largest error of a float32 gradient in a check.
+    certificate : certificate of the solution, or None.
+    levels, support_by_level : reports of the levels, and the input rows of their support vectors.
+    early_choice : choice of the early level, or None.
     """
 
     iterate: Iterate
@@ -138,11 +139,10 @@ class RunState:
     def set_arrays(
         self, arrays: dict[str, np.ndarray], problem: BoxProblem, n_rows: int, n_groups: int
     ) -> bool:
-        """Become what `to_arrays` gave, of a run on `n_rows` rows in `n_groups` groups. Returns
-        whether there was an early model.
+        """Restore the arrays of `to_arrays`, of a run on `n_rows` rows in `n_groups` components.
 
-        Raises ValueError, KeyError, TypeError, AttributeError, OverflowError or RecursionError for
-        anything that is not of a run of this problem.
+        Returns whether there was an early model. Raises ValueError, KeyError, TypeError,
+        AttributeError, OverflowError or RecursionError for arrays that do not fit this problem.
         """
         values = json.loads(arrays["values"].tobytes())
         self.budget = Budget(_whole(values["iterations_left"], least=-1))
@@ -197,7 +197,7 @@ class RunState:
 
 
 def _number(value: Any, *, unknown: bool = False) -> Any:
-    """The value, if it is a finite number, or None where that is `unknown`."""
+    """Return the value if it is a finite number, or None if that is `unknown`."""
     if value is None and unknown:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
@@ -212,8 +212,7 @@ def _whole(value: Any, *, least: int = 0) -> int:
 
 
 def _like(known: Any, value: Any) -> Any:
-    """The value, if it is like what is known: a bool, a string, a count, a number, or a dict with
-    the same keys."""
+    """Return the value if its type is that of `known`: bool, string, count, number, or dict."""
     if isinstance(known, dict):
         if value.keys() != known.keys():
             raise ValueError("keys")
@@ -228,7 +227,7 @@ def _like(known: Any, value: Any) -> Any:
 
 
 def _choice(values: dict | None) -> EarlyChoice | None:
-    """The early level that was found, if it is one."""
+    """Return the stored choice of the early level, if it is valid."""
     if values is None:
         return None
     flags = {name: bool(values.pop(name)) for name in ("is_wrong", "is_test")}
@@ -241,7 +240,7 @@ def _choice(values: dict | None) -> EarlyChoice | None:
 
 
 def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_sums: int) -> Certificate:
-    """The certificate that was stored, if it is one of so many problems."""
+    """Return the stored certificate, if it has this number of problems."""
     found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
     if found.multipliers.shape != (n_problems, n_sums):
         raise ValueError("multipliers")

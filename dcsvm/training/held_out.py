@@ -73,7 +73,7 @@ def held_out_values(
     `solver` has solved the folds of the batch; a LevelSolver predicts by its clusters. `known`
     kernel sums by fold save kernel values that the solutions have in common; they are replaced by
     the sums of the solver. Yields slices of entries with their values, float64 (m, n_pairs), nan
-    if a fold or a cluster lacks a class of the pair. Raises NoMargin and Stopped.
+    if a fold or a cluster lacks a class of the pair. Raises NoMarginError and Stopped.
     """
     n_pairs = solver.formulation.n_problems_of_fold
     for k, fold in enumerate(batch):

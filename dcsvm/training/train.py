@@ -18,7 +18,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
 from dcsvm.solving.checkpoint import Control
-from dcsvm.solving.extraction import ExactResult, NoMargin, exact_model
+from dcsvm.solving.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.solving.iterate import Parts
 from dcsvm.solving.preparation import Columns, LocalRows, Prepared, RowSource, prepare
 from dcsvm.solving.relaxation import keep_sum
@@ -226,7 +226,7 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     state.certificate = certificate_of_stopped(solver)
     try:
         return exact_model(solver.solution, state.certificate, converged=False), missing
-    except NoMargin as error:
+    except NoMarginError as error:
         raise _core.Stopped from error
 
 

@@ -5,7 +5,7 @@ import pytest
 from reference import c_svc, certificate, dense_rows, full_alpha, kernel_values, with_sum
 
 import dcsvm
-from dcsvm.kernel.kernels import BeyondFloat32
+from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.problem.folds import stratified_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.cross_validation import cross_validate
@@ -131,7 +131,7 @@ def test_kernel_values_beyond_float32_are_one_sentence(options, times, form):
     X, y = noisy(50)
     X = times * (X if form is np.asarray else scipy.sparse.csr_matrix(X))
     with pytest.raises(
-        BeyondFloat32, match=r"are beyond float32, whose largest number is 3.4e\+38"
+        BeyondFloat32Error, match=r"are beyond float32, whose largest number is 3.4e\+38"
     ):
         dcsvm.train(X, y, threads=1, **options)
 
