@@ -3,7 +3,7 @@
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave the cores to others
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads yield their cores
 
 import pytest  # noqa: E402
 from reference import labelled_rows, libsvm_text  # noqa: E402
@@ -26,7 +26,7 @@ def wavy_test():
 
 @pytest.fixture(scope="session")
 def trained(wavy):
-    """A model with both parts, and its report."""
+    """Train a model with an exact and an early part; return it with its report."""
     X, y = wavy
     options = TrainOptions(C=4.0, gamma=2.0, levels=1, branching=4, threads=2, cache_mb=50)
     return train_rows(Rows.from_array(X), y, options)
@@ -34,7 +34,7 @@ def trained(wavy):
 
 @pytest.fixture
 def write_libsvm(tmp_path):
-    """Writes rows as LIBSVM text and returns the path."""
+    """Write rows as LIBSVM text and return the path."""
 
     def write(X, y, name="rows.txt"):
         path = tmp_path / name

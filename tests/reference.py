@@ -1,4 +1,4 @@
-"""What the tests compare with: kernels, box QPs and certificates in plain NumPy float64.
+"""Reference for the tests: kernels, box QPs and certificates in plain NumPy float64.
 
 Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays,
 and to start a command.
@@ -30,7 +30,7 @@ def command_of(name, *arguments):
 
 
 def program(name, *arguments, **options):
-    """What a command in a process of its own says, and its status."""
+    """Run a command in a separate process; return its output and status."""
     line = command_of(name, *arguments)
     return subprocess.run(line, capture_output=True, text=True, timeout=60, **options)
 
@@ -249,7 +249,7 @@ def objective(K, linear, alpha):
 
 
 def certificate(K, problem, alpha):
-    """(violation, gap) of alpha, recomputed from nothing: LIBSVM's m - M within each group."""
+    """Recompute (violation, gap) of alpha: LIBSVM's m - M within each group."""
     gradient = K @ alpha - problem.linear
     group = np.full(problem.size, -1) if problem.sum_of is None else problem.sum_of
     may_grow, may_shrink = alpha < problem.upper, alpha > problem.lower

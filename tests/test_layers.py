@@ -1,4 +1,4 @@
-"""The house stands on floors: a file uses its own folder and the folders below it, nothing above.
+"""Test the layers: a file uses only its own folder and the folders below it.
 
 `FLOORS` and `ROOMS` are the order, from the ground up. Inside a folder no two files use each other
 in a circle.

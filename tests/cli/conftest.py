@@ -1,4 +1,4 @@
-"""Fixtures of the commands' tests."""
+"""Fixtures for the tests of the commands."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from dcsvm.cli import train
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
-    """Runs a command in an empty folder."""
+    """Run a command in an empty folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -23,7 +23,7 @@ def invoke(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(invoke):
-    """Runs dcsvm-train."""
+    """Run dcsvm-train."""
     return partial(invoke, train.main)
 
 

@@ -1,4 +1,4 @@
-"""dcsvm-compress: what it writes and says, and one test per kind of bad input."""
+"""Test the files and messages of dcsvm-compress, with one test per kind of bad input."""
 
 import os
 import re

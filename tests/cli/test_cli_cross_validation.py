@@ -1,4 +1,4 @@
-"""-v: svm-train's lines, no model, and the tools that read them."""
+"""Test -v: it prints svm-train's lines and writes no model; tools can read the lines."""
 
 import os
 import re

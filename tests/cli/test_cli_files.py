@@ -1,5 +1,7 @@
-"""What the commands cannot write or read: one sentence that names it, exit status 1, nothing
-half-written, nothing left behind."""
+"""Test files that commands cannot read or write.
+
+The message is one sentence that names the file, the exit status is 1, and no partial file remains.
+"""
 
 import json
 import os
@@ -14,7 +16,7 @@ from reference import command_of, labelled_rows, libsvm_text
 
 from dcsvm.cli import predict, predict_file, train, train_file
 
-# what is written -> (command, arguments before and after the name of the output)
+# kind of output -> (command, arguments before and after the name of the output)
 OUTPUTS = {
     "model": ("train", ["data"], []),
     "report": ("train", ["--report"], ["data", "/dev/null"]),
@@ -123,7 +125,7 @@ def test_a_folder_is_no_output(folder, what):
 
 
 def without_privileges():
-    """What to put before a command so that permissions count for root, too."""
+    """Return a command prefix under which permissions also apply to root."""
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:

@@ -143,7 +143,7 @@ def test_a_model_that_cannot_be_read_is_named(run, model, test_file, tmp_path):
 
 
 def sums(tmp_path, name, svm_type, labels=(), probability=None):
-    """A file of a model whose decision values are x_i - x_j of classes i and j, or x_1."""
+    """Write a model with decision values x_i - x_j for classes i and j, or x_1."""
     k = max(len(labels), 1)
     rows = Rows.from_array(np.eye(k))
     coef = np.array(
@@ -263,7 +263,7 @@ def test_other_features_than_the_model_has_seen_are_told(
     told = "" if sentence is None else f"warning: {path} has features {sentence}\n"
     assert result.stderr == told.replace("MODEL", str(model))
     assert run("-q", *options, path, model, "out.txt").stderr == ""
-    path.write_text("1 1:0.5\n")  # of few rows nothing is said
+    path.write_text("1 1:0.5\n")  # few rows give no message
     assert run(*options, path, model, "out.txt").stderr == ""
 
 

@@ -1,5 +1,4 @@
-"""dcsvm-predict reads its test file in pieces: the output stays the same, and lines of a pipe are
-answered when they come."""
+"""Test that dcsvm-predict reads batches, with the same output, and answers a pipe by lines."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from dcsvm.data import pieces
 
 @pytest.fixture
 def files(invoke, write_libsvm):
-    """A model with both parts and probabilities, one of a regression, and test rows."""
+    """Return an exact and early classifier with probabilities, a regression model and test rows."""
     X, y = labelled_rows(600, 4, seed=1)
     rows = write_libsvm(X, y, "train.txt")
     values = write_libsvm(X, np.sin(3 * X[:, 0]), "values.txt")
@@ -57,7 +56,7 @@ def test_an_error_in_a_later_piece_leaves_the_output_as_it_was(invoke, files, mo
 
 
 def started():
-    """The command with a pipe to it and from it."""
+    """Start the command with pipes for input and output."""
     line, pipe = command_of("predict", "-", "m", "-"), subprocess.PIPE
     return subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
 

@@ -1,4 +1,4 @@
-"""--scale auto: the model of a range file of svm-scale, which prediction finds and checks."""
+"""Test --scale auto: prediction finds and checks the range file that training wrote."""
 
 import os
 from functools import partial
@@ -20,13 +20,13 @@ EARLY = [*FAST, "--early", "-l", "1"]
 
 @pytest.fixture
 def predicted(invoke):
-    """Runs dcsvm-predict with decision values into the file out."""
+    """Run dcsvm-predict with decision values into the file out."""
     return partial(invoke, predict.main, "--decision-values", "--threads", "1")
 
 
 @pytest.fixture
 def files(write_libsvm):
-    """Paths of a training and a test file."""
+    """Return the paths of a training and a test file."""
     train, test = uneven_rows(1000, 3), uneven_rows(300, 4)
     return SimpleNamespace(train=write_libsvm(*train, "train"), test=write_libsvm(*test, "test"))
 
@@ -36,7 +36,7 @@ def write_ranges(data, path):
 
 
 def without_line(path):
-    """The text of a model but for the line that says by which ranges rows were scaled."""
+    """Return the lines of a model without the checksum of its range file."""
     lines = Path(path).read_bytes().splitlines()
     rest = [line for line in lines if not line.startswith(b"range_file_crc32 ")]
     assert len(rest) == len(lines) - 1

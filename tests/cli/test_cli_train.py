@@ -1,4 +1,4 @@
-"""dcsvm-train: exit codes, what is said where, the report, and one test per kind of bad input."""
+"""Test exit codes, messages, streams and the report of dcsvm-train, and each kind of bad input."""
 
 import json
 import os
@@ -153,7 +153,7 @@ def test_warnings_about_the_data_come_first_and_not_when_quiet(run, wavy, write_
 
 @pytest.fixture
 def trained_like(monkeypatch):
-    """Makes training report what is given, after it has trained."""
+    """Replace values of the report after training."""
 
     def change(**values):
         train_rows = train_file.train_rows

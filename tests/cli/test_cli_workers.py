@@ -1,4 +1,4 @@
-"""dcsvm-train on workers: what is asked for, and one sentence for what cannot be."""
+"""Test the options of dcsvm-train on workers; impossible requests give a one-sentence error."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Files that count features from 0, as scikit-learn writes them: models say so."""
+"""Test files that count features from 0, as scikit-learn writes them; models record the base."""
 
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ def predicted(invoke):
 
 @pytest.fixture
 def files(invoke):
-    """Training and test rows in files that count from 0 and from 1."""
+    """Write training and test rows to files that count from 0 and from 1."""
     for name, n, seed in (("train", 500, 3), ("test", 100, 4)):
         X, y = labelled_rows(n, 4, seed=seed)
         X[np.random.default_rng(seed).random(X.shape) < 0.3] = 0
@@ -58,7 +58,7 @@ def test_a_file_from_0_gives_the_model_of_the_one_from_1(run, predicted, files, 
 def test_test_rows_count_as_the_model_does(run, predicted, files):
     for k in (0, 1):
         assert run(*FAST, f"train{k}", f"{k}.model").exit_code == 0
-    Path("one").write_text("1 1:0.5 2:0.25\n")  # no index 0, but of a file from 0
+    Path("one").write_text("1 1:0.5 2:0.25\n")  # no index 0, although the file counts from 0
     Path("two").write_text("1 2:0.5 3:0.25\n")
     assert predicted("one", "0.model", "0.out").exit_code == 0
     assert predicted("two", "1.model", "1.out").exit_code == 0
@@ -79,7 +79,7 @@ def test_svm_predict_reads_a_model_of_a_file_from_0(run, predicted, files, forma
 
 
 def test_a_model_of_svm_train_counts_as_the_test_file_where_it_does_not_say(predicted, files):
-    """No support vector has feature 0, but rows to predict have."""
+    """Feature 0 is in test rows but in no support vector."""
     Path("a.model").write_text(svm_train_text("1 1:1 3:1\n-1 2:1\n", rho=0))
     Path("rows").write_text("1 1:1\n1 0:2 2:0.5\n1 3:1\n")
     assert predicted("rows", "a.model", "out").exit_code == 0

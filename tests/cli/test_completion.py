@@ -1,4 +1,4 @@
-"""Completion by the shell, asked for as a shell does: through the environment."""
+"""Test shell completion, requested through the environment as a shell does."""
 
 import os
 
@@ -7,7 +7,7 @@ from reference import program
 
 
 def completed(line, command="train"):
-    """(kind, value) of what bash is offered for the last word of a line of arguments."""
+    """Return the (kind, value) pairs that bash gets for the last word of the arguments."""
     words = f"dcsvm-{command} {line}"
     variable = f"_DCSVM_{command.upper()}_COMPLETE"
     environment = {variable: "bash_complete", "COMP_WORDS": words,

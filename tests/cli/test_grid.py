@@ -1,4 +1,4 @@
-"""dcsvm-grid: svm-grid's options and lines, files that survive, and the tools that read them."""
+"""Test dcsvm-grid: svm-grid's options and lines, files that survive a stop, their readers."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SMALL = ["-log2c", "-1,5,3", "-log2g", "1,-5,-3"]
 
 @pytest.fixture
 def search(invoke):
-    """Runs dcsvm-grid."""
+    """Run dcsvm-grid."""
     return partial(invoke, grid.main, *FAST)
 
 
@@ -105,7 +105,7 @@ def test_resuming_takes_what_is_there(search, training, monkeypatch):
     assert [line.split("]")[0] for line in lines[:-1]] == ["[resumed"] * 5 + ["[local"] * 4
     assert lines[-1] == first[-1]
     assert sorted(Path("train.txt.out").read_text().splitlines()) == sorted(kept)
-    monkeypatch.setattr(Search, "_clusters", None)  # nothing is left to do
+    monkeypatch.setattr(Search, "_clusters", None)  # all settings are done
     assert search(*SMALL, "-resume", "train.txt.out", "-q", training).stdout == first[-1] + "\n"
 
 
@@ -315,7 +315,7 @@ def test_svm_easy_runs_on_it_unchanged(tmp_path, wavy, wavy_test, write_libsvm):
         script(tmp_path / f"svm-{name}", f"from dcsvm.cli.start import {name} as main")
     script(tools / "grid.py", "from dcsvm.cli.start import grid as main")
     (tmp_path / "svm-scale").symlink_to(shutil.which("svm-scale"))
-    # it asks for gnuplot, which is not used
+    # asks for gnuplot, which dcsvm-grid does not use
     run = (
         "import os, sys; there = os.path.exists\n"
         "os.path.exists = lambda path: 'gnuplot' in path or there(path)\n"

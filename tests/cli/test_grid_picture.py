@@ -1,4 +1,4 @@
-"""Pictures of scores: that there is one for every shape of a grid, and what it says."""
+"""Test pictures of scores: every shape of grid has one, with the right text."""
 
 import math
 import os
@@ -15,7 +15,7 @@ from dcsvm.cli.grid_picture import save_picture
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 
 image = pytest.importorskip("matplotlib.image")
-# matplotlib's own use of other packages may warn of what is deprecated
+# matplotlib may call deprecated functions of other packages
 WITHOUT_WARNINGS = pytest.mark.filterwarnings("error", "ignore::DeprecationWarning")
 
 
@@ -29,7 +29,7 @@ def score(setting, loss, *, is_complete=True):
 
 
 def valley(setting):
-    """Least where C is 8 and gamma is 1/2, and where epsilon is small."""
+    """Return a loss with its minimum at C = 8, gamma = 1/2 and the smallest epsilon."""
     x, y = math.log2(setting.C) - 3, math.log2(setting.gamma or 0.5) + 1
     return 0.02 + 0.4 * (1 - math.exp(-(x * x + x * y + y * y) / 40)) + (setting.epsilon or 0) / 10
 

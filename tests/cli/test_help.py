@@ -1,4 +1,4 @@
-"""What the commands say of themselves: --help, the usage without arguments, the manual pages."""
+"""Test the help of the commands: --help, the usage without arguments, the manual pages."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command:
 
 @pytest.fixture
 def help_of(monkeypatch):
-    """The help of a command on a terminal of so many columns."""
+    """Return the help of a command on a terminal with this number of columns."""
 
     def shown(command, width):
         monkeypatch.setenv("COLUMNS", str(width))
@@ -34,7 +34,7 @@ def test_help_fits_the_terminal_and_is_never_wider_than_100(help_of, command, wi
 
 @every_command
 def test_help_has_one_line_for_every_option_on_80_columns(help_of, command):
-    """But for lists of kernels, of which there may be more."""
+    """Lists of kernels are exempt: they may take several lines."""
     text = help_of(command, 80)
     others = re.sub(r"^Kernel:$.*?^$", "", text, flags=re.M | re.S)
     assert not re.findall(r"^ {12,}\S.*", others, re.M)

@@ -1,4 +1,4 @@
-"""Small files that announce, refer to or unpack to much: one sentence, in little memory."""
+"""Test small files that announce, refer to or unpack to huge data: a short error, little memory."""
 
 import gzip
 import os
@@ -56,7 +56,7 @@ MODELS = {
     "n_clusters must be 1, got 2147483646": model_text(section=section(n_clusters=HUGE)),
     "expected 2147483646 lines, got 4": model_text(section=section(total_center_rows=HUGE)),
     "expected 2147483646 lines, got 1": model_text(section=section(total_early_sv=HUGE)),
-    # every line would stand for the long row
+    # every line would refer to the long row
     "more than two clusters": model_text(
         LONG_ROW, section("0 0 1 1 1\n" * 20000, n_features="20000", total_early_sv="20000")
     ),

@@ -1,4 +1,4 @@
-"""Arguments as svm-train reads them: what reaches the options of both commands."""
+"""Test that both commands parse arguments as svm-train does."""
 
 import click
 import pytest
@@ -14,7 +14,7 @@ def rewritten(*args):
 
 @pytest.fixture
 def given(monkeypatch):
-    """The options and the job that dcsvm-train makes of its arguments, by their names."""
+    """Return the options and the job that dcsvm-train parses, by name."""
 
     def invoke(*args):
         seen = {}

@@ -1,4 +1,4 @@
-"""The table of the training options against what reads it: commands, man page, manual, help()."""
+"""Test the table of training options against its readers: commands, man page, manual, help()."""
 
 import sys
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""What the commands import before they do anything: a start has to be short."""
+"""Test that commands import few modules before they work: a start has to be short."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from reference import labelled_rows, libsvm_text
 
 import dcsvm
 
-# slow to import, and of no use to a plain call of a command
+# slow to import, and not needed by a plain call of a command
 SLOW = ["scipy", "tqdm", "sklearn", "pandas", "dask", "matplotlib", "unittest", "email", "http",
         "importlib.metadata", "numpy.testing", "numpy.f2py", "numpy.fft", "numpy.polynomial",
         "multiprocessing", "concurrent.futures", "asyncio", "zipfile", "xml", "argparse",
@@ -28,7 +28,7 @@ CODE = """if True:
 
 
 def loaded(command, *arguments, numpy, folder=None):
-    """What is imported by a call of the command, beyond what NumPy imports."""
+    """Return the modules that a call of the command imports beyond NumPy's own."""
     code = CODE.format(command=command, numpy=numpy)
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder,
                           capture_output=True, text=True)  # fmt: skip
@@ -39,7 +39,7 @@ def loaded(command, *arguments, numpy, folder=None):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A file like heart_scale: 270 rows of 13 features."""
+    """Write a file like heart_scale: 270 rows of 13 features."""
     folder = tmp_path_factory.mktemp("start")
     (folder / "data").write_text(libsvm_text(*labelled_rows(270, 13, seed=1)))
     return folder

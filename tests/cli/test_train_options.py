@@ -1,4 +1,4 @@
-"""Options of dcsvm-train that cannot be used: one sentence that names them as they are typed."""
+"""Test invalid options of dcsvm-train: one sentence names them as they are typed."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Trees with one row for each center."""
+"""Test partition trees with one landmark per center."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Landmarks: slopes against differences, least squares against NumPy, and what moving gains."""
+"""Test landmarks: gradients against differences, least squares against NumPy, gain by moving."""
 
 import numpy as np
 import pytest

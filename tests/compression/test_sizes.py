@@ -1,4 +1,4 @@
-"""How many landmarks, and the bound on what changes."""
+"""Test the number of landmarks and the bound on changed predictions."""
 
 import numpy as np
 import pytest

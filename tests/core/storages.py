@@ -1,4 +1,4 @@
-"""What rows give that are held in two ways: the same bits, on every instruction set."""
+"""Check that two storage formats of the same rows give equal bits, on every instruction set."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from dcsvm.kernel.locality import find_locality
 
 
 def require_equal_values(pair, kernel, form):
-    """Products and tiles of 130 rows in a form of the kernel."""
+    """Compare kernel products and tiles of 130 rows in one evaluation form."""
     values = []
     for rows in pair:
         points = _core.Points(rows, 1)
@@ -31,7 +31,7 @@ def require_equal_values(pair, kernel, form):
 
 
 def require_equal_groups(pair):
-    """Independent groups, of which there are some, and the order of neighbours."""
+    """Compare the components (there must be several) and the spatial order."""
     one, other = (find_locality(rows, Kernel("rbf", 0.5), 3000.0, 1e-3, 2) for rows in pair)
     assert np.array_equal(one.order, other.order) and np.array_equal(one.start, other.start)
     assert one.n_groups > 2 and one.within == other.within
@@ -40,7 +40,7 @@ def require_equal_groups(pair):
 
 
 def run_on(isa, file):
-    """Run the tests of a file on an instruction set, unless they run on a given one already."""
+    """Run the tests of a file on an instruction set, unless one is already chosen."""
     if "DCSVM_ISA" in os.environ:
         pytest.skip("on an instruction set already")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file]

@@ -1,4 +1,4 @@
-"""Rows held as bytes give the bits of the same rows held as floats, in every form."""
+"""Test that rows stored as bytes give the bits of float rows, in every evaluation form."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ KERNELS = kernels_with(1e-3, 1.0, 2)
 
 
 def pixels(n, d, seed=0, largest=40):
-    """Rows of integers, with a constant column, some of zeros, and many zeros in the others."""
+    """Return integer rows with a constant column, zero columns, and many zeros in the others."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, largest + 1, (n, d)) * (rng.random((n, d)) < 0.5)
     X[:, 3], X[:, 5:7] = 7, 0
@@ -35,7 +35,7 @@ def one_hot(n, d, seed=0):
 
 
 def both(X):
-    """The rows as bytes and as floats."""
+    """Return the rows stored as bytes and as floats."""
     rows = Rows.from_array(X)
     assert rows.is_bytes and not rows.as_floats().is_bytes
     return rows, rows.as_floats()

@@ -1,4 +1,4 @@
-"""Rows of integers from 0 to 255 as bytes: the same bits as any other exact form."""
+"""Test rows of integers from 0 to 255 as bytes: the same bits as any other exact form."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Products of clusters: the bits of kernel_product() of each of them."""
+"""Test kernel products of clusters: the bits of one kernel_product() per cluster."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Groups of exclusive 0/1 columns as codes: the same kernel values, from fewer operations."""
+"""Test one-hot codes: the same kernel values from fewer operations."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_coded_rows_meet_only_themselves():
 
 
 def test_rows_of_codes_alone_have_no_feature_that_could_be_anything(monkeypatch):
-    """The column that is there for an address used to be whatever the memory held."""
+    """The padding column was once uninitialised memory."""
     rng = np.random.default_rng(5)
     X = np.zeros((4000, 80), np.float32)
     X[np.arange(4000), rng.integers(0, 40, 4000)] = 1

@@ -1,4 +1,4 @@
-"""_core: kernel values and products against NumPy float64; same bits however they are cut up."""
+"""Test kernel values and products against NumPy float64; batches do not change the bits."""
 
 import time
 from contextlib import suppress
@@ -27,7 +27,7 @@ THREADS = (1, 2, 3, 7)
 
 
 def kernels_for(n_features):
-    """By name: arguments of about 1 for rows of grid_rows()."""
+    """Return kernel parameters by name that give arguments near 1 for grid_rows()."""
     return {one.name: one for one in kernels_with(2.0 / n_features, -0.25, 3)}
 
 

@@ -1,4 +1,4 @@
-"""Every instruction set this processor runs gives the kernel values of the others."""
+"""Test that every instruction set of this processor gives the same kernel values."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The linear kernel in the space of w: products, and solutions against NumPy float64."""
+"""Test the linear kernel in the space of w: products, and solutions against NumPy float64."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ FORMS = {"dense": dense_rows, "sparse": csr_rows}
 
 
 def unequal_rows(n_samples, n_features, seed=0, density=1.0):
-    """Columns of very different sizes, on which plain coordinate descent takes long, and labels."""
+    """Return labels and columns of very different scales: coordinate descent is slow on them."""
     rng = np.random.default_rng(seed)
     X = grid_rows(n_samples, n_features, seed, density)
     X *= np.logspace(0, 2, n_features, dtype=np.float32)
@@ -38,7 +38,7 @@ def unequal_rows(n_samples, n_features, seed=0, density=1.0):
 
 def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, threads=1,
           progress=None):  # fmt: skip
-    """(iterate, report) of one solve."""
+    """Solve once; return (iterate, report)."""
     setup, points = prepared(Kernel("linear"), _core.Points(rows, threads))
     n = problem.size
     alpha = np.zeros(n) if alpha is None else alpha.copy()
@@ -51,7 +51,7 @@ def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, th
 
 
 def check(X, problem, iterate, report, tolerance=1e-6):
-    """Everything that is told of a solution, and its sum."""
+    """Check all reported values of a solution and its equality constraint."""
     alpha, kernel = iterate.alpha, ("linear", 1.0, 0.0, 0)
     assert not problem.n_sums or abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
     return check_solution(X, kernel, problem, alpha, iterate.gradient, report, tolerance)
@@ -149,7 +149,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(has_sum):
 
 
 class Progress:
-    """Asks for an up-to-date iterate at every call, and stops at a given one."""
+    """Request an up-to-date iterate at every call; stop at a given one."""
 
     def __init__(self, stop_at):
         self.error, self.n_calls, self.stop, self.stop_at = None, 0, _core.Stop(), stop_at

@@ -1,4 +1,4 @@
-"""Packed rows give the bits of the same rows held as floats, in every form; and codes."""
+"""Test that packed and coded rows give the bits of float rows, in every evaluation form."""
 
 import pickle
 from dataclasses import replace
@@ -26,13 +26,13 @@ KERNELS = kernels_with(0.3, 1.0, 2)
 
 
 def mixed(n, seed=0, sizes=(6, 37, 60), n_numeric=4):
-    """Numbers, then one-hot groups, of which some rows have none, between columns of zeros."""
+    """Return numbers and one-hot groups between zero columns; some rows miss a category."""
     X = np.pad(one_hot_rows(n, sizes, n_numeric, 0.2, seed), [(0, 0), (0, 1)])
     return np.insert(X, [n_numeric] * 2, 0, axis=1)
 
 
 def both(X):
-    """The rows packed and as floats."""
+    """Return the rows packed and as floats."""
     floats = Rows(*X.shape, dense=np.ascontiguousarray(X))
     rows = floats.in_storage(Storage.PACKED)
     assert rows.is_packed and rows.is_dense and rows.nbytes < floats.nbytes
@@ -127,7 +127,7 @@ def test_models_do_not_depend_on_the_storage(options, has_codes, tmp_path):
 
 
 def sparse_numbers(n):
-    """Rows that no encoding suits, a tenth of whose values are not zero."""
+    """Return rows that fit no encoding; a tenth of the values is nonzero."""
     rng = np.random.default_rng(1)
     X = np.where(rng.random((n, 80)) < 0.1, rng.normal(size=(n, 80)), 0).astype(np.float32)
     X[n // 2 :] = X[: n - n // 2] if n % 2 == 0 else X[n // 2 :]  # many are equal

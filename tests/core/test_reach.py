@@ -1,4 +1,4 @@
-"""Kernel values that are left out: never more than their bound, whatever the rows look like."""
+"""Test the cutoff: omitted kernel values stay below their bound, for every kind of rows."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def products(X, gamma, weights, reach, *, double, threads=1, targets=None):
 
 
 def point_sets(rng):
-    """Rows in an order in which neighbours are near, of several shapes."""
+    """Return rows of several shapes in spatial order."""
     grid = np.linspace(0, 1, 700)
     clumps = rng.random((30, 3))[rng.integers(0, 30, 900)] + 0.01 * rng.standard_normal((900, 3))
     yield "line", np.stack([grid, np.zeros_like(grid)], axis=1)
@@ -52,14 +52,14 @@ def test_what_is_left_out_is_within_the_bound(name, X, value, double):
     result = products(X, gamma, weights, reach, double=double)[:, 0]
     rounding = (1e-12 if double else 3e-6) * (K @ np.abs(weights))
     assert np.all(np.abs(result - K @ weights) <= value * np.abs(weights).sum() + rounding)
-    # what is in reach is there
+    # no value within the cutoff is omitted
     kept = np.where(value < K, K, 0.0)
     sure = products(X, gamma, np.abs(weights), reach, double=double)[:, 0]
     assert np.all(sure >= kept @ np.abs(weights) - rounding)
 
 
 def test_nothing_at_exactly_the_reach_is_lost_by_rounding():
-    """Distances a rounding above and below the threshold, in many features."""
+    """Distances lie one rounding above and below the threshold, in many features."""
     rng = np.random.default_rng(5)
     d, gamma = 13, 1.0
     base = rng.random(d).astype(np.float32)

@@ -1,4 +1,4 @@
-"""_core.solve_clusters: against a float64 reference, certificates recomputed, same bits anyhow."""
+"""Test _core.solve_clusters against a float64 reference; certificates are recomputed."""
 
 import time
 
@@ -34,7 +34,7 @@ UNLIMITED = -1
 
 
 class Progress:
-    """What the core calls; stops, or raises, at a given call."""
+    """Progress callback that stops or raises at a given call."""
 
     def __init__(self, stop_at=None, raise_at=None):
         self.error, self.calls, self.stop = None, [], _core.Stop()
@@ -52,7 +52,7 @@ class Progress:
 def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iterations=UNLIMITED,
           cache_bytes=100_000_000, threads=1, gradient=None, progress=None, form=None,
           float64=False):  # fmt: skip
-    """(alpha, gradient, reports) of a solve; `clusters` lists variables, default one of all."""
+    """Solve; return (alpha, gradient, reports). `clusters` lists variables, default all in one."""
     points = _core.Points(dense_rows(X), threads) if form is None else points_of(X, form, threads)
     setup, points = prepared(kernel, points, form)
     alpha = np.zeros(problem.size) if alpha is None else alpha.copy()
@@ -71,8 +71,8 @@ def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iter
 
 
 def core_kernel(X, kernel, form=None):
-    """The kernel values that the core computes with, in float64: float32 ones, but of the linear
-    kernel products of float64 vectors."""
+    """Return the kernel values of the core in float64: float32 ones, except for the linear
+    kernel: products of float64 vectors."""
     if kernel[0] == "linear":
         return kernel_values(kernel, X, X)
     setup, points = prepared(kernel, points_of(X, form or "product"), form)
@@ -80,7 +80,7 @@ def core_kernel(X, kernel, form=None):
 
 
 def random_start(problem, seed=0, at_bounds=0.5):
-    """Feasible alpha, part of it exactly at its bounds."""
+    """Return a feasible alpha with some entries exactly at their bounds."""
     rng = np.random.default_rng(seed)
     t = rng.random(problem.size)
     alpha = problem.lower + t * (problem.upper - problem.lower)
@@ -92,7 +92,7 @@ def random_start(problem, seed=0, at_bounds=0.5):
 
 
 def feasible_start(problem, sums=0.0, seed=0):
-    """Feasible alpha of a problem with one sum over all variables."""
+    """Return a feasible alpha for one equality constraint over all variables."""
     alpha = random_start(problem, seed)
     for _ in range(200):
         excess = alpha.sum() - sums
@@ -104,7 +104,7 @@ def feasible_start(problem, sums=0.0, seed=0):
 
 
 def check_solution(X, kernel, problem, alpha, gradient, report, tolerance=1e-6, form=None):
-    """Bounds, gradient, certificate and objective of a converged report, from nothing."""
+    """Recompute bounds, gradient, certificate and objective of a converged report."""
     K = core_kernel(X, kernel, form)
     if problem.row is not None:
         K = K[np.ix_(problem.row, problem.row)]
@@ -264,7 +264,7 @@ def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
 
 @pytest.mark.parametrize(("C", "sides"), [(1024.0, (-1, 1)), (32768.0, (-1,))])
 def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
-    """With a sum they can move by less than others resolve, and would stop the descent."""
+    """Under an equality constraint they move by less than others resolve; descent would stop."""
     X, y = labelled_rows(300, 4, seed=12, noise=0.1)
     problem, kernel = with_sum(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
     best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
@@ -436,7 +436,7 @@ def test_no_iterations_at_all_only_state_the_optimality():
 
 
 def check_iterate(X, problem, iterate):
-    """Feasible, and every gradient is that of what it is said to be."""
+    """Check that alpha is feasible and every gradient matches its recorded state."""
     assert np.all((iterate.alpha >= problem.lower) & (iterate.alpha <= problem.upper))
     K = core_kernel(X, RBF)
     for alpha, known in ((iterate.alpha, AT_ALPHA), (iterate.base, AT_BASE)):
@@ -445,7 +445,7 @@ def check_iterate(X, problem, iterate):
 
 
 def go_on(X, problem, iterate, tolerance=1e-6, **options):
-    """Solve from an iterate; its report."""
+    """Solve from an iterate; return the report."""
     setup, points = prepared(RBF, _core.Points(dense_rows(X), 1))
     start = np.array([0, problem.size], np.int64)
     members = np.arange(problem.size, dtype=np.int32)
@@ -513,7 +513,7 @@ def test_a_stop_ends_an_outer_step_and_takes_it_back():
 
 
 class Publisher(Progress):
-    """Wants the iterate at every second call, and looks at it at the next."""
+    """Request the iterate at every second call and check it at the next."""
 
     def __init__(self, X, problem, iterate):
         super().__init__()
@@ -633,8 +633,10 @@ def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
 
 @pytest.fixture(scope="module", params=[0, 100], ids=["computed", "cached"])
 def large(request):
-    """A problem of more variables than one working set; with 100 more features, which hardly change
-    it, kernel rows are expensive enough to be cached."""
+    """Return a problem larger than one working set.
+
+    100 more features hardly change it but make kernel rows expensive enough to be cached.
+    """
     X, y = labelled_rows(3000, 40, seed=31, noise=0.05)
     more = grid_rows(3000, request.param, seed=32) / 100
     signs = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)
@@ -781,7 +783,7 @@ def test_the_optimality_of_parts_is_that_of_each_by_itself(n_sums):
 @pytest.mark.parametrize("form", ["product", "sparse"])
 @pytest.mark.parametrize("n", [150, 1300])  # one working set, and several
 def test_float64_kernel_values_solve_what_float32_ones_cannot(n, form, has_sum):
-    """Powers of rows that are nearly the same: what they differ in is lost in float32."""
+    """Float32 rounds away the differences between powers of nearly equal rows."""
     rng = np.random.default_rng(0)
     X = (10 + rng.standard_normal((n, 3))).astype(np.float32)
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 10, 1.0, -1.0)

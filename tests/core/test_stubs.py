@@ -1,4 +1,4 @@
-"""The stubs of the extensions: the names and signatures that the compiled modules have."""
+"""Test that the stubs have the names and signatures of the compiled modules."""
 
 import ast
 import inspect
@@ -11,7 +11,7 @@ import pytest
 import dcsvm
 from dcsvm import _core, _svmlight
 
-# Python imports none of these
+# Python does not import these
 INTERNAL = re.compile(r"_|check_|Weights$|SERIALS$")
 GIVEN = re.compile(r"(?:.*\s)?\**(?P<name>\w+)(?:=(?P<default>.*))?$")
 
@@ -30,7 +30,7 @@ def public_names(owner):
 
 
 def declared(node):
-    """Public names declared in a stub's module or class."""
+    """Return the public names that a stub declares in its module or in a class."""
     names = {getattr(one, "name", None) for one in node.body} | {
         one.target.id for one in node.body if isinstance(one, ast.AnnAssign)
     }
@@ -38,7 +38,7 @@ def declared(node):
 
 
 def parameters(function):
-    """Names of a function of a stub, each with its default: None without one, `...` if hidden."""
+    """Return the parameters of a stub's function and defaults: None if absent, `...` if hidden."""
     spec = function.args
     assert not spec.vararg and not spec.kwarg
     positional = spec.posonlyargs + spec.args
@@ -52,7 +52,7 @@ def parameters(function):
 
 
 def parameters_of_compiled(value):
-    """The same of a compiled function, or of a class by the signature in its docstring."""
+    """Return the parameters of a compiled function, or of a class by its docstring's signature."""
     if inspect.isclass(value):
         (text,) = re.match(r"\w+\((.*)\)", value.__doc__).groups()
         text = re.sub(r"\[[^]]*\]", "", text)

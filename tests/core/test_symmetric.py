@@ -1,4 +1,4 @@
-"""Products of rows with themselves: every kernel value once, the sums of the ordinary product."""
+"""Test symmetric products: each kernel value computed once, the plain product's sums."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ SIZES = (511, 512, 513, 1000, 2049)
 
 
 def both(setup, points, rows, weights, threads=1):
-    """K w of rows with themselves, and with a list of the same rows that is another one."""
+    """Return K w of rows with themselves, computed as symmetric and as a plain product."""
     rows = np.arange(points.n_samples, dtype=np.int32) if rows is None else rows
     how = weights, False, threads
     return (

@@ -1,4 +1,4 @@
-"""advice: what is said, and data for which nothing is."""
+"""Test the warnings about data, and data without warnings."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def numbers(n_features=6, seed=0):
 
 
 def said(X, labels=LABELS):
-    """What is said of the rows, which is the same for both forms."""
+    """Return the warnings about the rows; both storage formats give the same."""
     sentences = advice(dense_rows(X), labels)
     assert advice(csr_rows(X), labels) == sentences
     return sentences

@@ -1,4 +1,4 @@
-"""dataset: each kind of malformed line, exact numbers, chunks and threads, forms of rows."""
+"""Test the reader: malformed lines, exact numbers, chunks and threads, storage formats."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ def parse(text, n_prefix=1, first_line=1, threads=1):
 
 
 def parse_value(text):
-    """The float32 that the parser makes of the text of one value."""
+    """Parse the text of one value; return its float32."""
     values = parse(b"1 1:" + text.encode())[3]
     return values[0] if len(values) else np.float32(0)
 
@@ -39,14 +39,14 @@ def same_arrays(left, right):
 
 
 def random_floats(count, seed):
-    """Finite nonzero float32 from random bits: denormal and huge ones included."""
+    """Return finite nonzero float32 from random bits, denormal and huge ones included."""
     bits = np.random.default_rng(seed).integers(0, 2**32, count, dtype=np.uint32)
     floats = bits.view(np.float32)
     return floats[np.isfinite(floats) & (floats != 0)]
 
 
 def many_lines(n_lines, seed=0):
-    """Enough text to be parsed in several chunks, as bytes."""
+    """Return enough text for several chunks, as bytes."""
     rng = random.Random(seed)
     lines = []
     for _ in range(n_lines):
@@ -567,7 +567,7 @@ def test_random_damage_gives_rows_or_an_error_inside_the_text(n_prefix):
 
 
 def dense_and_csr():
-    """The same rows in both forms."""
+    """Return the same rows in both storage formats."""
     X = np.random.default_rng(8).normal(size=(7, 5)).astype(np.float32)
     X[X < 0] = 0
     return dense_rows(X), csr_rows(X)

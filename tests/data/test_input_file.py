@@ -1,4 +1,4 @@
-"""input_file: plain, mapped and compressed files; damaged archives."""
+"""Test input files: plain, mapped and compressed files; damaged archives."""
 
 import bz2
 import gzip

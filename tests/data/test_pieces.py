@@ -1,4 +1,4 @@
-"""Text in pieces: whole lines, from files, pipes and archives, as they come."""
+"""Test batches of text: whole lines from files, pipes and archives, as soon as they arrive."""
 
 import bz2
 import gzip
@@ -26,7 +26,7 @@ def small_pieces(monkeypatch):
 
 @pytest.fixture
 def pipe(tmp_path):
-    """The name of a pipe, and what writes to it beside the test."""
+    """Return a function that writes parts to a pipe in a thread and returns its name."""
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
 

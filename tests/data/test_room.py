@@ -1,4 +1,4 @@
-"""Rows that do not fit the memory are in a mapped file, and everything stays the same."""
+"""Test that rows larger than the memory budget are memory-mapped with equal results."""
 
 import errno
 import mmap

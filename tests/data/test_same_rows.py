@@ -1,4 +1,4 @@
-"""Which rows are among others."""
+"""Test the lookup of rows among other rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""scaling: range files, each kind of malformed one, and rows as the real svm-scale writes them."""
+"""Test scaling: range files, malformed ones, and rows against the real svm-scale."""
 
 import math
 
@@ -25,7 +25,7 @@ def load(tmp_path):
 
 
 def rows_of(data):
-    """Dense rows, whatever their form; no zero is stored."""
+    """Return the rows as a dense array; check that no zero is stored."""
     assert data.rows.is_dense or (data.rows.values != 0).all()
     return dense(data.rows)
 

@@ -1,4 +1,4 @@
-"""Entries by the numbers of their groups against NumPy's own sorting."""
+"""Test sorting of entries by group index against NumPy."""
 
 from itertools import pairwise
 

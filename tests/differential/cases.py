@@ -1,4 +1,4 @@
-"""The cases of the differential harness: lines that the driver runs, and the data they name.
+"""Cases of the differential harness: lines for the driver, and the data they name.
 
 A line is a command, or a verb of the driver with a data set and keywords. `cases` gives
 (group, lines); a group runs in one process of each state.
@@ -50,7 +50,7 @@ def each(table):
 
 
 def trained(options, data="two", *more):
-    """Train, predict the rows to test, and more."""
+    """Return the lines that train, predict the test rows, and more."""
     return [f"{TRAIN} {options} {data} model", f"{PREDICT} {data}.t model labels", *more]
 
 
@@ -117,7 +117,7 @@ def cases():
 
 
 def stopped():
-    """Runs that are stopped at the end of each phase, and go on with other threads and memory."""
+    """Return runs that stop after each phase and resume with other threads and memory."""
     for options, phases in STOPS.items():
         for phase in phases:
             run = f"{STOPPED} {options}"
@@ -131,7 +131,7 @@ def stopped():
 
 
 def made(size, kind, seed):
-    """(X float32, y): rows of a kind with two classes on a wavy surface, some of them wrong."""
+    """Return (X float32, y): rows of a kind, two classes on a wavy surface, some labels wrong."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (size, 5))
     surface = np.sin(3 * X[:, 0]) + X[:, 1:].sum(axis=1) ** 2 - 0.8 + rng.normal(0, 0.2, size)
@@ -157,7 +157,7 @@ def made(size, kind, seed):
 
 
 def write_data(folder):
-    """Every data set as LIBSVM text, to train (NAME) and to test (NAME.t)."""
+    """Write every data set as LIBSVM text, to train (NAME) and to test (NAME.t)."""
     for kind in ("two", "curve", "large", "gram", *STORED):
         size = {"large": 5000, "gram": 300}.get(kind, 900)
         to_train = made(size, kind, 1)

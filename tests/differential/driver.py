@@ -1,9 +1,9 @@
-"""Runs cases of the differential harness with whatever dcsvm is imported, all in this process:
+"""Run cases of the differential harness with the imported dcsvm, all in this process:
 `python driver.py CASES.json`, or `python driver.py FOLDER LINE...` for one case.
 
-CASES.json is a list of [folder, lines]. What a case leaves behind is the files of its folder and
-`outcome`, which has how each line ended and what it printed. Only what users may rely on is used:
-the commands, and the public names of the package.
+CASES.json is a list of [folder, lines]. A case writes the files of its folder and `outcome`, with
+the status and output of each line. The driver uses only the commands and the public names of the
+package.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from sklearn.datasets import load_svmlight_file
 import dcsvm
 import dcsvm._core
 
-UNKNOWN = 2  # the status of a command that does not know an option, or its value
+UNKNOWN = 2  # the exit status of a command for an unknown option or value
 
 
 def read(name):
@@ -36,7 +36,7 @@ def read(name):
 
 
 def keep(model):
-    """The files of a model that Python made, as the commands leave them."""
+    """Write the files of a model from Python as the commands do."""
     model.save("model")
     report = asdict(model.report)
     report["problems"] = [asdict(one) for one in model.report.problems]
@@ -45,7 +45,7 @@ def keep(model):
 
 
 def given(name, weighted=False, mapped=False, **options):
-    """The arguments of dcsvm.train."""
+    """Return the arguments of dcsvm.train."""
     X, y = read(name)
     if weighted:
         options["sample_weight"] = np.random.default_rng(0).choice([0.5, 1, 2, 3], len(y))
@@ -62,7 +62,7 @@ def train(name, **how):
 
 
 class StopAtEnd(dcsvm.Progress):
-    """Asks to stop when a phase ends: refine and conquer by their names, or a level."""
+    """Request a stop at the end of a phase: refine, conquer or a level."""
 
     def __init__(self, phase):
         self.phase, self.stop = phase, dcsvm.Stop()
@@ -137,7 +137,7 @@ def keyword(word):
 
 
 def run(line):
-    """Run one line; returns its exit status, what it printed, and the reason of a failure."""
+    """Run one line; return its exit status, its output, and the reason for a failure."""
     name, *words = shlex.split(line)
     printed, said = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in "12")
     status = reason = None
@@ -163,7 +163,7 @@ def run(line):
 
 
 def run_case(folder, lines):
-    """Run the lines of a case in a folder of their own, which has links to the data."""
+    """Run the lines of a case in a separate folder with links to the data."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.chdir(folder)

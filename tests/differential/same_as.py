@@ -1,11 +1,11 @@
-"""Runs the cases with the state of a commit and with this one, and lists what differs:
+"""Run the cases with the state of a commit and with this one, and list the differences:
 `make same-as BASE=COMMIT`, or `python tests/differential/same_as.py COMMIT [GROUP...]`.
 
 The base is installed from `git archive` into build/same-as/COMMIT; both use the libraries and the
-processor of this machine, on which bits depend. Models, predictions, what is printed and reports
-must be equal, counters too; times, and what workers sent each other, are not looked at. An option,
-a verb or a field of a report that only one state knows is listed and is no difference. Ends with
-status 1 where there is a difference, each with the two commands that repeat it.
+processor of this machine, because bits depend on them. Models, predictions, output and reports
+must be equal, counters too; times and bytes sent between workers are ignored. An option, a verb or
+a report field that only one state knows is listed and is no difference. The exit status is 1 if
+there is a difference; each is printed with the two commands that repeat it.
 """
 
 import json
@@ -27,7 +27,7 @@ from cases import cases, write_data
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "same-as"
 DRIVER = Path(__file__).with_name("driver.py")
-LONGEST = 600  # seconds of a group
+LONGEST = 600  # time limit of a group, seconds
 SIDES = ("base", "head")
 UNKNOWN = 2  # as in the driver
 NOT_COMPARED = ("seconds", "phases", "peak_rss_mb", "traffic")
@@ -38,7 +38,7 @@ def git(*arguments):
 
 
 def base_of(commit):
-    """The folder that has the package of a commit, which is built where it is not there yet."""
+    """Return the folder with the package of a commit; build it if missing."""
     short = git("rev-parse", "--short=12", f"{commit}^{{commit}}").decode().strip()
     site = PLACE / short
     if not (site / "ready").exists():
@@ -71,7 +71,7 @@ def run_group(site, list_file):
 
 
 def run_side(name, site, chosen):
-    """Run all cases with one state; returns their folders."""
+    """Run all cases with one state; return their folders."""
     folders = [PLACE / name / f"{number}" for number in range(len(chosen))]
     for group, members in groupby(range(len(chosen)), key=lambda k: chosen[k][0]):
         list_file = PLACE / name / f"{group}.json"
@@ -81,7 +81,7 @@ def run_side(name, site, chosen):
 
 
 def differences(base, head, where, missing):
-    """Where two plain values differ, in words. Keys of one of them are noted in `missing`."""
+    """Describe where two plain values differ; add keys that only one has to `missing`."""
     if isinstance(base, dict) and isinstance(head, dict):
         for name, lost in zip(
             SIDES, (head.keys() - base.keys(), base.keys() - head.keys()), strict=True
@@ -98,13 +98,13 @@ def differences(base, head, where, missing):
 
 
 def files_of(folder):
-    """What a case left behind."""
+    """Return the paths of a case's files, by name."""
     paths = [path for path in folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path for path in paths if not path.is_symlink()}
 
 
 def differences_of_files(base, head, missing):
-    """Of the files of a case in both states."""
+    """Describe the differences between the files of a case in both states."""
     for name in sorted(base.keys() ^ head.keys()):
         yield f"{name}: in {'base' if name in base else 'head'} only"
     for name in sorted(base.keys() & head.keys()):
@@ -120,8 +120,10 @@ def differences_of_files(base, head, missing):
 
 
 def compare(base, head, missing):
-    """(kind, sentences) for the folders of a case: "same", "DIFFERENT", "failed in both" or "in one
-    only"."""
+    """Return (kind, sentences) for the folders of a case.
+
+    The kind is "same", "DIFFERENT", "failed in both" or "in one only".
+    """
     files = [files_of(folder) for folder in (base, head)]
     lost = [name for name, one in zip(SIDES, files, strict=True) if "outcome" not in one]
     if lost:

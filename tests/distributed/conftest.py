@@ -1,4 +1,4 @@
-"""A cluster of two processes for all tests of this folder, and rows with labels."""
+"""Fixtures: a Dask cluster of two processes for this folder's tests, and rows with labels."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def client():
 
 @pytest.fixture(scope="session")
 def rows_in_spots():
-    """4,500 rows of 3 features in 12 spots, and labels +1 and -1, some of them wrong."""
+    """Return 4,500 rows of 3 features in 12 spots, and labels +1 and -1, some of them wrong."""
     rng = np.random.default_rng(7)
     spots = rng.uniform(-4, 4, (12, 3))
     which = rng.integers(12, size=4500)

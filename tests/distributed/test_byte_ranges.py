@@ -1,4 +1,4 @@
-"""Byte ranges of a file: every line is in one of them, and errors name the line of the file."""
+"""Test byte ranges of a file: each line is in one range, and errors name the file's line."""
 
 import fsspec
 import numpy as np

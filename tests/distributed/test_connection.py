@@ -1,4 +1,4 @@
-"""Who does the work, and one sentence where nobody does."""
+"""Test connections to Dask: workers do the work; without them the error is one sentence."""
 
 import importlib.metadata
 from dataclasses import replace

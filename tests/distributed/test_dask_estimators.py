@@ -1,4 +1,4 @@
-"""DaskSVC and DaskSVR: the local estimators' parameters and fits, lazy predictions."""
+"""Test DaskSVC and DaskSVR: the local estimators' parameters and fits, lazy predictions."""
 
 import inspect
 import pickle

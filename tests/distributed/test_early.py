@@ -1,4 +1,4 @@
-"""Early models on workers: the bits of one worker, and the level that one process finds."""
+"""Test early models on workers: the bits of one worker, the level of one process."""
 
 import dask.array as da
 import numpy as np
@@ -36,7 +36,7 @@ def test_early_models_are_the_same_bits_for_any_workers_and_chunks(client, rows_
 def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     client, rows_in_spots, tmp_path, monkeypatch
 ):
-    """With independent groups, too, which are found in each range."""
+    """Components are also found, in each range of rows."""
     monkeypatch.setattr(byte_ranges, "SMALLEST", 2**10)
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])

@@ -1,4 +1,4 @@
-"""Independent groups of remote rows: no two rows of different groups are within reach."""
+"""Test components of remote rows: rows of different components lie beyond the cutoff."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""scikit-learn's search under joblib's dask backend works with our estimators."""
+"""Test our estimators in scikit-learn's search under joblib's dask backend."""
 
 import numpy as np
 import pytest

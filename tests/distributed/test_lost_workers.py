@@ -1,4 +1,4 @@
-"""Workers that are killed cost what they held and no answer."""
+"""Test killed workers: their data is recomputed and the results stay the same."""
 
 import os
 import random
@@ -26,8 +26,10 @@ def own_client():
 
 
 def running(client):
-    """The processes of the workers that Dask would start again, by their addresses: it gives up one
-    that dies while it starts."""
+    """Return the worker processes that Dask restarts, by address.
+
+    Dask does not restart a worker that dies during its start.
+    """
     there, nannies = client.nthreads(), client.cluster.workers.values()
     return {
         one.worker_address: one.process.pid
@@ -37,7 +39,7 @@ def running(client):
 
 
 class Killer(dcsvm.Progress):
-    """Kills the worker that holds most when a phase begins."""
+    """Kill the worker with most data at the start of a phase."""
 
     def __init__(self, client, phases):
         self.client, self.phases, self.killed = client, set(phases), []
@@ -67,7 +69,7 @@ def test_a_worker_that_dies_in_any_phase_changes_no_bit(own_client, client, rows
 def test_a_worker_that_dies_between_levels_of_clusters_changes_no_bit(
     own_client, client, rows_in_spots, monkeypatch
 ):
-    """It held where its rows are in the level before."""
+    """The worker held the assignment of its rows in the level before."""
     X, y = rows_in_spots
     X, y = da.from_array(X, (1500, -1)), da.from_array(y, 1500)
     options = {"C": 4, "gamma": 0.5, "early": True, "early_level": 2}

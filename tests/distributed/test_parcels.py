@@ -1,4 +1,4 @@
-"""Parts are divided into parcels that cost about the same."""
+"""Test that subproblems are divided into chunks of about equal cost."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from dcsvm.solving.iterate import Parts
     ("n_parts", "n_parcels"), [(1, 1), (20, 1), (60, 2), (110, 4), (150, 4), (2000, 32)]
 )
 def test_parcels_are_as_many_as_an_even_number_of_workers_shares(n_parts, n_parcels):
-    size = 1000  # variables of a part: 1e6 kernel values
+    size = 1000  # variables of a subproblem: 1e6 kernel values
     start = size * np.arange(n_parts + 1)
     parts = Parts(None, start, np.arange(start[-1], dtype=np.int32))
     parcels = list(parcels_of(parts, 32))

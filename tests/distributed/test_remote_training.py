@@ -1,4 +1,4 @@
-"""Training on workers gives what training in one process gives."""
+"""Test that training on workers gives the results of training in one process."""
 
 import dask
 import dask.array as da

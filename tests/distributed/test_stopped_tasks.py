@@ -1,4 +1,4 @@
-"""Tasks end when nobody wants their results any more."""
+"""Test that tasks end once their results are no longer needed."""
 
 import time
 

@@ -1,7 +1,7 @@
 """Small generated files under the names that the manual's examples use.
 
-They have the form of the published files (features, classes, scales), not their rows: the examples
-have to run on them, with other numbers.
+They have the features, classes and scales of the published files, but other rows. The examples
+have to run on them; their figures differ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
 
 
 def two_classes(n_rows: int, n_features: int, rng: np.random.Generator):
-    """A wavy border between -1 and +1 in the first two features; a few labels are wrong."""
+    """Return two classes with a wavy border in the first two features; a few labels are wrong."""
     X = rng.uniform(-1, 1, (n_rows, n_features))
     X[:, 2:] *= 0.05
     height = X[:, 1] - 0.5 * np.sin(3 * X[:, 0]) - 0.75
@@ -26,14 +26,14 @@ def two_classes(n_rows: int, n_features: int, rng: np.random.Generator):
 
 
 def letters(n_rows: int, rng: np.random.Generator, n_classes: int = 4):
-    """Classes 1 to `n_classes`, each around a point of its own."""
+    """Return classes 1 to `n_classes`, each around a separate point."""
     y = rng.integers(1, n_classes + 1, n_rows)
     points = np.random.default_rng(7).uniform(-1, 1, (n_classes, 16))
     return points[y - 1] + rng.normal(0, 0.3, (n_rows, 16)), y
 
 
 def percentages(n_rows: int, rng: np.random.Generator):
-    """Targets from 0 to 100 that depend on two of twelve features."""
+    """Return targets from 0 to 100 that depend on two of twelve features."""
     X = rng.uniform(0, 1, (n_rows, 12))
     return X, 99 * np.sin(2 * X[:, 0]) ** 2 * X[:, 1]
 

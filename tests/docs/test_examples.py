@@ -1,12 +1,12 @@
-"""The manual against the program: examples run, options are described, links lead somewhere.
+"""Test the manual against the program: examples run, options are described, links resolve.
 
-Fenced blocks of README.md and docs/*.md are run page by page, in order, in a folder of their own
-with the files of stand_ins.py: `python` in one namespace for the page; `sh` under bash; of
-`console` the lines after "$ ", in this process where they are one of our commands and no more.
-After the language may stand `status=N`, the exit status that is wanted of the block's last command,
-and `needs=NAME`, one of NEEDS: without that the block is left out. Of the output that a console
-block shows the first word of every line has to appear, whatever its numbers are. Blocks of other
-languages, such as `text`, are not run.
+Fenced blocks of README.md and docs/*.md run page by page, in order, in a separate folder with the
+files of stand_ins.py. `python` blocks of a page share one namespace; `sh` blocks run under bash. In
+`console` blocks the lines after "$ " run; a single command of ours runs in this process. The
+language may be followed by `status=N`, the expected exit status of the last command, and by
+`needs=NAME`, one of NEEDS; the block is skipped if that is missing. The first word of every output
+line in a console block has to appear; its numbers may differ. Blocks of other languages, such as
+`text`, are not run.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ MOST_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-SIMPLE = re.compile(
-    r"^dcsvm-(train|grid|predict|compress) [^|&;<>()$`\n]*$"
-)  # nothing for a shell to do
+SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress) [^|&;<>()$`\n]*$")  # no work for a shell
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 
@@ -60,7 +58,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 
 
 NEEDS = {
-    # tests/sklearn may be found under the name, but it is no scikit-learn
+    # tests/sklearn has the same name and may be found instead
     "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
     "skl2onnx": lambda: bool(list(importlib.metadata.distributions(name="skl2onnx"))),
     "dask": lambda: importlib.util.find_spec("distributed") is not None,
@@ -76,7 +74,7 @@ def files(tmp_path_factory):
 
 
 def examples(path: Path):
-    """(language, words after it, text, line) of the blocks that are to be run."""
+    """Return (language, words after it, text, line) of the blocks to run."""
     text = path.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
         language, rest, body = block.groups()
@@ -86,7 +84,7 @@ def examples(path: Path):
 
 
 def run_command(line: str) -> tuple[int, str]:
-    """The status of a line of a shell, and what it prints."""
+    """Run a shell line; return its exit status and output."""
     simple = SIMPLE.match(line)
     if simple:  # starting Python again would take most of the time
         main = {main.name: main for main in COMMANDS}[f"dcsvm-{simple[1]}"]
@@ -105,7 +103,7 @@ def run_command(line: str) -> tuple[int, str]:
 
 
 def run_block(commands: list[str], where: str, status: int) -> str:
-    """Run commands, of which the last has to end with the status; returns what they print."""
+    """Run commands, check the exit status of the last, and return their output."""
     printed = []
     for command in commands:
         wanted = status if command is commands[-1] else 0
@@ -116,7 +114,7 @@ def run_block(commands: list[str], where: str, status: int) -> str:
 
 
 def commands_and_output(body: str) -> tuple[list[str], list[str]]:
-    """The commands of a console block, with their lines of continuation, and the lines shown."""
+    """Return the commands of a console block, with continuation lines, and the lines shown."""
     commands, shown = [], []
     for line in body.splitlines():
         if line.startswith("$ "):
@@ -185,7 +183,7 @@ def test_every_keyword_of_train_is_described():
 
 
 def anchors(path: Path) -> set[str]:
-    """Of the headings, as they are made from their text."""
+    """Return the anchors of the headings, made from their text."""
     text = BLOCK.sub("", path.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.M)
     return {re.sub(r"[^\w -]", "", one.strip().lower()).replace(" ", "-") for one in headings}

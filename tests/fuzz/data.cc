@@ -1,6 +1,6 @@
-// Any bytes as a data file: rows or an error, the same whatever the chunks, dense as CSR, and
-// lenient as strict where strict finds no fault. So too as the rows of a precomputed kernel, which
-// have all columns.
+// Read any bytes as a data file: the result is rows or an error. It is the same for all chunks, for
+// dense and CSR rows, and for lenient and strict reading of valid text. The same holds for the rows
+// of a precomputed kernel, which have all columns.
 #include "parsed.h"
 
 static void check_kernel_rows(const char* begin, const char* end, std::size_t chunk_bytes) {

@@ -1,4 +1,4 @@
-// Any bytes as a number: what is scanned has the value that strtod finds.
+// Scan any bytes as a number: the value is that of strtod.
 #include "text/decimal.h"
 
 #include <cstdlib>

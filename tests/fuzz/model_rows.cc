@@ -1,5 +1,5 @@
-// Any bytes as the rows of a model file, four numbers before the features: rows or an error, and
-// rows that are written read back bit for bit.
+// Read any bytes as the rows of a model file, with four numbers before the features: the result is
+// rows or an error, and written rows read back bit for bit.
 #include "parsed.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,4 +1,4 @@
-// What the fuzz targets of the reader share: parse a text in every way, and compare.
+// Shared by the fuzz targets of the reader: parse a text in every way, and compare.
 #pragma once
 
 #include <cmath>

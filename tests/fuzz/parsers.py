@@ -1,4 +1,4 @@
-"""libFuzzer on the parsers in Python, by atheris: `parsers.py model|range|checkpoint [its
+"""Fuzz the parsers in Python with atheris (libFuzzer): `parsers.py model|range|checkpoint [its
 options]`."""
 
 import sys

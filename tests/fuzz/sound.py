@@ -1,5 +1,7 @@
-"""What a parser in Python may do with any bytes: say in one sentence why not, or make something
-sound of them. Shared by Hypothesis (test_parsers.py) and atheris (parsers.py)."""
+"""Checks of a parser in Python on any bytes: a one-sentence error or a sound result.
+
+Shared by Hypothesis (test_parsers.py) and atheris (parsers.py).
+"""
 
 import io
 import zipfile
@@ -26,8 +28,10 @@ def require_sentence(error):
 
 
 def check_model(text):
-    """The model of a text, or None. It predicts with all it has, as commands do, and is whole: what
-    it is saved as comes back the same."""
+    """Read the model of a text; return it, or None after an error.
+
+    The model has to predict with all its parts, and to be the same after saving and reading.
+    """
     try:
         model = ModelReader(bytes(text), "model", 1).read()
     except ModelError as error:
@@ -73,7 +77,7 @@ def check_range(text):
 
 
 def small_run():
-    """(problem, state) of a run over six rows that has not begun."""
+    """Return (problem, state) of a run over six rows that has not begun."""
     sign = np.array([1.0, -1, 1, -1, 1, -1])
     problem = BoxProblem(sign, np.minimum(4.0 * sign, 0.0), np.maximum(4.0 * sign, 0.0))
     iterate = Iterate.of(np.zeros(6))
@@ -86,7 +90,7 @@ def small_run():
 
 
 def check_checkpoint(text):
-    """The bytes of a checkpoint; the check sums of its members would hide all damage but itself."""
+    """Restore a checkpoint from bytes, without the check sums, which would reject most damage."""
     problem, state = small_run()
     checkpoint = object.__new__(Checkpoint)
     checkpoint.folder = checkpoint.path = "folder"

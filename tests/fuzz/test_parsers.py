@@ -1,5 +1,6 @@
-"""Random damage to models, checkpoints and range files, random arguments: one sentence says what is
-wrong.
+"""Test random damage to models, checkpoints and range files, and random arguments.
+
+The error is one sentence that names the fault.
 
 FUZZ_EXAMPLES is the number of examples of each test.
 """
@@ -29,8 +30,8 @@ WORDS += b"nan inf -inf -1 0 -0.0 1 2.5 1000000000000 2147483646 1e400 1e999 1_0
 WORDS += b"SV CENTERS EARLY_SV EARLY_RHO sparse dense one_class nu_svr probA rbf linear".split()
 WORDS += [b"2147483646:1", b"1:1", b"1:nan"]
 
-# whether in a line of features, a place as a fraction of those lines, what is done there, a word,
-# how many words or lines go
+# whether in a line of features, position as a fraction of these lines, edit, new word, number of
+# removed words or lines
 edits = st.lists(
     st.tuples(
         st.booleans(),
@@ -45,7 +46,7 @@ edits = st.lists(
 
 
 def damaged(text, changes):
-    """The text with words and lines replaced, inserted, dropped, repeated, or cut off."""
+    """Return the text with words and lines replaced, inserted, dropped, repeated or cut off."""
     for in_features, place, action, word, count in changes:
         lines = [line.split(b" ") for line in text.split(b"\n")]
         numbers = [k for k, line in enumerate(lines) if (b":" in b"".join(line)) == in_features]
@@ -80,7 +81,7 @@ def check_small(text):
 
 
 every_model = pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
-# without its line a model of LIBSVM, or one without what the line begins
+# without such a line the model is LIBSVM's, or lacks the section that the line begins
 OPTIONAL = {b"dcsvm_section", b"early_level", b"range_file_crc32", b"probA"}
 LINES = [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
 
@@ -117,7 +118,7 @@ def test_a_model_with_a_replaced_line_is_refused_or_whole(path):
 
 @every_model
 def test_a_truncated_model_is_an_error_unless_it_is_one_of_libsvm(path):
-    """Which ends with its last support vector, as LIBSVM reads it, or at the end of a line."""
+    """A cut model is valid only after its last support vector or at the end of a line."""
     text = path.read_bytes()
     section = text.find(b"dcsvm_section")
     last = text.rfind(b"\n", 0, max(section - 1, 0))

@@ -1,4 +1,4 @@
-"""Independent groups: what is left out is negligible, and leaving it out changes nothing."""
+"""Test components: the omitted kernel values are negligible and do not change the solution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Compressed models: fewer vectors, nearly the same predictions, and what they say of that."""
+"""Test compressed models: fewer vectors, nearly the same predictions, their messages."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""model_file: what is saved comes back bit for bit; svm-predict reads it; damage is an error."""
+"""Test model files: models read back bit for bit; svm-predict reads it; damage is an error."""
 
 import os
 import re

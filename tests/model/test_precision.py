@@ -18,14 +18,14 @@ METHODS = ("exact", "early")
 
 
 def with_weights(model, factor):
-    """The model with coefficients so many times as large."""
+    """Return the model with its coefficients scaled by `factor`."""
     exact = replace(model.exact, dual_coef=factor * model.exact.dual_coef)
     early = replace(model.early, dual_coef=factor * model.early.dual_coef)
     return replace(model, exact=exact, early=early)
 
 
 def float64_values(model, T):
-    """The exact decision values of two classes, from nothing."""
+    """Compute the exact decision values of two classes in float64."""
     part = model.exact
     K = kernel_values(model.kernel, np.asarray(T, np.float32), dense(part.rows))
     return K @ part.dual_coef[0] - part.rho[0]
@@ -99,7 +99,7 @@ def test_ordinary_models_keep_float32(wavy, svm_type):
 
 
 def test_what_is_left_out_of_float64_sums_is_nothing_to_them():
-    """Many rows, sharp kernel values: far support vectors are left out."""
+    """Many rows, sharp kernel values: far support vectors are omitted."""
     rng = np.random.default_rng(0)
     model = made_model(2)
     n, d = 3000, model.exact.rows.n_features

@@ -49,7 +49,7 @@ class Mutant:
 
 
 def copied(name):
-    """A copy of the tree, with what is compiled in it."""
+    """Copy the tree with its compiled modules."""
     tree = PLACE / name
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     tracked = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True).stdout.decode()
@@ -87,7 +87,7 @@ def tested(tree, tests, *how):
 
 
 def outcome(mutant, tree):
-    """What the tests make of it."""
+    """Run the tests of a mutant and return the verdict."""
     path = tree / mutant.path
     text = path.read_text() if path.exists() else ""
     if text.count(mutant.before) != 1:
@@ -107,7 +107,7 @@ def outcome(mutant, tree):
 
 
 def judge(mutants, tree, found):
-    """Judge mutants until there are none left."""
+    """Judge mutants until the queue is empty."""
     while mutants:
         mutant, start = mutants.popleft(), time.monotonic()
         found[mutant] = outcome(mutant, tree)

@@ -1,4 +1,4 @@
-"""Data that are made: the same by the same seed, in the form of what they stand for."""
+"""Test generated data: the same for the same seed, in the form of the originals."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Sample weights: a weight is as many copies of a row, none is no row, for every problem type."""
+"""Test that a sample weight acts as copies of a row, 0 as no row, for every problem type."""
 
 import numpy as np
 import pytest

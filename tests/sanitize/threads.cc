@@ -1,5 +1,5 @@
 // The OpenMP parts on generated data, for the thread sanitizer: what 4 threads find is what one
-// finds, bit for bit. Says nothing where all is well.
+// finds, bit for bit. Prints only failures.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

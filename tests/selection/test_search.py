@@ -1,4 +1,4 @@
-"""The settings of a grid: scores are those of cross validation, and what is left out cannot win."""
+"""Test the settings of a grid: cross-validation gives the scores, pruned settings cannot win."""
 
 from dataclasses import replace
 from itertools import product

@@ -37,7 +37,7 @@ def three_classes(three_classes):
 
 
 def folds_of(n, n_folds, *, n_only_trained=0):
-    """A split of n rows into random folds, of which some rows are in none."""
+    """Split n rows into random folds; some rows are in no fold."""
     fold = np.random.default_rng(0).permutation(np.arange(n) % n_folds)
     fold[:n_only_trained] = -1
     return PredefinedSplit(fold)

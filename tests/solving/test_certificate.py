@@ -1,4 +1,4 @@
-"""What is stated of an answer whose rows are not all checked, against float64 kernel values."""
+"""Test the certificates of partly checked solutions against float64 kernel values."""
 
 from dataclasses import replace
 

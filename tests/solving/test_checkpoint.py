@@ -1,4 +1,4 @@
-"""Runs that are stopped or killed go on from their checkpoint; others' checkpoints are refused."""
+"""Test that stopped or killed runs resume from their checkpoint and refuse others'."""
 
 import errno
 import json
@@ -212,7 +212,7 @@ def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", ["levels", "cached rows", "relaxed", "linear with bias"])
 def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypatch, name):
-    """Every state that was ever stored is one to go on from."""
+    """A run can resume from every stored state."""
     monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
     monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
     saved, save = [], Checkpoint.save
@@ -231,7 +231,7 @@ def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypa
 
 
 def plain(value):
-    """What can be compared, of a state and all that it holds."""
+    """Convert a state and its contents to comparable values."""
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, _core.SolveState):

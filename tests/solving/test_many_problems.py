@@ -1,4 +1,4 @@
-"""Many classes of few rows: thousands of pairs, each of which costs more than the work in it."""
+"""Test many classes of few rows: thousands of pairs, each with more overhead than work."""
 
 import numpy as np
 from scipy.spatial.distance import cdist

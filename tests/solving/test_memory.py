@@ -1,4 +1,4 @@
-"""Memory: what is planned and refused, and that commands stay within it."""
+"""Test the memory budget: plans, refusals, and the peak of the commands."""
 
 import os
 import subprocess
@@ -176,7 +176,7 @@ def test_slices_cut_all_rows(n_values):
         assert np.array_equal(np.concatenate(arrays), rows.dense if rows.is_dense else rows.values)
 
 
-# what a command says of its own peak, in MB
+# prints the peak memory of a command, in MB
 COMMAND = """
 import sys
 from dcsvm.cli.{0} import main

@@ -14,7 +14,7 @@ CUBIC = ("polynomial", 1.0, 0.0, 3)
 
 
 def flowers(n=100, seed=0):
-    """Rows like those of iris, unscaled, of two classes that a cubic hardly separates."""
+    """Return unscaled rows like iris, of two classes that a cubic hardly separates."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     center = np.array([[5.9, 2.8, 4.3, 1.3], [6.46, 2.96, 5.26, 1.86]])[y]
@@ -29,7 +29,7 @@ def noisy(n=200, seed=0):
 
 
 def violation_of(model, kernel, X, y, bound):
-    """Of the solution in a model of two classes with a bias, in float64 from nothing."""
+    """Recompute in float64 the violation of a model of two classes with a bias."""
     sign = np.where(y == model.labels[0], 1.0, -1.0)
     problem = with_sum(c_svc(sign, 1.0, bound))
     alpha = np.clip(full_alpha(model, len(y)), problem.lower, problem.upper)
