@@ -29,7 +29,7 @@ OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clan
 
 
 def openmp_flags(compiler: list[str]) -> tuple[list[str], list[str]]:
-    """Return this compiler's OpenMP flags (compiling, linking); empty lists if it has none."""
+    """Return this compiler's OpenMP flags (compiling, linking); empty lists without OpenMP."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.cc")
         source.write_text("#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n")

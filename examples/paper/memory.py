@@ -25,7 +25,7 @@ def measured(work: Callable[[], Result]) -> tuple[Result, float | None]:
 
 def forget_peak() -> float | None:
     """Reset the peak of this process and return its MB now."""
-    with contextlib.suppress(AttributeError, OSError):  # what reading left would be used unseen
+    with contextlib.suppress(AttributeError, OSError):  # reused memory would not count
         ctypes.CDLL(None).malloc_trim(0)
     try:
         Path("/proc/self/clear_refs").write_text(FORGET_PEAK)
