@@ -1,7 +1,7 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
 # Variables: PYTHON, VENV, TESTS (arguments for pytest), JOBS (tests at a time); for fuzz CLANG,
 # FUZZ (seconds a target); for tsan TSAN_CLANG; for soak SOAK (seconds); for same-as BASE (a commit),
-# CASES (groups of them); for mutants MUTANTS (words of those to try); for bench DATA, RAW, SUITE,
+# CASES (groups of cases); for mutants MUTANTS (words that select them); for bench DATA, RAW, SUITE,
 # BENCH.
 
 PYTHON = python3
@@ -22,7 +22,7 @@ SUITE = small
 BENCH =
 
 BIN = $(CURDIR)/$(VENV)/bin
-# the tested versions: of what is installed, and of what pip installs for itself to build with
+# the tested versions of installed packages, and of packages that pip installs for builds
 export PIP_CONSTRAINT = $(CURDIR)/.ci/constraints.txt
 export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
 NATIVE = setup.py pyproject.toml .ci/constraints.txt $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.px[di])
@@ -46,7 +46,7 @@ demo: $(VENV)/ready  ## set up, install, make data, train, predict
 test: $(VENV)/ready  ## set up, install, run the tests
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(TESTS)
 
-# The package is installed in place: only a change of what is compiled needs a new installation.
+# The package is installed in place: only a change of C++ or Cython needs a new installation.
 $(VENV)/ready: $(NATIVE)
 	@echo "installing into $(VENV): a minute or so"
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
@@ -71,7 +71,7 @@ asan: $(VENV)/ready
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/pytest -q -p no:cacheprovider $(TESTS) $(CURDIR)/tests
 
-# The OpenMP parts under the thread sanitizer, which Archer (of LLVM's libomp) tells of OpenMP.
+# The OpenMP parts under the thread sanitizer; Archer (of LLVM's libomp) makes OpenMP known to it.
 tsan: $(if $(TSAN_CLANG),build/tsan/threads)
 	$(if $(TSAN_CLANG),TSAN_OPTIONS=ignore_noninstrumented_modules=1 $<,\
 		@echo "tsan: no clang++ with libomp and its libarcher.so, threads are not checked")
@@ -80,7 +80,7 @@ build/tsan/threads: tests/sanitize/threads.cc $(wildcard csrc/*/*.cc csrc/*/*.h)
 	@mkdir -p $(@D)
 	$(TSAN_CLANG) -std=c++17 -O1 -g -fsanitize=thread -fopenmp -Icsrc $< csrc/*/*.cc -o $@
 
-# Damaged input: the reader under libFuzzer (with what it finds in build/fuzz), then the parsers in
+# Damaged input: the reader under libFuzzer (its findings are in build/fuzz), then the parsers in
 # Python. CLANG is a clang++ that has libFuzzer; for Python atheris has it.
 fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS))) fuzz-python
 	$(if $(CLANG),,@echo "fuzz: no clang++ with libFuzzer, the reader is not fuzzed")
@@ -109,19 +109,19 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.
 soak: $(VENV)/ready  ## random settings against what must always be true
 	cd tests && $(BIN)/python soak.py $(SOAK)
 
-# What this state computes otherwise than the commit BASE, of models, predictions and counters.
+# Lists the models, predictions and counters that differ from the commit BASE.
 same-as: $(VENV)/ready
 	$(BIN)/python tests/differential/same_as.py $(BASE) $(CASES)
 
-# Small changes of the code, one at a time, each of which some test has to notice; all tests that
-# are to fail pass before.
+# Small changes of the code, one at a time: a test has to notice each change. The tests that must
+# fail pass before.
 mutants: $(VENV)/ready
 	$(BIN)/python tests/mutation/mutate.py $(MUTANTS)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=estimators is that of
-# scikit-learn's, SUITE=selection has whole grids; of workers of a Dask cluster, SUITE=workers has the
-# seconds, SUITE=rounds what each step takes, SUITE=kills kills them.
+# docs/early.png, SUITE=compressed makes docs/compressed.png. SUITE=estimators compares with
+# scikit-learn's estimators, SUITE=selection runs whole grids. For workers of a Dask cluster
+# SUITE=workers measures seconds, SUITE=rounds the cost of each step; SUITE=kills kills workers.
 .PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
 	bench-workers bench-rounds bench-kills
 bench: bench-$(or $(filter rows early estimators selection compressed workers rounds kills,\
@@ -179,7 +179,7 @@ build/warnings/%.o: csrc/%.cc $(wildcard csrc/*/*.h) Makefile
 	$(CXX) $(STRICT) -Icsrc -c $< -o $@
 
 # The sdist, the wheel built from it, the commands of the wheel in an environment of its own, and
-# what a package index would say of both.
+# the checks of a package index on both.
 dist: $(VENV)/ready
 	rm -rf build/dist
 	mkdir -p build

@@ -16,7 +16,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dcsvm.cli.man import write_pages  # noqa: E402 (from the source tree, nothing compiled)
+from dcsvm.cli.man import write_pages  # noqa: E402 (from the source tree, pure Python)
 
 SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
@@ -29,7 +29,7 @@ OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clan
 
 
 def openmp_flags(compiler: list[str]) -> tuple[list[str], list[str]]:
-    """What makes this compiler do OpenMP; nothing where nothing does."""
+    """Return this compiler's OpenMP flags (compiling, linking); empty lists without OpenMP."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.cc")
         source.write_text("#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n")

@@ -6,7 +6,7 @@
     python make_data.py webspam FOLDER
     python make_data.py cifar FOLDER [--images FOLDER]
 
-Each has --seed. What is made is described in made/; webspam and cifar are in place of the published
+Each has --seed. The modules of made/ describe the data. webspam and cifar replace the published
 sets of these names, in their sizes, and are called webspam-made and cifar-made.
 """
 

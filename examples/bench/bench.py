@@ -2,8 +2,8 @@
 
     python bench.py --data DIR --suite small --rounds 3 --threads 2 --python-peers PYTHON
 
-DIR is what datasets.py filled. A peer that is not installed is shown as "-", a run that takes too
-long as ">1200"; nothing here fails a build. Times are only as good as the quiet around them.
+DIR is the output folder of datasets.py. A peer that is not installed is shown as "-", a run beyond
+the time limit as ">1200". Failures do not change the exit status. Measure on an idle machine.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def cases_of(options: argparse.Namespace) -> list[Case]:
 
 
 def bench(case: Case, solvers: list, options: argparse.Namespace) -> Result | None:
-    """All rounds of all solvers on one case; None if its training file is not there."""
+    """Run all rounds of all solvers on one case; None if its training file is absent."""
     with tempfile.TemporaryDirectory(prefix="dcsvm-bench-") as work:
         setup = setup_of(options, Path(work))
         job = prepare(case, options.data, setup.work)
@@ -130,7 +130,7 @@ def attempt_training(solver, job: Job, setup: Setup) -> Run:
 
 
 def guarded(solver, setup: Setup, work: Callable[[], Run]) -> Run:
-    """A run that never raises: what goes wrong in it is its status and message."""
+    """Run a solver without raising: an error becomes the status and message of the run."""
     if shutil.which(solver.program(setup)) is None:
         return Run(solver.name, "missing", message=f"no program {solver.program(setup)}")
     try:

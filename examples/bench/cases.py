@@ -1,7 +1,6 @@
-"""What the benchmark runs, as data: each case is a training problem, each suite a list of cases.
+"""Cases of the benchmark: each case is a training problem, each suite a list of cases.
 
-The files are those that datasets.py makes. A case with `rows` trains on that many random rows of
-its file.
+datasets.py makes the files. A case with `rows` trains on that number of random rows of its file.
 """
 
 from dataclasses import dataclass
@@ -101,7 +100,7 @@ RANDOM_FILES = {  # test file, and the exponent of gamma to draw around: its sca
 
 
 def random_cases(count: int, seed: int, most_rows: int = 20_000) -> list[Case]:
-    """Settings nobody chose: C and gamma over twenty octaves, 500 rows and more."""
+    """Random settings: C and gamma over twenty octaves, 500 rows and more."""
     rng = np.random.default_rng(seed)
     return [random_case(rng, most_rows) for _ in range(count)]
 

@@ -1,8 +1,8 @@
-"""Check a solver's answer from outside: in float64 NumPy, from nothing but its dual coefficients.
+"""Check a solver's solution in float64 NumPy, from its dual coefficients alone.
 
 Signed alpha a minimises 1/2 a'Ka - y'a with 0 <= y a <= C, and with sum(a) = 0 when the model has
-a bias. The violation is what the literature stops on: with a bias m - M of Keerthi and others,
-without one the largest projected gradient. What a solver says of itself is not read.
+a bias. The violation is the usual stopping measure: with a bias m - M of Keerthi and others,
+without one the largest projected gradient. The solver's own report is not read.
 """
 
 from dataclasses import dataclass

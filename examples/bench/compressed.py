@@ -1,15 +1,15 @@
-"""Compressed models beside the models they are made of, and methods of the paper that are as small:
-accuracy and microseconds of a row, as a table (.csv) and a picture (.png).
+"""Compare compressed models with their originals and with the paper's methods of the same size:
+accuracy and microseconds per row, as a table (.csv) and a picture (.png).
 
     python compressed.py --data DIR --out docs/compressed [--only NAME] [--redraw]
 
-DIR is what datasets.py filled. Of each data set an exact and an early model are trained, and
-compressed to a tenth, a hundredth and a ten thousandth of the kernel values of a row. All predict
-the test rows with one thread, in this process: the median of three rounds, the first of which, that
-prepares the model, does not count. LLSVM, FastFood and SpSVM (two classes only, with scikit-learn)
-have as many features as a compressed exact model has vectors. A row "alone" is the median of 200
-calls from Python. The table is rewritten after each model, and keeps the lines of data sets that
---only leaves out; --redraw makes the picture again from it.
+DIR is the output folder of datasets.py. An exact and an early model are trained on each data set.
+They are compressed to a tenth, a hundredth and a ten thousandth of the kernel evaluations per row.
+All models predict the test rows with one thread, in this process. The figure is the median of three
+rounds; the first round also prepares the model and does not count. LLSVM, FastFood and SpSVM (two
+classes only, with scikit-learn) have one feature per vector of a compressed exact model. A row
+"alone" is the median of 200 calls from Python. The table is rewritten after each model. It keeps
+the lines of data sets that --only skips; --redraw makes the picture from it.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from bench import beside_python, talk
 TIMES = (10, 100, 10_000)
 PEERS = {"LLSVM": "llsvm", "FastFood": "fastfood", "SpSVM": "spsvm"}
 FEWEST_FEATURES = 2  # of a peer: FastFood has pairs
-MOST_FEATURES = 2000  # SpSVM takes minutes for as many
+MOST_FEATURES = 2000  # beyond this SpSVM takes minutes
 ROUNDS = 3
 ALONE = 200  # rows, one after the other
 COLUMNS = (
@@ -43,12 +43,12 @@ STYLES = {  # color (Okabe and Ito), marker
     "SpSVM": ("#999999", "D"),
 }
 INCHES, DOTS = (11.0, 6.2), 150
-SHOWN = 11.0  # percent below the best; what is lower is in the table alone
+SHOWN = 11.0  # percent below the best; lower points are in the table only
 
 
 @dataclass(frozen=True)
 class Data:
-    """A training and a test file, C and gamma, what is trained, and the early level."""
+    """A training and a test file, C and gamma, the models to train, and the early level."""
 
     name: str
     train: str
@@ -94,7 +94,7 @@ def measure(options: argparse.Namespace, table: Path) -> None:
 
 
 def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[tuple]:
-    """The columns after the first, of all models of a data set."""
+    """Measure all models of a data set: the columns after the first."""
     from dcsvm.data.dataset import read_dataset
 
     test = read_dataset(options.data / data.test)
@@ -155,7 +155,7 @@ def alone(model, rows) -> float:
 
 
 def timed(predict) -> tuple[float, np.ndarray]:
-    """The median seconds, and what is predicted."""
+    """Return the median seconds and the predictions."""
     labels, seconds = predict(), []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
@@ -165,7 +165,7 @@ def timed(predict) -> tuple[float, np.ndarray]:
 
 
 def peers(data: Data, test, n_features: int, options: argparse.Namespace) -> Iterator[tuple]:
-    """Lines of the methods of the paper with so many features."""
+    """Measure the paper's methods with this number of features."""
     try:
         import sklearn  # noqa: F401
     except ImportError:

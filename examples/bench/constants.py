@@ -1,11 +1,11 @@
-"""What training costs with half and with double of each constant that was chosen by measurement.
+"""Measure training with half and with double of each constant that was chosen by measurement.
 
     python constants.py --data DIR [--rounds 3]
 
-DIR is what datasets.py filled. For each constant a line: on each case the median seconds of
-training with half of it and with double, over those with its value, all three in turn. A limit that
-cannot double is taken near its end. Ratios within 0.1 of 1 are noise on a quiet machine of two
-cores.
+DIR is the output folder of datasets.py. Prints a line per constant: for each case the ratios of the
+median seconds with half and with double to the median seconds with its value. The three values are
+measured in turn. A limit that cannot double is taken near its end. Ratios within 0.1 of 1 are noise
+on an idle machine with two cores.
 """
 
 import argparse
@@ -27,8 +27,8 @@ CONSTANTS = (  # module, name, half, double
     ("kernel.locality", "WORTH_SKIPPING", 0.1, 0.4),
     ("kernel.locality", "LEFT_OUT", 0.025, 0.1),
     ("kernel.cluster_tree", "MOST_SAMPLED", 32, 128),
-    ("solving.plan", "DEFAULT_MEAN_CLUSTER", 500, 2000),
-    ("solving.plan", "LEVEL_STEP", 1, 4),
+    ("solving.memory", "DEFAULT_MEAN_CLUSTER", 500, 2000),
+    ("solving.memory", "LEVEL_STEP", 1, 4),
     ("training.steps", "LEVEL_TOLERANCE", 0.05, 0.2),
     ("training.steps", "EARLY_TOLERANCE", 5e-4, 2e-3),
     ("solving.certificate", "RANDOM_SHARE", 0.025, 0.1),
@@ -62,7 +62,7 @@ def main() -> None:
 def ratios(
     case: Case, data: Dataset, module: str, name: str, others: list[float], rounds: int
 ) -> tuple[float, float]:
-    """Seconds with each other value over those with the constant as it is."""
+    """Return the ratios of seconds with half and with double to seconds with the current value."""
     where = import_module(f"dcsvm.{module}")
     usual = getattr(where, name)
     found = {value: [] for value in (usual, *others)}

@@ -1,4 +1,4 @@
-"""Tables of measurements as CSV files; what they were measured on is in comments above."""
+"""Tables of measurements as CSV files; comments at the top name the machine."""
 
 import csv
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(table: Path, about: dict, lines: Iterable[tuple]) -> None:
-    """Beside its name, then renamed; the first line has the names of the columns."""
+    """Write the table to a temporary file and rename it; the first line names the columns."""
     beside = table.with_name(f".{table.name}")
     with open(beside, "w", encoding="utf-8", newline="") as file:
         file.writelines(f"# {key}: {value}\n" for key, value in about.items())

@@ -8,7 +8,7 @@ webspam_wc_normalized_unigram.svm, mnist8m (LIBSVM data page), census-income.dat
 kddcup.data_10_percent, corrected (UCI), cpu_small.tsv (PMLB), MNIST's train-* and t10k-* IDX files,
 cifar-10-python.tar.
 integers, ternary and flags are made of random numbers. A set whose files are absent is skipped with
-a line on stderr; what is there is not made again; files are written beside their names and renamed.
+a line on stderr. Existing files are not made again. Files appear complete: they are renamed at end.
 Labels are +1 and -1, for letter 1 to 26, for digits 0 to 9; cpu_small is a regression.
 
 Features are in [0, 1] but for pixels, 0 to 255, and ijcnn1, which stays as LIBSVM publishes it:
@@ -203,7 +203,7 @@ def sparse_line(label: str, pixels: np.ndarray) -> bytes:
 
 
 def make_census(raw: Path) -> Files:
-    """The .data file is split, as in the paper; the instance weight is left out, as UCI asks."""
+    """Split the .data file, as in the paper; drop the instance weight, as UCI asks."""
     columns = read_columns(raw / "census-income.data")
     labels = np.where(columns.pop() == "50000+.", "+1", "-1")
     kept = [i for i in range(len(columns)) if i != CENSUS_WEIGHT]
@@ -265,9 +265,9 @@ def encode_category(training: np.ndarray, index: int) -> tuple[Callable[[str], s
 
 
 def make_rows(name: str, n_rows: int, features: Callable[..., np.ndarray]) -> Recipe:
-    """Made data with many free support vectors: the columns are rounded mixtures of five hidden
-    numbers, the label is a smooth function of four of these with a little noise. `features` makes
-    integers of columns (n_rows, any). The last fifth of the rows is for testing."""
+    """Generate data with many free support vectors. The columns are rounded mixtures of five hidden
+    numbers. The label is a smooth function of four of them, with a little noise. `features` turns
+    columns (n_rows, any) into integers. The last fifth of the rows is for testing."""
 
     def make(raw: Path) -> Files:
         rng = np.random.default_rng(0)
@@ -282,7 +282,7 @@ def make_rows(name: str, n_rows: int, features: Callable[..., np.ndarray]) -> Re
 
 
 def mixtures(rng: np.random.Generator, hidden: np.ndarray, n: int, noise: float) -> np.ndarray:
-    """So many columns of mean 0 and variance 1, each of the hidden numbers and noise of its own."""
+    """Return columns of mean 0 and variance 1, mixed from the hidden numbers and own noise."""
     weights = rng.normal(size=(hidden.shape[1], n))
     weights *= np.sqrt((1 - noise**2) / (weights**2).sum(axis=0))
     return hidden @ weights + noise * rng.normal(size=(len(hidden), n))

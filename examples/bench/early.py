@@ -1,11 +1,11 @@
-"""Early models against the exact one: accuracy and seconds by level and overlap, as a table (.csv)
-and a picture (.png).
+"""Compare early models with the exact one: accuracy and seconds by level and overlap, as a table
+(.csv) and a picture (.png).
 
     python early.py --data DIR --out docs/early [--only NAME] [--redraw]
 
-DIR is what datasets.py filled. Every setting is trained once with `dcsvm-train --early`: the level
-that it finds, then every level with every overlap; then exactly. Test rows are predicted by
-`dcsvm-predict`. The table is rewritten after each run; --redraw makes the picture again from it.
+DIR is the output folder of datasets.py. Each setting is trained with `dcsvm-train --early` at the
+level that it finds, then at each level with each overlap, then exactly. `dcsvm-predict` predicts
+the test rows. The table is rewritten after each run; --redraw makes the picture from it.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""The estimators of dcsvm.sklearn against scikit-learn's and scikit-learn-intelex's.
+"""Compare the estimators of dcsvm.sklearn with scikit-learn's and scikit-learn-intelex's.
 
     python estimators.py --data FOLDER [--only NAME,...] [--rounds 3] [--peers sklearn,sklearnex]
 
-Fit and predict of each case, every one in a process of its own, in turn, with two threads or
---threads; and `dcsvm.train` with the same options, for what the estimator costs beside it. Lines as
-they are done, then a table. A case that takes a peer over --timeout seconds is told as more than
-that, and not repeated.
+Each case is fitted and predicted in its own process, in turn, with two threads or --threads.
+`dcsvm.train` runs with the same options, to show the overhead of the estimator. Prints a line per
+run, then a table. A case in which a peer exceeds --timeout seconds is shown as more than that, and
+not repeated.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import numpy as np
 
 OURS, WRAPPED = "ours", "train"  # the estimator, and dcsvm.train alone
 PEERS = ("sklearn", "sklearnex")
-SHORT = 2.0  # seconds: what is shorter is fitted three times, the median counts
+SHORT = 2.0  # seconds: shorter fits are repeated three times, the median counts
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def load(case: Case, folder: str):
 
 
 def read(path: str, is_sparse: bool):
-    """float64, as users have it; kept beside the file, so that it is read once."""
+    """Return float64 rows, as users have them; a copy beside the file saves reading it again."""
     kept = f"{path}.npz"
     from scipy import sparse
 
@@ -85,7 +85,7 @@ def read(path: str, is_sparse: bool):
 
 
 def run(case: Case, folder: str, library: str, threads: int) -> dict:
-    """Seconds of fit and predict, medians of three where they are short."""
+    """Measure seconds of fit and predict, medians of three if they are short."""
     X, y, X_test, y_test = load(case, folder)
     params = dict(case.params)
     make = maker(case, library, threads, params)

@@ -1,12 +1,12 @@
-"""Workers are killed while they train: every run has to end, certified, with the model of a run in
-which none is.
+"""Kill workers while they train: every run must end, certified, with the model of an undisturbed
+run.
 
     python kills.py --data FOLDER [--runs 10] [--kills 5] [--workers 3] [--seed 0]
 
 Each run trains on the first 100,000 rows of covtype on worker processes of this machine. SIGKILLs
-meet it at random moments of random phases; each is for a random worker or, as often, for the one
-that holds the results of most tasks. Dask starts it again. Lines as runs are done; the exit status
-is 1 where one failed.
+are sent at random moments of random phases. Half of them go to a random worker, half to the worker
+with the results of most tasks. Dask restarts it. Prints a line per run; the exit status is 1 if a
+run failed.
 """
 
 import argparse
@@ -34,7 +34,7 @@ OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)
 
 
 class Killer(threading.Thread):
-    """Kills workers of a client: each of the `moments` is a phase and the seconds from its begin.
+    """Kills workers of a client. Each of the `moments` is a phase and the seconds since its start.
     `killed` has the phase of each kill."""
 
     def __init__(self, client, moments: list[tuple[str, float]], rng: random.Random):
@@ -80,7 +80,7 @@ class Killer(threading.Thread):
 
 
 class Phases(dcsvm.Progress):
-    """Tells a killer which phase there is; `begun` is when each began."""
+    """Reports each phase to a killer; `begun` has the time at which each began."""
 
     def __init__(self, killer: Killer):
         self.killer, self.begun = killer, {}
@@ -96,13 +96,13 @@ class Phases(dcsvm.Progress):
 
 
 def moments_of(phases: dict[str, float], kills: int, rng: random.Random) -> list[tuple[str, float]]:
-    """Random ones of random phases, by the seconds that these take."""
+    """Draw random moments of random phases, by the seconds of each phase."""
     names = rng.choices(list(phases), k=kills)
     return [(name, rng.uniform(0, phases[name])) for name in names]
 
 
 def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: random.Random) -> dict:
-    """Train once; what is known of it."""
+    """Train once and return the facts of the run."""
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
         killer, tasks = Killer(client, moments, rng), Tasks(client)
         phases = Phases(killer)

@@ -1,4 +1,4 @@
-"""What the figures were measured on, for the table's head and the JSON file."""
+"""Describe the machine of the measurements, for the table's head and the JSON file."""
 
 import os
 import platform

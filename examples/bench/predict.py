@@ -1,8 +1,8 @@
-"""Seconds of predicting the test rows, ours and scikit-learn-intelex's in turn.
+"""Time predictions of the test rows, ours and scikit-learn-intelex's in turn.
 
 Both are trained once, in this process, and only predict() is timed, ours with a model that has not
-predicted before. The peer is fitted to our support vectors, whose solution is that of all rows, or
-to some of them where they are many. Its time is stated for as many support vectors as ours has.
+predicted before. The peer is fitted to our support vectors, which have the same solution as all
+rows, or to a sample if they are many. Its time is scaled to our number of support vectors.
 """
 
 import time
@@ -23,7 +23,7 @@ at the measured speed of our kernel product; what is provably negligible can be 
 
 @dataclass
 class Predicted:
-    """What was measured of a case: seconds of every round, of the peers for our support vectors."""
+    """Seconds of every round of a case; those for peers are scaled to our support vectors."""
 
     case: Case
     n_rows: int
@@ -62,7 +62,7 @@ def predict_case(job: Job, rounds: int, threads: int) -> Predicted:
 
 
 def fitted_peers(case: Case, X: np.ndarray, y: np.ndarray, kernel: dict, threads: int) -> dict:
-    """SVCs of scikit-learn-intelex; none where it is not installed."""
+    """Return the SVCs of scikit-learn-intelex; an empty result if it is not installed."""
     try:
         import daal4py
         from sklearnex.svm import SVC
@@ -74,7 +74,7 @@ def fitted_peers(case: Case, X: np.ndarray, y: np.ndarray, kernel: dict, threads
 
 
 def new(model):
-    """The model as it is before its first prediction, which prepares and keeps something."""
+    """Return the model without the data that its first prediction prepares and caches."""
     return replace(model, exact=replace(model.exact, rows=replace(model.exact.rows)))
 
 

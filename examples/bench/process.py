@@ -19,7 +19,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended. `code` is negative for a signal; what was not measured is None."""
+    """How a command ended. `code` is negative for a signal; a missing measurement is None."""
 
     code: int
     timed_out: bool
@@ -52,13 +52,13 @@ def run(command: list, timeout: float, threads: int) -> Finished:
 
 
 def starter(command: list, threads: int, measured: Path) -> list[str]:
-    """The command line of the small process, which writes what it `measured` as JSON."""
+    """Return the command line of the small process, which writes `measured` as JSON."""
     words = [sys.executable, "-I", "-S", __file__, measured, threads, *command]
     return [str(word) for word in words]
 
 
 def wait(process: subprocess.Popen, timeout: float) -> bool:
-    """Whether it had to be stopped. It leads a process group: nothing it started is left behind."""
+    """Return whether it had to be stopped. It leads a process group: its children end too."""
     try:
         process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -71,7 +71,7 @@ def wait(process: subprocess.Popen, timeout: float) -> bool:
 
 
 def start(result: str, threads: str, *command: str) -> None:
-    """The small process: start the command, wait for it, write down what it took."""
+    """Start the command, wait for it and write its measurements (in the small process)."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
     begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What came out of a case: all runs, and what they amount to (medians, ratios, what counts)."""
+"""Results of a case: all runs, medians and ratios, and whether they count."""
 
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -13,7 +13,7 @@ LEEWAY_OURS, LEEWAY_PEERS = 1.01, 2.0  # how far a violation may exceed its tole
 
 @dataclass(frozen=True)
 class Standing:
-    """One solver on one case, over all rounds. `status` is that of its worst run."""
+    """One solver on one case, over all rounds. `status` is the status of its worst run."""
 
     runs: list[Run]
     allowed: float  # violation
@@ -27,7 +27,7 @@ class Standing:
 
     @cached_property
     def seconds(self) -> float | None:
-        """Median training time, less the median time of reading where that is measured apart."""
+        """Median training time, less the median reading time if it is measured apart."""
         good = [run for run in self.runs if run.status == "ok"]
         if not good:
             return None

@@ -1,12 +1,12 @@
-"""What each step of training on workers takes, beside what the manual's formula says of it
-(docs/more-machines.md): kernel values, bytes at the client and between workers, processor time.
+"""Compare each step of training on workers with the manual's formula (docs/more-machines.md):
+kernel evaluations, bytes at the client and between workers, processor time.
 
     python rounds.py --data FOLDER [--only NAME,...] [--workers 2,4,8]
 
-None of it is wall time, so more workers than there are cores tell the truth: the columns of each
-number of workers are the MB of rows that the average worker got from others, and which part of the
-processor time of a step the busiest worker had. Kernel values are the same for all. Lines of a
-Markdown table as they are done.
+No figure is wall time, so there may be more workers than cores. The columns of each number of
+workers are the MB of rows that the average worker received from others, and the share of the
+busiest worker in the processor time of a step. Kernel evaluations do not depend on the number of
+workers. Prints the lines of a Markdown table.
 """
 
 import argparse
@@ -48,8 +48,8 @@ CASES = [
 
 @dataclass
 class Taken:
-    """What a step took: bytes at the client, tasks, kernel values of sums; of each worker bytes
-    that it got from others, and its processor seconds."""
+    """Cost of a step: bytes at the client, tasks, kernel evaluations of sums; for each worker the
+    bytes received from others and its processor seconds."""
 
     client: int = 0
     tasks: int = 0
@@ -66,7 +66,7 @@ class Steps(dcsvm.Progress):
         self.before = self.look()
 
     def look(self) -> tuple:
-        time.sleep(1)  # what is still on its way
+        time.sleep(1)  # bytes still under way
         traffic = self.tasks.traffic
         there = self.tasks.client.run(of_worker)
         each = list(zip(*(there[worker] for worker in sorted(there)), strict=True))
@@ -92,7 +92,7 @@ class Steps(dcsvm.Progress):
 
 
 def of_worker(dask_worker) -> tuple[int, float]:
-    """Bytes that a worker got from others, and its processor seconds."""
+    """Return the bytes that a worker received from others, and its processor seconds."""
     used = os.times()
     return sum(one["total"] for one in dask_worker.transfer_incoming_log), used.user + used.system
 
@@ -126,7 +126,7 @@ def len_of(chunk) -> int:
 
 
 def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:
-    """Kernel values of a step, those of sums apart from those of one worker."""
+    """Return the kernel evaluations of a step: in sums, and on one worker."""
     if name.startswith("level"):
         found = [one for one in report.levels if f"level {one.level}" == name]
         return {"all": sum(one.kernel_evaluations for one in found)}
@@ -139,8 +139,8 @@ def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Formula:
-    """What the manual says of the steps of a run on n rows of b bytes with S support vectors, by
-    levels up to the finest, conquered in R rounds."""
+    """Apply the manual's formula to the steps of a run on n rows of b bytes with S support vectors,
+    by levels up to the finest, conquered in R rounds."""
 
     n: int
     S: int

@@ -1,11 +1,11 @@
-"""Seconds of training against rows of covtype, by program: a table (.csv) and a picture (.png).
+"""Measure seconds of training by program and rows of covtype: a table (.csv) and a picture (.png).
 
     python seconds.py --data DIR --out docs/seconds [--redraw]
 
-DIR is what datasets.py filled. The rows are the first of covtype.tr, which are in random order; C
-and gamma are the paper's. Every program goes on to more rows until a run takes longer than
---timeout, and every point is the median of --rounds runs, done in turn. The table is rewritten
-after each run; --redraw makes the picture again from the table alone.
+DIR is the output folder of datasets.py. The rows are the first of covtype.tr, which are in random
+order; C and gamma are the paper's. Each program gets more rows until a run takes longer than
+--timeout. Each point is the median of --rounds runs, done in turn. The table is rewritten after
+each run; --redraw makes the picture from the table alone.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def prepare(rows: int, options: argparse.Namespace, work: Path) -> tuple[Setup, 
 
 
 def read(table: Path) -> dict[str, list[tuple[int, float]]]:
-    """Rows and median seconds of each program, where all of its rounds ended."""
+    """Return rows and median seconds of each program, if all of its rounds ended."""
     runs = csv_table.read(table)
     lines: dict[str, list[tuple[int, float]]] = {}
     for program in LOOKS:

@@ -1,11 +1,11 @@
-"""Whole grids of C and gamma: dcsvm-grid against GridSearchCV, svm-grid and one run of svm-train.
+"""Compare grid searches: dcsvm-grid with GridSearchCV, svm-grid and one run of svm-train.
 
     python selection.py --data FOLDER [--only NAME,...] [--peers ours,svm-grid,sklearnex]
 
-10 x 10 settings and five folds each, one run, two threads or --threads. Exact models have a bias,
-as those of the peers: GridSearchCV over the SVC of dcsvm or of scikit-learn-intelex, and svm-grid
-over dcsvm-train. These do every third value of C and of gamma, and all are told as seconds a
-setting. Lines as they are done.
+10 x 10 settings of C and gamma with five folds each, one run, two threads or --threads. Exact
+models have a bias, like the peers' models. The peers are GridSearchCV over the SVC of dcsvm or of
+scikit-learn-intelex, and svm-grid over dcsvm-train. They try every third value of C and of gamma.
+Prints a line per search, in seconds per setting.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def our_program(name: str) -> str:
 
 
 def ranges(case: Case, step: int) -> list[str]:
-    """The options of svm-grid that say what is tried."""
+    """Return the options of svm-grid for the ranges of C and gamma."""
     (c, last_c), (g, last_g) = C, case.gamma
     return ["-log2c", f"{c},{last_c},{step}", "-log2g", f"{g},{last_g},{step}"]
 

@@ -1,6 +1,6 @@
 """The programs that are compared: how each is run, what its time is, and where its solution is.
 
-dcsvm's time is the training time of its report (reading left out). svm-train's is the whole
+dcsvm's time is the training time of its report, without reading. svm-train's is the whole
 command; a run that reads and stops at once is measured beside it, and the median of those is
 subtracted. For scikit-learn and scikit-learn-intelex only fit() is timed. A solver's `train` times
 it, its `run` also reads the solution and predicts.
@@ -109,7 +109,7 @@ class Run:
 
 
 class Dcsvm:
-    """This project. Exit code 3 is a usable model that did not converge: the check will tell."""
+    """This project. Exit code 3 is a usable model that did not converge: it is checked too."""
 
     slack, change = 1e-9, staticmethod(row.as_float32)
 

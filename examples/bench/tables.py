@@ -42,7 +42,7 @@ def multiples(results: list[Result], unit: Standing) -> str:
 
 
 def solutions(results: list[Result]) -> str:
-    """One line per case and solver: what the check found (the worst violation of all rounds)."""
+    """One line per case and solver: the result of the check (the worst violation of all rounds)."""
     heading = ["solutions", "solver", "SVs", "bounded", "violation", "objective", "gap"]
     lines = [
         solution_line(result, solver)

@@ -1,4 +1,4 @@
-"""The verification bound: what no exact solver that looks at every row once can go below."""
+"""The verification bound: the least time of an exact solver that looks at every row once."""
 
 import time
 

@@ -1,13 +1,13 @@
-"""Training on workers of a Dask cluster on this machine, against threads of one process, in turn.
+"""Compare training on workers of a Dask cluster on this machine with threads of one process.
 
     python workers.py --data FOLDER [--only NAME,...] [--workers 2,4,8] [--runs 3]
 
-Both have as many threads as there are workers; seconds are those of training, without reading and
-without the start of the workers, the median of the runs. The efficiency is seconds with threads
-over seconds on workers. Bytes, tasks and rounds are what the terms of the manual's formula are made
-of (docs/more-machines.md); kernel values and the objective are those of threads and of workers.
-Lines of a Markdown table as they are done. `digits.1000000` is what `make_data.py digits 1000000
-FOLDER --round` makes; data sets that are not there are left out.
+Both run in turn, with one thread per worker. Seconds are the median training time of the runs,
+without reading and without the start of the workers. The efficiency is seconds with threads over
+seconds on workers. Bytes, tasks and rounds are the terms of the manual's formula
+(docs/more-machines.md). Kernel evaluations and the objective are given for threads and for workers.
+Prints the lines of a Markdown table. `make_data.py digits 1000000 FOLDER --round` makes
+`digits.1000000`; data sets without files are skipped.
 """
 
 import argparse
@@ -51,7 +51,7 @@ CASES = [
 
 
 def made_rows() -> Iterator[bytes]:
-    """Rows of 10 features in spots of two classes, a part of them wrong, as LIBSVM text."""
+    """Write rows of 10 features in spots of two classes, some mislabelled, as LIBSVM text."""
     rng = np.random.default_rng(0)
     spots = rng.random((200, 10))
     for _ in range(MADE_ROWS // 10_000):

@@ -1,1 +1,1 @@
-"""Data that are made: problems that need a kernel, and stand-ins for sets that cannot be had."""
+"""Generated data: problems that need a kernel, and substitutes for unavailable data sets."""

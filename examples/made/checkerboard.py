@@ -1,5 +1,5 @@
-"""A rotated checkerboard: two features say which field of a 6 by 6 board a row lies on, and the
-field's colour is the label; two more features say nothing."""
+"""A rotated checkerboard: two features give the field of a row on a 6 by 6 board, and the field's
+colour is the label; two more features are noise."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ USELESS = 2  # features
 
 
 def checkerboard(n_rows: int, noise: float, rng: np.random.Generator):
-    """Rows in [-1, 1] (n, 2 + USELESS) and labels +1 and -1 (n,), of which the share `noise` is
-    wrong."""
+    """Return rows in [-1, 1] (n, 2 + USELESS) and labels +1 and -1 (n,); the share `noise` of the
+    labels is wrong."""
     X = rng.uniform(-1, 1, (n_rows, 2 + USELESS))
     turn = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]])
     fields = np.floor(X[:, :2] @ turn * FIELDS / 2)

@@ -1,6 +1,6 @@
-"""Deformed digits: MNIST's images under smooth random displacements and shifts of a pixel, as many
-as are wanted, in the manner of Loosli, Canu and Bottou, "Training Invariant Support Vector Machines
-using Selective Sampling" (2007), who made mnist8m so.
+"""Deformed digits: MNIST's images under smooth random displacements and shifts of a pixel, in any
+number. Loosli, Canu and Bottou, "Training Invariant Support Vector Machines using Selective
+Sampling" (2007), made mnist8m in this way.
 """
 
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ def _displacement(rng: np.random.Generator) -> np.ndarray:
 
 
 def _interpolation(field: np.ndarray) -> csr_array:
-    """The matrix (SIDE^2, SIDE^2) that makes an image the displaced one, bilinearly; what comes
-    from outside is 0."""
+    """Return the matrix (SIDE^2, SIDE^2) that displaces an image, bilinearly; pixels from outside
+    are 0."""
     at = np.indices((SIDE, SIDE)) + field
     low = np.floor(at).astype(int)
     part = at - low

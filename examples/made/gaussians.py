@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 N_FEATURES = 18
-SHIFT = 0.15  # of the mean of +1 from that of -1, in each feature
-RATIO = 1.15  # of the deviation of +1 to that of -1 in every second feature, its inverse in others
+SHIFT = 0.15  # between the means of +1 and -1, in each feature
+RATIO = 1.15  # deviation of +1 over deviation of -1 in every second feature, the inverse in others
 AT_ONCE = 100_000
 
 

@@ -1,14 +1,13 @@
-"""Pages in place of webspam, which has 350,000 rows of 254 features: how often each byte is in a
-page, over all its bytes. Here pages are made of words' worth of topics, some of which spam has more
-of; a page has about half of the bytes, and features are scaled by their largest value, as the paper
-does.
+"""Pages in place of webspam, which has 350,000 rows of 254 features: the frequency of each byte in
+a page. Here pages are drawn from a mixture of topics, and some topics are more frequent in spam. A
+page has about half of the bytes. Features are scaled by their largest value, as in the paper.
 """
 
 import numpy as np
 
 N_ROWS, N_FEATURES = 350_000, 254
 SPAM = 0.6  # of the pages
-N_TOPICS, TOPICS_OF_PAGE = 60, 3  # about so many of each page
+N_TOPICS, TOPICS_OF_PAGE = 60, 3  # about this number in each page
 WRONG = 0.005  # of the labels
 ODD = 0.02  # of the pages: most of their bytes are one and the same, so that others look small
 BYTES_OF_TOPIC = 36

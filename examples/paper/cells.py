@@ -1,8 +1,8 @@
 """A cell is one measurement: its settings, and a JSON file with its result once it is measured.
 
-A file is written beside its name and renamed, so that it is never half there. A result counts if
-its settings are those that are wanted now; one that ran out of time counts for that limit and
-shorter ones; one that failed is measured again.
+A file is written under a temporary name and renamed, so that it is always complete. A result counts
+if its settings equal the current ones. A timeout counts for its limit and shorter ones. A failed
+cell is measured again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Cell:
         return results / self.experiment / f"{self.name}.json"
 
     def saved(self, results: Path) -> dict | None:
-        """What is on file for these very settings: `status`, and `result` if that is "ok"."""
+        """Return the record on file for exactly these settings: `status`, and `result` if "ok"."""
         try:
             record = json.loads(self.path(results).read_text())
         except (FileNotFoundError, json.JSONDecodeError):

@@ -2,9 +2,9 @@
 
     python -m paper.fetch --to data/raw ijcnn1 covtype
 
-A file is checked against the SHA-256 of its content after unpacking, or of the file as published,
-whichever is known here; where neither is, what was downloaded is said, to be compared. A file that
-does not match is removed. Files are written beside their names and renamed.
+A file is checked against the known SHA-256, of its unpacked content or of the file as published. If
+neither is known, the SHA-256 of the download is printed for comparison. A file that does not match
+is removed. Files are written under a temporary name and renamed.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ SOURCES = {
 
 
 class WrongChecksumError(Exception):
-    """What was downloaded is not what was published."""
+    """The download differs from the published file."""
 
 
 def fetch(source: Source, folder: Path) -> str:
     """Download a file unless it is there; returns its SHA-256.
 
-    Raises WrongChecksumError, and OSError for what goes wrong on the way.
+    Raises WrongChecksum, and OSError for a failed transfer.
     """
     target = folder / source.name
     beside = target.with_name(f".{target.name}.{os.getpid()}")

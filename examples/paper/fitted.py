@@ -1,4 +1,4 @@
-"""What every baseline returns, the clock that runs while it fits, and models common to several."""
+"""The result of every baseline, the clock that runs while it fits, and models common to several."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Fitted:
 
     `decision_function` takes rows (n, d) and returns values (n,), positive for label +1. `history`
     is a list of dicts with `seconds` and, where the method has them, `objective`, `accuracy` and
-    `n_sv` or `size` of the model at that time. `facts` are other numbers worth keeping; `model` is
-    the dcsvm Model where the method is one.
+    `n_sv` or `size` of the model at that time. `facts` are other numbers; `model` is the
+    dcsvm Model if the method makes one.
     """
 
     decision_function: Decide

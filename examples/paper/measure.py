@@ -21,8 +21,8 @@ from paper.baselines import fitter, takes_bytes
 
 
 def fit_and_test(settings: dict, folder: Path) -> dict:
-    """One method on one problem: time, accuracy, the memory it adds to that of the rows (a method
-    that is another process says its own), and what else the method says."""
+    """Measure one method on one problem: time, accuracy, memory beyond the rows (a method in
+    another process reports its own), and the facts of the method."""
     as_bytes = takes_bytes(settings["method"])
     data = problems.load(settings["problem"], folder, as_bytes=as_bytes)
     options = dict(settings.get("options", {}))

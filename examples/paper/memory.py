@@ -1,6 +1,6 @@
-"""How much memory a piece of work adds to this process: its peak above what there was before.
+"""Measure the memory that a piece of work adds to this process: its peak above the start value.
 
-Linux forgets a process's peak when asked; elsewhere nothing is measured.
+Linux can reset the peak of a process; on other systems memory is not measured.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Result = TypeVar("Result")
 
 
 def measured(work: Callable[[], Result]) -> tuple[Result, float | None]:
-    """The result of `work()`, and the MB that it added; None where that cannot be measured."""
+    """Return the result of `work()` and the MB that it added; None if they cannot be measured."""
     before = forget_peak()
     result = work()
     return result, None if before is None else max(status("VmHWM") - before, 0.0)
 
 
 def forget_peak() -> float | None:
-    """MB of this process now, from which its peak is counted on."""
-    with contextlib.suppress(AttributeError, OSError):  # what reading left would be used unseen
+    """Reset the peak of this process and return its MB now."""
+    with contextlib.suppress(AttributeError, OSError):  # reused memory would not count
         ctypes.CDLL(None).malloc_trim(0)
     try:
         Path("/proc/self/clear_refs").write_text(FORGET_PEAK)

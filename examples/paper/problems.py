@@ -54,7 +54,7 @@ STAND_INS = {
     "kddcup99": ("kdd10",),
     "mnist8m": ("mnist8m-made", "mnist"),
 }
-POLYNOMIAL = {  # C and gamma for degree 3; the generated set has none of the paper's
+POLYNOMIAL = {  # C and gamma for degree 3; the paper has no generated set
     "covtype": (2, 1),
     "webspam": (8, 16),
     "webspam-made": (8, 16),
@@ -74,9 +74,9 @@ class Data:
 
 
 def available(names: tuple[str, ...], folder: Path) -> list[str]:
-    """Of the paper's data sets those whose prepared files are there, a stand-in where only that is.
+    """List the paper's data sets with prepared files, or with a substitute if only that exists.
 
-    The generated data set alone when the folder has none of any name.
+    An empty folder gives the generated data set alone.
     """
     if not any(is_prepared(name, folder) for name in DATA_SETS):
         return ["generated"]

@@ -2,7 +2,7 @@
 
     python -m paper.run comparison grid --scale small --data data --results results
 
-Stop it at any time and start it again: what is finished is kept.
+Stop it at any time and start it again: finished cells are kept.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run_cell(cell: Cell, data: Path, timeout: float) -> dict:
 @click.option("--timeout", type=float, help="seconds for a cell  [default: the scale's]")
 @click.option("--only", default="", help="only cells with this in their name")
 def main(experiments, scale, data, results, threads, timeout, only) -> None:
-    """Measure what is missing of EXPERIMENTS (default: all)."""
+    """Measure the missing cells of EXPERIMENTS (default: all)."""
     scale = SCALES[scale]
     timeout = timeout or scale.timeout
     folder = results / scale.name

@@ -1,7 +1,7 @@
-"""How much is measured: small in minutes, medium in hours, full as in the paper where it can be.
+"""Scales of measurement: small in minutes, medium in hours, full as in the paper if possible.
 
-Rows are the most that are used of a data set, None is all. Full is a sample too where one run is
-many (convergence, the polynomial kernel), for which LIBSVM would need days.
+Rows are the maximum for a data set; None is all. Full also takes a sample for experiments of many
+runs (convergence, the polynomial kernel), for which LIBSVM would need days.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Scale:
     subsets: tuple[tuple[str, int], ...] = ()
 
     def options(self, method: str) -> dict:
-        """What the size of a method's model is at this scale, as options of its fit."""
+        """Return the size of a method's model at this scale, as options of its fit."""
         if method in ("llsvm", "fastfood", "ltpu"):
             return {"features": self.features}
         return {"basis": self.basis} if method == "spsvm" else {}

@@ -87,7 +87,7 @@ def legend_below(figure: Figure, axes: list[Axes]) -> None:
 
 
 def logarithmic(axes: Axes, x: float | None = None, y: float | None = None) -> None:
-    """Logarithmic axes to the bases x and y, unless there is nothing to show."""
+    """Make the axes logarithmic to the bases x and y, unless the plot is empty."""
     for base, axis, name in ((x, axes.xaxis, "x"), (y, axes.yaxis, "y")):
         values = [v for line in axes.get_lines() for v in line.get_data()[name == "y"] if v > 0]
         if not base or not values:

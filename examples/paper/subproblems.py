@@ -1,4 +1,4 @@
-"""Parts of the dual problem solved by themselves, for CascadeSVM, LaSVM and Theorem 1."""
+"""Subproblems of the dual problem, for CascadeSVM, LaSVM and Theorem 1."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Subproblems:
     def solve(self, alpha: np.ndarray, parts: list[np.ndarray], tolerance: float) -> None:
         """Solve each part, given as its row numbers, from the signed `alpha` (n,), in place.
 
-        A row belongs to one part at most; those of none keep their alpha and are not seen.
+        A row belongs to one part at most. Other rows keep their alpha and are ignored.
         """
         parts = [np.asarray(part, np.int32) for part in parts if len(part)]
         start = np.concatenate(([0], np.cumsum([len(part) for part in parts])))

@@ -1,4 +1,4 @@
-"""Find what is new: a one-class SVM learns where two blobs of points are, and tells strangers.
+"""Detect novelties: a one-class SVM learns two blobs of points and finds points outside them.
 
 With scikit-learn alone:  python examples/sklearn/novelty.py
 With dcsvm's solver:      python -m dcsvm.sklearn examples/sklearn/novelty.py

@@ -4,8 +4,8 @@
 
 X is float32 (n, d), or uint8 where the method takes_bytes(), y (n,) of +1.0 and -1.0, kernel a
 `dcsvm.kernel.kernels.Kernel`. `evaluate`, if given, turns a decision function into an accuracy for
-the history. None of them has a bias term but LIBSVM, whose svm-train cannot leave it out: beside it
-stands this project's solver, run directly.
+the history. Only LIBSVM has a bias term, which svm-train cannot omit; this project's solver, run
+directly, is the comparison without one.
 """
 
 from __future__ import annotations

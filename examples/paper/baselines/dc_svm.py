@@ -1,6 +1,6 @@
 """DC-SVM, DC-SVM (early), and this project's solver run directly on the whole problem.
 
-The last stands in for the paper's LIBSVM without bias: no levels, from alpha = 0.
+The last replaces the paper's LIBSVM without bias: no levels, from alpha = 0.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fit(
 ) -> Fitted:
     """DC-SVM, Algorithm 1 with a tree of clusters; `options` are more of `dcsvm.TrainOptions`.
 
-    The history has no accuracies: models on the way are those of fit_early at other levels.
+    The history has no accuracies: fit_early at other levels gives the intermediate models.
     """
     history = History()
     model = dcsvm.train(
@@ -98,8 +98,8 @@ def fit_early(
     early_level: int | None = None,
     **options,
 ) -> Fitted:
-    """The paper's early prediction, every row in one cluster: stops after the early level, None is
-    the paper's; its objective is that of the glued solution, f(alpha bar)."""
+    """Train for the paper's early prediction, every row in one cluster, and stop after the early
+    level (None: the paper's). The objective is f(alpha bar), of the glued solution."""
     fitted = fit(
         X,
         y,

@@ -16,7 +16,7 @@ from paper.subproblems import Subproblems
 
 
 class Expansion:
-    """The current support vectors: arrays with room to grow, of which the first `size` count.
+    """The current support vectors: arrays with room to grow; the first `size` entries count.
 
     `alpha` is unsigned, as in the paper, and `slope` the negative gradient, 1 - y_i f(x_i).
     """

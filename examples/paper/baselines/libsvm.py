@@ -33,8 +33,8 @@ def fit(
 ) -> Fitted:
     """Chang and Lin, "LIBSVM" (2011); deterministic, and one thread whatever `threads` says.
 
-    Seconds and memory are those of the command less those of reading the file. The decision values
-    are computed by dcsvm from the model file. Raises FileNotFoundError without svm-train, and
+    Seconds and memory exclude reading the file. dcsvm computes the decision values from the model
+    file. Raises FileNotFoundError without svm-train, and
     CalledProcessError when it fails.
     """
     command = ["svm-train", "-m", str(default_cache_mb()), "-c", repr(float(C))]
@@ -60,7 +60,7 @@ def fit(
 
 
 def run(command: list, folder: Path) -> tuple[dict, str]:
-    """What was measured, and standard output."""
+    """Run the command and return the measurements and standard output."""
     if shutil.which(command[0]) is None:
         raise FileNotFoundError(f"there is no program {command[0]}")
     starter = process.starter(command, 1, folder / "measured")

@@ -1,8 +1,8 @@
-"""LLSVM, FastFood and LTPU: a linear SVM without bias on features that stand for the kernel.
+"""LLSVM, FastFood and LTPU: a linear SVM without bias on features that approximate the kernel.
 
 The linear SVM is LIBLINEAR's dual coordinate descent for the hinge loss (scikit-learn's LinearSVC)
-at LIBLINEAR's tolerance. LIBLINEAR keeps 16 bytes for a value beside the 8 of the matrix, so fewer
-features are used than asked for where they would not fit into memory; `size` says how many.
+at LIBLINEAR's tolerance. LIBLINEAR keeps 16 bytes for a value beside the 8 of the matrix. The
+number of features is reduced to fit into memory; `size` is the number used.
 """
 
 from __future__ import annotations

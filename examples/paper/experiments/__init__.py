@@ -1,7 +1,7 @@
 """A module per table or figure of the paper, with what paper.run and paper.measure need:
 
-DATA_SETS                      the paper's data sets that it is about
-cells(scale, names, threads)   its cells for those of them (or stand-ins) that are there
+DATA_SETS                      the paper's data sets in it
+cells(scale, names, threads)   its cells for the available ones (or their substitutes)
 measure(settings, folder)      the result of a cell, a dict for JSON
 """
 

@@ -32,7 +32,7 @@ def cell(scale: Scale, name: str, method: str, threads: int) -> Cell:
 
 
 def measure(settings: dict, folder: Path) -> dict:
-    """All settings, none left before its end, and the seconds of all with the rows in memory."""
+    """Solve every setting to its end; also the seconds of all, with the rows in memory."""
     data = problems.load(settings["problem"], folder)
     X, y = np.concatenate([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
     folds = np.repeat([-1, 0], [len(data.y), len(data.y_test)])

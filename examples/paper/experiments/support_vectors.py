@@ -1,7 +1,7 @@
 """The figure of support vectors: precision and recall per level and against time, on covtype.
 
 The support vectors of every level of DC-SVM, of CascadeSVM's levels, and of the direct solver
-stopped at decreasing tolerances, each compared with those of the optimum.
+stopped at decreasing tolerances, each compared with the support vectors of the optimum.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A module per section of RESULTS.md: show(page) makes its tables and figures.
 
-A section reads cells by asking its experiment for them, so what it shows is what the settings in
-force now would measure; a cell that is not measured is shown as "-", one that ran out of time as
-the time it had.
+A section asks its experiment for cells, so it shows results of the current settings. A cell without
+a result is shown as "-", a timeout as its limit.
 """
 
 from __future__ import annotations
@@ -46,5 +45,5 @@ def title(name: str) -> str:
 
 
 def in_paper(name: str) -> str:
-    """The paper's data set that a data set is or stands for."""
+    """Return the paper's data set that a data set is or replaces."""
     return DATA_SETS[name].stands_for or name

@@ -15,7 +15,7 @@ CURVES = {  # key of the result: label, marker, line
     "difference": ("f(ᾱ) − f(α*)", "o", "-"),
 }
 COLORS = dict(zip(PARTITIONS, (style.BLUE, style.VERMILION), strict=True))
-FLOOR = 1e-3  # differences below it are within what the solutions themselves are worth
+FLOOR = 1e-3  # differences below it are within the error of the solutions
 
 
 def show(page: Page) -> str:

@@ -1,6 +1,6 @@
 """The main tables: seconds and accuracy of every method beside the paper's, times over LIBSVM's.
 
-Where it was measured there is also the memory that a method adds to that of the rows.
+A column of memory beyond the rows is added if it was measured.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def without_empty(name: str, heading: list[str], lines: list[list[str]]) -> tupl
 
 
 def ratio(libsvm: dict | None, limit: float | None, result: dict | None) -> str:
-    """LIBSVM's seconds, or the limit that it exceeded, over those of the result."""
+    """Return LIBSVM's seconds, or the limit that it exceeded, over seconds of the result."""
     if not result or not result["seconds"] or not (libsvm or limit):
         return "-"
     if libsvm:

@@ -11,7 +11,7 @@ from paper.markdown import number, percent, table
 from paper.sections import Page, title
 
 EXACT = ("early", "dcsvm", "direct", "libsvm", "cascade")
-ACCURACY_SPAN = 20  # percent below the best: what is worse is left out of the figure
+ACCURACY_SPAN = 20  # percent below the best: the figure ends there
 LEAST_ERROR = 1e-9  # relative; the optimum is not known better
 
 
@@ -31,7 +31,7 @@ def show(page: Page, experiment: ModuleType = convergence) -> str:
 
 
 def points_of(page: Page, experiment: ModuleType, name: str, method: str) -> list[dict]:
-    """Seconds, accuracy and, for exact methods, objective, with what was set."""
+    """Return seconds, accuracy and, for exact methods, objective, with the settings."""
     points = []
     for options in experiment.steps(page.scale, method):
         cell = experiment.cell(page.scale, name, method, options, page.threads)
@@ -54,7 +54,7 @@ def reference(page: Page, experiment: ModuleType, name: str) -> float | None:
 
 
 def error(method: str, point: dict, points: list[dict], best: float | None) -> float | None:
-    """(f - f*) / |f*|. LIBSVM has a bias and so its own optimum: that of its last run."""
+    """(f - f*) / |f*|. LIBSVM has a bias and so its own optimum, of its last run."""
     if method == "libsvm":
         best = None if point is points[-1] else points[-1]["objective"]
     if best is None or point.get("objective") is None:

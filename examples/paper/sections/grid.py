@@ -23,7 +23,7 @@ def show(page: Page) -> str:
 
 
 def settings(page: Page, name: str, method: str) -> dict[tuple[int, int], dict]:
-    """What was measured of each setting, by the exponents of C and gamma."""
+    """Return the results of each setting, by the exponents of C and gamma."""
     result = page.results.of(cell(page.scale, name, method, page.threads))
     found = result["settings"] if result else []
     return {(int(one["log2_C"]), int(one["log2_gamma"])): one for one in found}
