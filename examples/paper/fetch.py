@@ -117,7 +117,7 @@ class WrongChecksumError(Exception):
 def fetch(source: Source, folder: Path) -> str:
     """Download a file unless it is there; returns its SHA-256.
 
-    Raises WrongChecksum, and OSError for a failed transfer.
+    Raises WrongChecksumError, and OSError for a failed transfer.
     """
     target = folder / source.name
     beside = target.with_name(f".{target.name}.{os.getpid()}")
