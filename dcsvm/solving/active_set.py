@@ -1,9 +1,9 @@
-"""Chunking for a large problem that is nearly solved and whose rows are out of core.
+"""Active-set solver of a large, nearly solved part of a problem.
 
-A round solves the problem of the active set (support vectors and violators) alone, where its rows
-are gathered. It then updates the gradient of all other variables where their rows are. New
-violators join the active set. Each round reads all rows once: this is for rows on other machines or
-in a file. The gradient of all variables is in memory.
+The active set is the support vectors and the variables that violate. A round solves its problem
+on a copy of its rows, and then updates the gradient of all other variables next to their rows.
+Variables that violate afterwards join the active set. A round makes one pass over all rows, which
+suits rows on other machines or in a file. The gradient of all variables is kept in memory.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dcsvm.solving.checkpoint import CoreProgress
 from dcsvm.solving.engine import Engine
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 
-LARGE = 4000  # variables of a part that may be solved by its active set
+LARGE = 4000  # minimum number of variables of a part solved by its active set
 MOST_ROUNDS = 50
-# of the largest violation: what a round is solved to; a violation as small as the last joins
-ROUND_SHARE = 0.1
-GROWTH = 0.5  # of the active set: how many join at most, but at least FEWEST
+ROUND_SHARE = 0.1  # tolerance of a round, as a share of the largest violation before it
+# maximum growth of the active set in a round: this share of it, or FEWEST variables if that is more
+GROWTH = 0.5
 FEWEST = 1000
 
 
@@ -33,10 +33,9 @@ def solve_parts(
     engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
     stop: _core.Stop, state: _core.SolveState,
 ) -> np.ndarray:  # fmt: skip
-    """Solve parts in place, see `Engine.solve_together`.
+    """Solve parts in place, as `Engine.solve_together`.
 
-    If rows are out of core, a large part that is nearly solved is solved by chunking. Raises
-    Stopped.
+    One large, nearly solved part of out-of-core rows is solved by its active set. Raises Stopped.
     """
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ActiveSet(engine, parts, iterate, effort, progress)
@@ -48,7 +47,7 @@ def solve_parts(
 
 
 class ActiveSet:
-    """One part whose gradient is known, solved in place by an engine."""
+    """Active-set solver of one part with a known gradient, in place."""
 
     def __init__(
         self,
@@ -65,11 +64,11 @@ class ActiveSet:
             self.problem, self.members = parts.problem.part(parts.members), parts.members
         self.is_active = iterate.alpha[self.members] != 0
         self.report = np.zeros(1, _core.SOLVE_REPORT)
-        self.neglected = effort.neglected  # in any entry of the gradient, by all rounds so far
+        self.neglected = effort.neglected  # truncation error of an entry, all rounds so far
         self.n_rounds = 0
 
     def solve(self, stop: _core.Stop) -> np.ndarray:
-        """Solve to the tolerance; returns the report of the one part. Raises Stopped."""
+        """Solve to the tolerance; return the report of the part. Raises Stopped."""
         for _ in range(MOST_ROUNDS):
             worst = self._violation()
             if worst <= self.effort.tolerance and self.n_rounds:
@@ -94,18 +93,18 @@ class ActiveSet:
         return self.report
 
     def _numbers(self, is_chosen: np.ndarray) -> np.ndarray:
-        """Return the indices int32 of the chosen variables of the part."""
+        """Return the indices int32 of the chosen variables of the part in the whole problem."""
         chosen = np.flatnonzero(is_chosen).astype(np.int32)
         return chosen if isinstance(self.members, slice) else self.members[chosen]
 
     def _violation(self) -> float:
-        """Return the largest violation, in the violation scale."""
+        """Return the largest KKT violation, in multiples of the violation scale."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
         whole = np.array([0, self.problem.size])
         return float(_core.optimality(self.problem, whole, alpha, gradient)[1][0])
 
     def _join(self) -> None:
-        """Make variables active that violate their conditions most."""
+        """Add the variables that violate most to the active set."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
         size = reduced_gradient(self.problem, alpha, gradient)
         least = 0.5 * self.effort.tolerance * self.problem.unit
@@ -118,7 +117,7 @@ class ActiveSet:
         self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
 
     def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
-        """Update the gradient of inactive variables after a step of the active ones."""
+        """Update the gradient of inactive variables by the step of the active ones."""
         iterate, rows = self.iterate, self.whole.rows
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]
@@ -134,7 +133,7 @@ class ActiveSet:
         self.report["neglected"] = self.neglected
 
     def _add(self, one: np.ndarray) -> None:
-        """Count a round, which goes on from the round before."""
+        """Add the counts of a round to the report; replace the other fields."""
         for name in _core.SOLVE_REPORT.names or ():
             is_count = name not in ("objective", "violation", "gap", "converged", "neglected")
             self.report[name] = one[name] + (self.report[name] if is_count else 0)
@@ -146,7 +145,7 @@ class ActiveSet:
 
 
 def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:
-    """Whether this is one large part, all of whose gradient is known."""
+    """Whether there is one part, large and with a known gradient."""
     is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
     return is_one and bool(iterate.is_known[parts.members].all())
 

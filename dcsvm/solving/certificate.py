@@ -1,8 +1,8 @@
-"""What can be said about a solution: objective, KKT violation, duality gap, error of the kernel.
+"""Certificate of a solution: objective, KKT violation, duality gap, error of the kernel values.
 
-The solver works on float32 kernel values. Here kernel values are float64, on all rows or on those
-that matter: variables nearest to violating, and a random sample of the others, which tells how far
-float32 kernel values are off.
+The solver uses float32 kernel values. The check uses float64 values, of all variables or of a
+selection: the variables nearest to violating, and a random sample of the others. The sample
+estimates the error of the float32 gradient.
 """
 
 from __future__ import annotations
@@ -21,27 +21,32 @@ from dcsvm.solving.iterate import Iterate, Parts
 
 # Half and double: docs/benchmark.md, Constants.
 RANDOM_ROWS = 10_000  # of all problems together
-RANDOM_SHARE = 0.05  # of the variables, where that is fewer
+RANDOM_SHARE = 0.05  # of the rows, if that is fewer
 NEAREST_ROWS = 1_000
-FEWEST_ROWS = 500  # of a problem, random and nearest ones, however many problems there are
-# What rounding may do to the objective, relative to it; where it may be more, more support vectors
-# are drawn: as many as should tell it, and some.
+FEWEST_ROWS = 500  # minimum sample per problem, of random and of nearest rows each
+# Relative rounding error allowed in the objective. Beyond it the sample of support vectors grows,
+# to DRAWN_MORE times the size that the error asks for.
 OBJECTIVE_ERROR, DRAWN_MORE = 2e-6, 1.5
-FREE_SHARE = 0.1  # of the gap: where rounding adds more than that to it all free ones are checked
-SAFETY = 4.0  # times the error seen: what is nearer than that to violating is checked too
+FREE_SHARE = 0.1  # of the gap: a larger rounding error of the gap has all free variables checked
+SAFETY = 4.0  # factor on the error seen; variables nearer to violating than this are checked too
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Optimality of an alpha: of each problem, float64 (n_problems,), and of all together.
+    """Optimality of an alpha, by problem.
 
-    `gaps` are NaN for an indefinite kernel: the answer is a stationary point. `violations` are in
-    `units`, that of the problem or its margin. `kernel_errors` are the largest differences seen
-    between the gradient they are based on and the one from float64 kernel values, on `counts` int64
-    rows; `violations` and `gaps` include what it may do to the others, `objective_errors` say what
-    it may do to the objectives, both as estimated from the rows seen. `multipliers` (n_problems,
-    n_sums) are those of the sums kept. Of a run that was stopped nothing is known (NaN) of the
-    kernel errors, and where not all rows are checked of the objectives.
+    A stopped run has NaN kernel errors, and NaN objectives unless all gradients are known.
+
+    Attributes
+    ----------
+    objectives : float64 (n_problems,)
+    violations : KKT violations, in multiples of `units`, estimated error included.
+    gaps : duality gaps, estimated error included; NaN for an indefinite kernel (stationary point).
+    kernel_errors : largest difference seen between the solver's gradient and the float64 gradient.
+    counts : number of checked variables, int64.
+    objective_errors : estimated error of the objectives.
+    units : violation scale: the scale of the problem, or its margin.
+    multipliers : multipliers of the equality constraints, (n_problems, n_sums).
     """
 
     objectives: np.ndarray
@@ -60,67 +65,68 @@ class Certificate:
         return Certificate(*each)
 
     def take(self, problems: slice) -> Certificate:
-        """Return the certificate of some of the problems."""
+        """Select the certificate of a slice of the problems."""
         return Certificate(*(values[problems] for values in vars(self).values()))
 
     @property
     def objective(self) -> float | None:
-        """The sum over all problems."""
+        """The sum of the objectives."""
         return known_or_none(sum(self.objectives.tolist()))
 
     @property
     def violation(self) -> float:
-        """The largest of a problem."""
+        """The largest violation of a problem."""
         return float(self.violations.max())
 
     @property
     def gap(self) -> float | None:
-        """The sum over all problems."""
+        """The sum of the gaps."""
         return known_or_none(sum(self.gaps.tolist()))
 
     @property
     def kernel_error(self) -> float | None:
-        """The largest of a problem."""
+        """The largest kernel error of a problem."""
         return known_or_none(self.kernel_errors.max())
 
     @property
     def n_checked(self) -> int:
-        """The rows checked in all problems."""
+        """The number of checked variables of all problems."""
         return int(self.counts.sum())
 
     @property
     def objective_error(self) -> float | None:
-        """The sum over all problems."""
+        """The sum of the objective errors."""
         return known_or_none(sum(self.objective_errors.tolist()))
 
     @property
     def unit(self) -> float:
-        """The smallest of a problem."""
+        """The smallest violation scale of a problem."""
         return float(self.units.min())
 
     @property
     def relative_gap(self) -> float | None:
-        """The gap over the size of the objective."""
+        """The gap over the absolute objective."""
         if self.gap is None or self.objective is None:
             return None
         return self.gap / max(abs(self.objective), float(np.finfo(float).tiny))
 
 
 def known_or_none(value: float) -> float | None:
-    """Convert NaN to None."""
+    """Convert to float, NaN to None."""
     return None if np.isnan(value) else float(value)
 
 
 @dataclass(eq=False)
 class Checked:
-    """State of a check.
+    """State of a check, one entry per variable.
 
     Attributes
     ----------
-    is_exact : uint8 (n,), entries of the gradient computed in float64.
-    difference : float64 (n,), change of these entries by the check.
-    drawn : uint8 (n,), variables of the random sample.
-    wanted : uint8 (n,), variables to compute in float64 next.
+    is_exact : uint8, whether the entry of the gradient is from float64 kernel values.
+    difference : float64, change of the entry when it became exact.
+    drawn : uint8, whether the variable is in the random sample.
+    wanted : uint8, whether the entry becomes exact in the next round. It is stored because it
+        depends on the gradient before the round.
     """
 
     is_exact: np.ndarray
@@ -149,13 +155,14 @@ class Scope:
 
     Attributes
     ----------
-    n_rows, n_problems : rows, and problems that share the random sample.
-    is_convex : whether the dual is known to be convex.
-    every_row : check all rows, not a sample.
-    neglected : bound on what the solver skipped in an entry of the gradient.
-    between : cutoff between components; values beyond are in no entry.
-    tolerance : wanted violation, in the violation scale.
-    seed : seed of the sample.
+    n_rows : number of rows to sample from.
+    n_problems : number of problems that share the sample.
+    is_convex : whether the kernel is positive semidefinite.
+    every_row : check every variable instead of a sample.
+    neglected : bound on the solver's truncation error in an entry of the gradient.
+    between : cutoff between components; kernel values beyond it are in no entry.
+    tolerance : target of the violation, in multiples of the violation scale.
+    seed : seed of the random sample.
     """
 
     n_rows: int
@@ -175,15 +182,15 @@ def check(
     exact_gradients: Callable[[np.ndarray, np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
     scope: Scope,
 ) -> Certificate:
-    """Verify the optimality of problems with float64 kernel values.
+    """Replace entries of the gradient by float64 values and certify each problem.
 
-    The problems are `parts`, ascending, none of them empty. `exact_gradients` computes gradients of
-    variables (ascending) in batches, and skips those already done. `checked` is the starting point
-    and is updated. Checked entries of the gradient are replaced.
+    `parts` are whole problems, ascending and not empty. `exact_gradients` yields batches
+    (variables, gradients) of ascending variables; the mask skips exact entries. `checked` is the
+    initial state of the check and is updated in place.
 
-    Afterwards no variable that could violate by more than the tolerance depends on float32 kernel
-    values. Neither do objective and gap, where their error would matter, as far as the error on the
-    random rows holds for the others.
+    Afterwards the gradient of every variable that could violate by more than the tolerance is
+    float64, and so are the entries that the objective or the gap depend on. This assumes that the
+    error seen on the random sample holds for the other rows.
     """
 
     def make_exact(variables: np.ndarray) -> None:
@@ -193,7 +200,7 @@ def check(
     if scope.every_row or parts.sizes.max() <= FEWEST_ROWS:
         make_exact(parts.members)
         return _certificate_of_all(parts, iterate, checked, scope)
-    # rows that come first are drawn in all problems, so that they are computed once for all
+    # all problems draw the rows first in this order: kernel rows are shared between problems
     draw = np.random.default_rng(scope.seed).permutation(scope.n_rows).astype(np.int32)
     alpha, gradient, problem = iterate.alpha, iterate.gradient, parts.problem
     begin = parts.members[parts.start[:-1]]
@@ -216,7 +223,7 @@ def check(
 def _certificate_of_all(
     parts: Parts, iterate: Iterate, checked: Checked, scope: Scope
 ) -> Certificate:
-    """Of problems of which every variable is checked: nothing has to be estimated."""
+    """Certify problems with all variables checked, without estimates."""
     start, is_whole = parts.start, len(parts.members) == parts.problem.size
     members = slice(None) if is_whole else parts.members  # a slice copies no arrays
     alpha, gradient = iterate.alpha[members], iterate.gradient[members]
@@ -233,9 +240,9 @@ def _certificate_of_all(
 def certificate_of_known(
     parts: Parts, iterate: Iterate, neglected: np.ndarray, is_convex: bool
 ) -> Certificate:
-    """Certify a stopped run by its known gradients from float32 kernel values.
+    """Certify the parts of a stopped run on the variables with a known gradient.
 
-    `neglected` (n_parts,) bounds what is missing in an entry of the gradient.
+    Kernel values are float32. `neglected` (n_parts,) bounds the truncation error of an entry.
     """
     known = iterate.is_known[parts.members]
     counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
@@ -252,7 +259,7 @@ def certificate_of_known(
 
 
 class _Check:
-    """One problem of which more and more entries of the gradient are float64, in place."""
+    """Check of one problem; entries of the gradient become float64 in place."""
 
     def __init__(
         self,
@@ -277,7 +284,7 @@ class _Check:
                 self.drawn[np.argpartition(self.draw, n_random)[n_random:]] = False
 
     def choose(self, variables: np.ndarray) -> None:
-        """Of these variables the entries are to be float64 next."""
+        """Select the variables to make exact in the next round."""
         self.checked.wanted[:] = 0
         self.checked.wanted[variables] = 1
 
@@ -294,7 +301,7 @@ class _Check:
         return (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
 
     def first_variables(self) -> np.ndarray:
-        """Those drawn at random, and of variables at a bound those nearest to violating."""
+        """Select the random sample and the bounded variables nearest to violating."""
         bounded = np.flatnonzero(~self.is_free)
         if len(bounded) > self.n_nearest:
             gradient = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient)[bounded])
@@ -304,10 +311,10 @@ class _Check:
         return np.flatnonzero(checked)
 
     def doubtful(self, scope: Scope) -> np.ndarray:
-        """Return unchecked variables that might violate.
+        """Select unchecked variables that might violate.
 
-        If there are none and nothing violates, return those that matter for the objective or the
-        gap.
+        If the selection is empty and the violation is within the tolerance, select the unchecked
+        variables that the error of the objective or of the gap depends on.
         """
         reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
@@ -328,16 +335,16 @@ class _Check:
         return np.flatnonzero(needed & self.remaining)
 
     def draw_more(self, times: float) -> None:
-        """Sample more support vectors, to reduce the error of the objective by a factor."""
+        """Extend the sample to reduce the expected error of the objective by the factor `times`."""
         support = np.flatnonzero(self.alpha)
         n_drawn = np.count_nonzero(self.drawn[support])
         n_wanted = min(DRAWN_MORE * max(int(n_drawn), FEWEST_ROWS) * times**2, len(support))
         self.drawn[support[np.argsort(self.draw[support])[: int(n_wanted)]]] = True
 
     def _gap_error(self, unchecked: np.ndarray) -> float:
-        """Bound the error of the gap by rounding of unchecked free variables.
+        """Estimate the error of the gap from unchecked free variables.
 
-        The bound is the mean error seen per variable, plus the largest error for chance in a few.
+        Each contributes the mean error seen; the largest error covers the random deviation.
         """
         width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
         width = width[self.is_free & unchecked]
@@ -345,10 +352,10 @@ class _Check:
         return float(seen * width.sum() + self.error * np.sqrt(np.sum(width**2)))
 
     def _objective(self, unchecked: np.ndarray) -> tuple[float, float]:
-        """Return the objective and its error from unchecked float32 gradients.
+        """Return the objective and its estimated error from float32 terms of unchecked variables.
 
-        The random rows give a ratio estimate of the error of the others. It is subtracted if it
-        exceeds chance (two standard errors).
+        The error is a ratio estimate from the random sample. It corrects the objective if it
+        exceeds two standard errors.
         """
         objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
         weight, seen = np.abs(self.alpha), self.alpha * self.checked.difference
@@ -366,9 +373,10 @@ class _Check:
         return objective, abs(shift) + chance
 
     def certificate(self, scope: Scope) -> Certificate:
-        """Compute the certificate of the problem.
+        """Certify the problem from the checked entries.
 
-        Unchecked gradients of free variables count as far from zero as the largest error seen.
+        The reduced gradient of unchecked free variables is moved away from zero by SAFETY times the
+        error seen.
         """
         objective, error = self._objective(self.remaining)
         certified = partial(
@@ -407,9 +415,9 @@ def _certificate(
     kernel_errors: np.ndarray,
     counts: np.ndarray,
 ) -> Certificate:
-    """Compute the certificate of the parts of a problem, which begin at `start`.
+    """Certify parts of a problem, which begin at `start`.
 
-    Up to `neglected` is missing in each entry of the gradient.
+    `neglected` (n_parts,) bounds the truncation error of an entry of the gradient.
     """
     objectives, violations, gaps, units, multipliers = _core.optimality(
         problem, start, alpha, gradient
@@ -429,12 +437,15 @@ def _certificate(
 
 
 def _optimality(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> tuple:
-    """`_core.optimality` of the whole problem as one part."""
+    """Call `_core.optimality` for the whole problem as one part."""
     return _core.optimality(problem, np.array([0, problem.size]), alpha, gradient)
 
 
 def reduced_gradient(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Return the gradient plus the multipliers of the equality constraints, zero at the optimum."""
+    """Add the multipliers of the equality constraints to the gradient.
+
+    The result is zero for free variables at the optimum.
+    """
     if problem.sum_of is None:
         return gradient
     return gradient + _optimality(problem, alpha, gradient)[4][0, problem.sum_of]

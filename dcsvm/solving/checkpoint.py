@@ -1,4 +1,4 @@
-"""Checkpoints: a folder with the state of a run, from which another process goes on.
+"""Checkpoints: a folder with the state of a run, for another process to resume.
 
 `state.npz` has the arrays of the state (RunState.to_arrays) and a "run", JSON of the options and
 the data: what numpy.savez writes, with a CRC-32 of each. `early.model` is the early level's model,
@@ -64,7 +64,7 @@ class FolderLock:
         self.file: TextIO | None = None
 
     def take(self) -> None:
-        """Lock the folder, again if it was removed.
+        """Lock the folder, again if it was removed meanwhile.
 
         Raises FolderInUseError and OSError.
         """
@@ -110,10 +110,10 @@ class FolderLock:
 
 STATE, EARLY = "state.npz", "early.model"
 SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
-LARGEST_SHARE = 0.05  # of the time: what storing them may take
+LARGEST_SHARE = 0.05  # of the run time: maximum spent on storing them
 
 
-# what is raised for arrays that a state cannot have given
+# errors raised by damaged arrays
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
@@ -122,11 +122,11 @@ class CheckpointError(ValueError):
 
 
 class Checkpoint:
-    """The checkpoint of one run in a folder, which is made where there is none.
+    """The checkpoint of one run in a folder, created if missing.
 
-    `resume` asks for the run to go on that is stored there. Raises CheckpointError where there is
-    none, or one that would be overwritten, and FolderInUseError. `error` says why the state was not
-    stored the last time, None where it was.
+    `resume` continues the stored run. Raises FolderInUseError, and CheckpointError if `resume`
+    finds no checkpoint or a new run would overwrite one. `error` is the reason why the last store
+    failed, or None.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, resume: bool = False):
@@ -165,9 +165,9 @@ class Checkpoint:
         return os.path.exists(os.path.join(folder, STATE))
 
     def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
-        """Begin a run with this data fingerprint, options and optional initial model.
+        """Lock the folder until `let_go` and set the run: data fingerprint, options, warm start.
 
-        Locks the folder until `let_go`. Raises FolderInUseError.
+        Raises FolderInUseError.
         """
         self.lock.take()
         chosen = {**_chosen(options), "init_model": is_warm}
@@ -213,10 +213,10 @@ class Checkpoint:
         self.lock.let_go()
 
     def load(self, state: RunState, problem: BoxProblem, n_rows: int, n_groups: int) -> None:
-        """Load the stored state into `state`, of a run over `n_rows` rows in `n_groups` components.
+        """Load `state` for a problem over `n_rows` rows in `n_groups` components.
 
-        Raises OSError, and CheckpointError for a damaged checkpoint or one of other data or
-        options; the message names the difference.
+        Raises OSError, and CheckpointError if the checkpoint is damaged or its data or options
+        differ; the message names the difference.
         """
         with open(self.path, "rb") as file:
             has_early = self.restore(file, state, problem, n_rows, n_groups)
@@ -226,7 +226,7 @@ class Checkpoint:
     def restore(
         self, file: IO[bytes], state: RunState, problem: BoxProblem, n_rows: int, n_groups: int
     ) -> bool:
-        """Restore the state without the early model from a file; return whether it has one."""
+        """Load `state` from an open file; return whether an early model is stored beside it."""
         try:
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
@@ -267,7 +267,7 @@ def _plain(value: Any) -> Any:
 
 
 def fingerprint(rows: HasShape, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-    """Describe the data, rows with this digest of their values, for comparison on resume."""
+    """Return the fingerprint of rows; `values` is the digest of their values."""
     return {
         "rows": rows.n_samples,
         "features": rows.n_features,
@@ -312,14 +312,7 @@ def _said(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Control:
-    """Control of a run.
-
-    Attributes
-    ----------
-    progress : receives the progress.
-    stop : ends the run early, on request or after a time.
-    checkpoint : stores the state, so that another process can resume.
-    """
+    """Progress, stop request or deadline, and checkpoint of a run."""
 
     progress: Progress = field(default_factory=Progress)
     stop: _core.Stop = field(default_factory=_core.Stop)
@@ -347,9 +340,9 @@ class Control:
 
 
 class CoreProgress:
-    """Progress of the core, which also stores checkpoints.
+    """Callback of the core: reports progress and stores checkpoints.
 
-    When a checkpoint is due, the core updates the iterate; the next call stores it.
+    A due checkpoint requests an update of the iterate, and the next call stores it.
     """
 
     def __init__(self, control: Control, save: Callable[[], None]):

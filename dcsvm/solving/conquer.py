@@ -17,24 +17,25 @@ from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import RunState
 
 LARGEST_REFINEMENTS = 10
-# A refinement that leaves more than this part of a violation of FAR times the tolerance: float32
-# kernel values are not enough. So they are where half of the refinements were not.
+# A refinement that leaves more than this share of a violation above FAR times the tolerance
+# switches to float64 kernel values. After half of the refinements the share alone decides.
 LEAST_REFINED, FAR = 0.5, 10
-NEAR = 1e-3  # a violation that needs no float64 where a smaller one cannot be stated
-ROUNDING = 2.0**-46  # of the sum of |alpha|: a violation that float64 gradients can state
-# Of the sum of |alpha|: float32 kernel values hide a smaller margin; as much violation is looked at
-# first. Half of that takes twice the time on covtype with nu 0.1 and is as good.
+NEAR = 1e-3  # violation accepted without float64 if a smaller one is not attainable
+ROUNDING = 2.0**-46  # of the sum of |alpha|: smallest violation that float64 gradients resolve
+# Of the sum of |alpha|: float32 kernel values hide a margin below SMALLEST_MARGIN; the first solve
+# of a large problem aims at FIRST_MARGIN. Half of that is as good on covtype with nu 0.1 and takes
+# twice the time.
 SMALLEST_MARGIN, FIRST_MARGIN = 2.0**-24, 2.0**-23
-HIDDEN_MARGIN = 1.0  # a violation over the margin above which that may as well be none
-FEW_VARIABLES = 2000  # of which a hidden margin is sought all the same: it takes a second
+HIDDEN_MARGIN = 1.0  # violation over the margin; above it the margin is within rounding error
+FEW_VARIABLES = 2000  # up to this size a hidden margin is sought all the same: it takes a second
 
 
 class Refinement:
-    """Repeated solving and checking of a problem to a tolerance.
+    """Loop control of repeated solves and checks of a problem.
 
-    `state` has the results, and whether the next solve uses float64 kernel values: it does if those
-    of the check improved too little. The margin of nu-SVC, in which violation is measured, may be
-    too small for float32: the refinement then ends.
+    The `state` keeps the last violation and the precision of the next solve, which is float64 after
+    too small an improvement. The violation of nu-SVC is relative to the margin. Refinement ends if
+    float32 cannot resolve that margin.
     """
 
     def __init__(self, problem: BoxProblem, state: RunState):
@@ -43,17 +44,16 @@ class Refinement:
         self.state, self.n_checks = state, min(state.checks, LARGEST_REFINEMENTS - 1)
 
     def attainable(self, tolerance: float, weight: float) -> float:
-        """Return the least violation that can be reached, in absolute units.
+        """Return the smallest absolute violation that can be resolved.
 
-        `weight` is the sum of |alpha| before the solve. The limit is the rounding of float64
-        gradients, and for nu-SVC the smallest margin that can be told from 0.
+        `weight` is the sum of |alpha| before the solve.
         """
         if not self.divides_by_margin:
             return ROUNDING * weight
         return max(ROUNDING, self._margin(tolerance)) * weight
 
     def goes_on(self, found: Certificate, tolerance: float, weight: float) -> bool:
-        """Whether what a check has found is worth another solve."""
+        """Count a check and return whether another solve should follow."""
         is_beyond = tolerance * found.unit < self.attainable(tolerance, weight)
         if is_beyond and self._is_far_enough(found):
             return False
@@ -72,7 +72,7 @@ class Refinement:
         return FIRST_MARGIN if self._looks_first else tolerance * SMALLEST_MARGIN
 
     def _is_far_enough(self, found: Certificate) -> bool:
-        """Whether nothing beyond the least violation that was asked for is worth asking for."""
+        """Whether to accept the smallest attainable violation."""
         if self.divides_by_margin:
             return not self._looks_first or found.violation > HIDDEN_MARGIN
         return self.state.float64 or found.violation <= NEAR
@@ -85,10 +85,9 @@ FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solv
 def conquer(solver: FormulationSolver) -> None:
     """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
-    The check leaves float64 values in the gradient wherever float32 ones could hide a
-    violation; while there is one, the solver goes on from them, with float64 kernel values
-    where that gains too little. Raises Stopped, and NoMarginError where float64 does not tell a
-    margin that solutions are divided by from none.
+    The check makes the gradient float64 wherever float32 could hide a violation. While the
+    problem violates, the solver continues from that gradient, with float64 kernel values after too
+    small an improvement. Raises Stopped, and NoMarginError if float64 cannot resolve the margin.
     """
     start, state, options = time.perf_counter(), solver.state, solver.options
     if not state.is_global:
@@ -138,9 +137,9 @@ def conquer(solver: FormulationSolver) -> None:
 
 
 def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dict[int, Certificate]:
-    """Certify some folds with float64 kernel values, each problem to a tolerance.
+    """Certify solved folds, each problem from float64 kernel values.
 
-    Each check draws other random rows. Raises Stopped.
+    Every check draws a new random sample. Raises Stopped.
     """
     start, state = time.perf_counter(), solver.state
     if state.checked is None:
@@ -168,14 +167,14 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
 
 
 def _weight(solver: FormulationSolver, folds: list[int]) -> float:
-    """Return the largest sum of |alpha| of a problem of some folds."""
+    """Return the largest sum of |alpha| of a problem of these folds."""
     parts = Parts.of_folds(solver.formulation, folds)
     weights = reduce_parts(np.add, np.abs(solver.alpha[parts.members]), parts.start)
     return float(weights.max())
 
 
 def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
-    """Whether the answer is as good as was asked for."""
+    """Whether the certificate meets the requested tolerance or gap."""
     options = solver.options
     if options.gap is None:
         return certificate.violation <= options.tolerance
@@ -183,6 +182,6 @@ def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
 
 
 def _relative_gap(certificate: Certificate) -> float:
-    """Return the relative gap, which a check of a convex problem knows."""
+    """Return the relative gap of a convex problem."""
     assert certificate.relative_gap is not None
     return certificate.relative_gap

@@ -1,7 +1,7 @@
 """A level of clusters over the rows of a run, and the problems of its clusters.
 
-Rows near a border may be in the clusters on both sides of it: they have a variable in each. Which
-rows those are is decided by their distance to the border, so that interior rows cost nothing more.
+Rows near a cluster boundary may be in the clusters on both sides, with a variable in each. The
+distance to the boundary selects these rows, so that interior rows have no extra cost.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from dcsvm.problem.formulation import BoxProblem, Formulation
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """How the variables of a formulation fall into parts that do not touch each other.
+    """Independent units of the variables of a formulation.
 
-    A unit is a problem (one against one), or its part in one independent group of rows where no sum
-    couples them. A family is the units of all folds that have the same problem and group.
+    A unit is a binary problem (one against one). Without an equality constraint it is the part of a
+    binary problem in one component of rows. A fold family is the units of all folds with the same
+    binary problem and component.
     """
 
     formulation: Formulation
@@ -30,7 +31,7 @@ class Units:
 
     @cached_property
     def group(self) -> np.ndarray:
-        """The group of every row, int32; all are one where a sum couples them."""
+        """The component of every row, int32; all 0 with an equality constraint."""
         if self.formulation.has_sums:
             return np.zeros(len(self.locality.order), np.int32)
         return self.locality.group
@@ -51,15 +52,18 @@ class Units:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """Where the variables of each unit begin, and the end."""
+        """The first variable of each unit, and the number of variables."""
         return np.searchsorted(self.of, np.arange(self.n_units + 1))
 
     def sizes(self, variables: np.ndarray) -> np.ndarray:
-        """How many of these variables, ascending, are in each unit."""
+        """Count these variables, ascending, by unit."""
         return np.diff(np.searchsorted(variables, self.start))
 
     def terms(self, variables: np.ndarray) -> Terms:
-        """Return variables as terms of kernel sums, with their component and constraint."""
+        """Return the terms of these variables in kernel sums, separated by row component.
+
+        Components stay separate even if an equality constraint couples them.
+        """
         n_groups, rows = self.locality.n_groups, self.formulation.problem.rows[variables]
         unit = self.formulation.number[variables] * n_groups + self.locality.group[rows]
         return Terms(rows, unit, unit % (self.formulation.n_problems_of_fold * n_groups))
@@ -67,13 +71,9 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The clusters of a level.
+    """The `partition` of a level and the assignment `placed` of every row.
 
-    Attributes
-    ----------
-    partition : the partition.
-    placed : the assignment of each row.
-    border : rows closer to a cluster boundary are in two clusters.
+    Rows with a distance to their nearest cluster boundary below `border` are in two clusters.
     """
 
     partition: Partition
@@ -82,10 +82,10 @@ class Division:
 
     @staticmethod
     def overlapping(partition: Partition, placed: Placed, overlap: float) -> Division:
-        """Return the division with about `overlap` times as many cluster members as rows.
+        """Create a division with about `overlap` cluster members per row.
 
-        At prediction a row is near a boundary within the distance that holds for half of the rows,
-        or for the rows in two clusters.
+        Prediction blends two clusters for rows within the median distance to a boundary, or
+        within `border` if that is smaller.
         """
         if overlap == 1 or placed.second is None:
             return Division(partition, placed)
@@ -117,7 +117,7 @@ class Division:
         return self.placed.boundaries[1] < self.border
 
     def clustered(self, formulation: Formulation) -> Clustered:
-        """Return the problems of a formulation, with a variable for each cluster of a row."""
+        """Return the formulation with one variable per row and cluster of the row."""
         problem = formulation.problem
         if self.border == 0:
             every = np.arange(problem.size)
@@ -126,7 +126,7 @@ class Division:
             )
         copied = np.flatnonzero(self.is_in_two[problem.rows])
         number = formulation.number[copied]
-        # those of each problem follow its own variables
+        # the copies of each problem follow its original variables
         origin = np.insert(np.arange(problem.size), formulation.start[number + 1], copied)
         is_copy = np.insert(np.zeros(problem.size, bool), formulation.start[number + 1], True)
         counts = np.bincount(number, minlength=formulation.n_problems)
@@ -144,14 +144,14 @@ class Division:
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
-    """A formulation with a variable for each cluster of a row.
+    """A formulation with each variable in one cluster.
 
     Attributes
     ----------
-    formulation : the formulation.
-    cluster : int32 (n,), cluster of each variable.
+    formulation : the formulation, copies of variables included.
+    cluster : int32, cluster of each variable.
     origin : index of the variable in the original formulation.
-    is_copy : whether it belongs to the second cluster of the row.
+    is_copy : whether the variable is in the second-nearest cluster of its row.
     """
 
     formulation: Formulation

@@ -1,7 +1,7 @@
-"""The operations on the rows of a run: kernel sums, the solver, spans, clusters.
+"""Computations on the rows of a run: kernel sums, the solver, spans, clusters.
 
-A run addresses its rows by index only, so that they may be on other machines. Rows out of core,
-such as those of a mapped file, are gathered if a few of them are used repeatedly.
+A run refers to rows by index only, so that they may be on other machines. Out-of-core rows, such as
+rows of a mapped file, are copied into memory if few of them are used repeatedly.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from dcsvm.solving.checkpoint import CoreProgress
 from dcsvm.solving.iterate import Effort, Iterate, Parts
 from dcsvm.solving.report import Traffic
 
-MOST_COPIED = 0.5  # of the rows of a file: more are solved where they are
-FEWEST_PARTS = 8  # where no part is larger, each tells which rows of a mapped file it reads
+MOST_COPIED = 0.5  # of the rows of a file: maximum share copied into memory
+FEWEST_PARTS = 8  # minimum n_rows / largest part for reading a mapped file page by page
 
 
 class Engine(Protocol):
-    """Protocol of the operations on the rows that a run solves, wherever they are.
+    """Interface between a run and its rows, local or distributed.
 
     Attributes
     ----------
-    data : the rows with their kernel.
-    targets_at_once : batch size of sums.
-    is_out_of_core : whether reading all rows takes long.
-    phase : name of the current phase.
-    n_rounds : rounds of chunking done.
-    traffic : traffic between workers, or None.
+    data : the rows and their kernel.
+    targets_at_once : recommended batch size of the targets of kernel sums.
+    tree_of : class of the cluster tree over these rows.
+    phase : current phase of the run.
+    n_rounds : rounds of the active-set solver so far.
+    is_out_of_core : whether a pass over all rows is slow.
+    traffic : bytes moved between workers; None for local rows.
     """
 
     data: KernelRows
@@ -55,30 +56,30 @@ class Engine(Protocol):
     def sums(
         self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
     ) -> tuple[np.ndarray, int]:
-        """As `sums_of_units`. Raises Stopped."""
+        """Compute kernel sums, as `sums_of_units`. Raises Stopped."""
 
     def solve_together(
         self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
         stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
-        """Solve parts in place from where the `state` is, each part with all of its rows at hand.
+        """Solve parts in place, starting from `state`, each part with all of its rows in one place.
 
-        Return an array of SOLVE_REPORT, one for each part, see `_core.solve_clusters`. After a stop
-        the state is not done.
+        Return an array of SOLVE_REPORT, one entry per part, see `_core.solve_clusters`. After a
+        stop the state is not done.
         """
 
     def spans(
         self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
-        """As `_core.squared_spans`."""
+        """Compute squared spans, as `_core.squared_spans`."""
 
 
 def new_tree(
     engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
 ) -> Tree:
-    """Return a tree without levels of all rows of an engine.
+    """Create a cluster tree without levels over all rows of an engine.
 
-    `order` is the order of the rows, `group` int (n,) their component.
+    `order` is the spatial order of the rows, `group` int (n,) the component of each row.
     """
     kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
     how = {"sample_size": options.sample, "seed": options.seed}
@@ -119,7 +120,7 @@ class LocalEngine:
         self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
         stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
-        """Solve parts with a copy of their rows."""
+        """Solve parts on a copy of their rows in memory."""
         members = parts.members
         problem, rows = numbered(parts.problem, members)
         apart = LocalEngine(self.data.part(rows))
@@ -153,7 +154,7 @@ class LocalEngine:
 
 
 def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:
-    """Return the problem of some variables with its rows renumbered, and these rows."""
+    """Return the problem of these variables, its rows renumbered, and the rows it uses."""
     part = problem.part(members)
     rows, place = np.unique(part.rows, return_inverse=True)
     return replace(part, row=place.reshape(-1).astype(np.int32)), rows

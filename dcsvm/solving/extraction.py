@@ -17,15 +17,15 @@ from dcsvm.solving.iterate import Iterate, Parts
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReports
 
-# of the sum of |alpha|: a margin that float64 tells from none
+# of the sum of |alpha|: smallest margin that float64 resolves
 SMALLEST_TOLD = 2.0**-40
-# of the room between its bounds, or of the largest alpha where that is less: a variable this near
-# to a bound is at it
+# of the distance between the bounds or of the largest alpha, the smaller: a variable this near to a
+# bound counts as bounded
 AT_BOUND = 1e-12
 
 
 class NoMarginError(ValueError):
-    """A solution of nu-SVC that has no margin to be divided by."""
+    """A solution of nu-SVC without a margin to divide by."""
 
     def __init__(self) -> None:
         super().__init__("nu-SVC found no margin between two classes: try another nu, or C-SVC")
@@ -49,15 +49,17 @@ class Solution:
 
     @property
     def n_sv(self) -> int | None:
-        """Number of input rows that are support vectors, None for folds."""
+        """The number of input rows that are support vectors; None with several folds."""
         return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
 
     def offsets_and_margins(self, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
-        """Compute (rho, r) float64 (n_parts,) of parts: decision values are (sum a K - rho) / r.
+        """Return (rho, r) float64 (n_parts,), from the variables with a known gradient.
 
-        Only variables with known gradients are used. Gradients of free variables give the offset
-        (LIBSVM's calculate_rho). For types with two constraints, r is the margin of nu-SVC, and
-        -epsilon of nu-SVR, whose decision values are not divided by it.
+        The decision value is (sum a K - rho) / r.
+
+        Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two
+        sums r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided
+        by it.
         """
         problem, n_parts = parts.problem, len(parts.sizes)
         if problem.sum_of is None:
@@ -94,10 +96,10 @@ class Solution:
         return 0.5 * (first + second), 0.5 * (first - second)
 
     def offsets_of_clusters(self, cluster_of: np.ndarray, n_clusters: int) -> np.ndarray:
-        """Compute rho (n_clusters, n_problems) from the cluster of every variable.
+        """Return rho (n_clusters, n_problems), given the cluster of every variable.
 
-        A cluster with rows of one class predicts this class, one with neither class predicts none.
-        A cluster that was not begun predicts the class of most of its rows.
+        A cluster with rows of one class predicts that class; one without rows of the problem has
+        NaN. An unsolved cluster predicts the majority class of its rows.
         """
         formulation = self.formulation
         rho = np.full((formulation.n_problems, n_clusters), np.nan)
@@ -109,10 +111,9 @@ class Solution:
         return self._deciding(rho.T, part)
 
     def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
-        """Fill in rho of clusters without a solution.
+        """Complete rho for clusters without a solution.
 
-        It is 0 without a bias, else it predicts the only class of a part, or the class of most
-        rows.
+        The value is 0 without a bias. It predicts the only class or the majority class of a part.
         """
         n_clusters, n_problems = rho.shape
         linear, size = self.formulation.problem.linear, n_clusters * n_problems
@@ -130,17 +131,11 @@ class Solution:
 
 
 class Coefficients:
-    """The support vectors of a solution, with duplicates as separate rows.
+    """Support vectors of a solution, by input row, and by cluster if `cluster_of` is given.
 
-    They are ordered by cluster if `cluster_of` gives the cluster of every variable.
-
-    Attributes
-    ----------
-    row : index of the solved row.
-    row_numbers : index of the input row.
-    cluster : cluster of the row.
-    coef : float64 (k - 1, n_sv), as LIBSVM's sv_coef.
-    bound : largest possible coefficient.
+    `row` is the row that is solved, `row_numbers` the given row, `cluster` that it is in, `coef`
+    float64 (k - 1, n_sv) as LIBSVM's sv_coef, `bound` the largest coefficient a support vector may
+    have.
     """
 
     def __init__(self, solution: Solution, cluster_of: np.ndarray | None = None):
@@ -171,15 +166,9 @@ class Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class ExactResult:
-    """The exact model and the results that a report needs.
+    """The exact model and its report values.
 
-    Attributes
-    ----------
-    model : the model.
-    problems : reports of the problems.
-    n_bsv : number of bounded support vectors.
-    violation : violation of the model.
-    gap : duality gap in the units of LIBSVM's objective, or None.
+    `n_bsv` counts bounded support vectors; `gap` has the scale of LIBSVM's objective.
     """
 
     model: ExactModel
@@ -194,10 +183,7 @@ class ExactResult:
 
 
 def exact_model(solution: Solution, certificate: Certificate, converged: bool) -> ExactResult:
-    """Make the model of the whole problem.
-
-    Raises NoMarginError.
-    """
+    """Make the model of the whole problem. Raises NoMarginError."""
     task, targets = solution.task, solution.prepared.targets
     found, gap, violation = Coefficients(solution), certificate.gap, certificate.violation
     rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
@@ -232,9 +218,9 @@ def check_margins(margin: np.ndarray) -> None:
 
 
 def check_told(margins: list[float], size: float) -> None:
-    """Raise NoMarginError if a margin of nu-SVC is lost in rounding.
+    """Raise NoMarginError for margins within rounding error of zero.
 
-    `size` is the size of the sums that the margins are differences of.
+    `size` is the magnitude of the sums that a margin is the difference of.
     """
     if any(margin <= SMALLEST_TOLD * size for margin in margins):
         raise NoMarginError
@@ -243,7 +229,7 @@ def check_told(margins: list[float], size: float) -> None:
 def _problem_reports(
     solution: Solution, certificate: Certificate, rho: np.ndarray, margin: np.ndarray
 ) -> ProblemReports:
-    """Compute the results that svm-train prints for each problem.
+    """Report the values of svm-train by problem.
 
     `margin` is r of nu-SVC, and -epsilon of nu-SVR.
     """
@@ -271,7 +257,7 @@ def _problem_reports(
 
 
 def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:
-    """Return the margin of the problem of each coefficient, (k - 1, n_sv)."""
+    """Return the margin of the problem of each coefficient (k - 1, n_sv)."""
     table = np.ones((n_classes, n_classes - 1))
     for value, (first, second) in zip(margin, pairs_of(n_classes), strict=True):
         table[first, second - 1] = table[second, first] = value
@@ -281,7 +267,7 @@ def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndar
 def early_model(
     solution: Solution, level: int, partition: Partition, cluster_of: np.ndarray
 ) -> tuple[EarlyModel, int]:
-    """Make the models of the clusters of a level; count the bounded support vectors.
+    """Make the early model of a level and count its bounded support vectors.
 
     `cluster_of` is the cluster of every variable.
     """

@@ -1,4 +1,4 @@
-"""What is solved: parts of a problem, each for itself, how far, and where their solver is."""
+"""Parts of a problem that are solved independently, the solver state, and the solver settings."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from dcsvm.kernel.kernel_rows import Reach
 from dcsvm.problem.formulation import BoxProblem, Formulation
 
-# What is known of the gradient of a variable: `GradientState` of csrc/solver/box_qp.h.
+# State of the gradient of a variable: `Known` of csrc/solver/box_qp.h.
 NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
 @dataclass(eq=False)
 class Iterate:
-    """Solver state, valid at any moment of a solve.
+    """Solver state, serializable at any iteration; one entry per variable.
 
     Attributes
     ----------
-    alpha : float64 (n,), dual variables.
-    gradient : float64 (n,), see known.
-    base : float64 (n,), an earlier alpha.
-    known : uint8 (n,), whether the gradient is that of alpha, that of base, or unknown.
+    alpha : float64, dual variables.
+    gradient : float64, gradient at alpha or at `base`, or undefined, as `known` states.
+    base : float64, an earlier alpha.
+    known : uint8, NOTHING, AT_BASE or AT_ALPHA.
     """
 
     alpha: np.ndarray
@@ -32,36 +32,39 @@ class Iterate:
 
     @staticmethod
     def of(alpha: np.ndarray) -> Iterate:
-        """At a feasible alpha, its gradient unknown."""
+        """Start at a feasible alpha with an unknown gradient."""
         n = len(alpha)
         return Iterate(alpha, np.zeros(n), alpha.copy(), np.full(n, NOTHING))
 
     def take(self, variables: np.ndarray) -> Iterate:
-        """Copy the entries of some variables."""
+        """Copy the state of these variables."""
         return Iterate(*(one[variables] for one in vars(self).values()))
 
     def put(self, variables: np.ndarray, other: Iterate) -> None:
-        """Make it what another is, for some variables."""
+        """Overwrite the state of these variables."""
         for name, values in vars(other).items():
             getattr(self, name)[variables] = values
 
     @property
     def is_known(self) -> np.ndarray:
-        """Of which variables the gradient is that of alpha."""
+        """The mask of variables with the gradient at alpha."""
         return self.known == AT_ALPHA
 
     def forget(self, variables: np.ndarray) -> None:
-        """Nothing is known of the gradient of these variables."""
+        """Mark the gradient of these variables as unknown."""
         self.known[variables] = NOTHING
 
     def learn(self, variables: np.ndarray, gradient: np.ndarray) -> None:
-        """Set the gradient of variables at alpha."""
+        """Set the gradient of these variables at alpha."""
         self.gradient[variables] = gradient
         self.base[variables] = self.alpha[variables]
         self.known[variables] = AT_ALPHA
 
     def move(self, alpha: np.ndarray) -> None:
-        """Change alpha; the gradient stays known at the earlier alpha, if all of it is known."""
+        """Move to another alpha, with the previous one as base.
+
+        The gradient remains known at the base if it was known for all variables.
+        """
         is_known = bool(self.is_known.all())
         self.base[:], self.alpha[:] = self.alpha, alpha
         self.known[:] = AT_BASE if is_known else NOTHING
@@ -69,9 +72,9 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Subproblems of a problem: part c has the variables members[start[c]:start[c + 1]].
+    """Parts of a problem.
 
-    `start` is int64 (n_parts + 1,), `members` int32.
+    Part c has the variables members[start[c]:start[c + 1]]; `start` is int64, `members` int32.
     """
 
     problem: BoxProblem
@@ -85,14 +88,14 @@ class Parts:
 
     @staticmethod
     def of_folds(formulation: Formulation, folds: list[int]) -> Parts:
-        """Return the problems of some folds, ascending, that have variables."""
+        """Make a part of each non-empty problem of these folds, ascending."""
         sizes = np.diff(formulation.start).reshape(formulation.n_folds, -1)[folds].reshape(-1)
         members = np.concatenate([formulation.variables_of_fold(k) for k in folds])
         return Parts.of_sizes(formulation.problem, members, sizes[sizes > 0])
 
     @staticmethod
     def of_problems(formulation: Formulation) -> Parts:
-        """All problems, of all folds, those without variables too."""
+        """Make a part of every problem of all folds, empty ones included."""
         members = np.arange(formulation.problem.size, dtype=np.int32)
         return Parts(formulation.problem, formulation.start, members)
 
@@ -103,10 +106,10 @@ class Parts:
 
 @dataclass(frozen=True)
 class Effort:
-    """Settings of the solver, see `_core.solve_clusters`.
+    """Solver settings for parts; see `_core.solve_clusters`.
 
-    Kernel values beyond `reach` may be skipped. Up to `neglected` is missing in an entry of a known
-    gradient. `float64`: kernel values are float64, else float32.
+    The solver may omit kernel values beyond `reach`. `neglected` bounds the truncation error
+    of the known gradient at the start. Kernel values are float32 unless `float64` is set.
     """
 
     tolerance: float

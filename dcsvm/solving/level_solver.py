@@ -1,6 +1,6 @@
-"""Clusters of a level for early prediction, solved independently.
+"""Solve the clusters of a level separately, for early prediction.
 
-Rows near a boundary are in two clusters. Only the requested clusters are solved.
+Rows near a cluster boundary may be in two clusters. A subset of the clusters may be solved.
 """
 
 from __future__ import annotations
@@ -21,22 +21,20 @@ from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import Budget
 
-PART_VALUES = 3e4  # kernel values that take as long as the least part of a cluster
+PART_VALUES = 3e4  # kernel values; the fixed cost of a subproblem
 
 
 class LevelSolver:
-    """Solver of the clusters of a level.
+    """Solver of the clusters of a level, a partition of the formulation `whole`.
 
     Attributes
     ----------
-    whole : the formulation that was divided.
-    solver : solver of the cluster problems.
-    cluster : int32 (n,), cluster of each variable.
-    is_solved : bool (n_clusters,), solved clusters.
-    converged : bool (n_folds,), whether all clusters of a fold converged.
-    objective : sum over the clusters.
-
-    `save` stores a checkpoint if one is due. A `budget` of iterations may be shared with the run.
+    solver : solver of the formulation with a variable for each cluster of a row.
+    cluster : int32, cluster of each variable.
+    part : int64, subproblem of each variable.
+    is_solved : bool (n_clusters,).
+    converged : bool (n_folds,), whether all solved clusters of a fold converged.
+    objective : sum of the objectives of solved clusters.
     """
 
     def __init__(
@@ -60,14 +58,14 @@ class LevelSolver:
         self.part = self.cluster.astype(np.int64)
         if whole.n_problems > 1:
             self.part += self.formulation.number.astype(np.int64) * division.n_clusters
-        if not whole.has_sums and n_groups > 1:  # a sum keeps one offset in a cluster
+        if not whole.has_sums and n_groups > 1:  # a constraint shares one offset per cluster
             self.part *= n_groups
             self.part += prepared.locality.group[self.formulation.problem.rows]
         self.n_places = division.n_clusters * (1 if whole.has_sums else n_groups)
         self.converged = np.ones(whole.n_folds, bool)
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
-        """Solve the chosen clusters that are not solved, bool (n_clusters,), None for all.
+        """Solve the unsolved clusters among `chosen`, bool (n_clusters,) or None for all.
 
         Raises Stopped.
         """
@@ -85,14 +83,14 @@ class LevelSolver:
 
     @cached_property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The parts there are, and how many variables they have."""
+        """Subproblems, ascending, and their numbers of variables."""
         return group_sizes(self.part)
 
     @cached_property
     def costs(self) -> np.ndarray:
-        """Estimate the cost of each cluster in kernel evaluations, float64 (n_clusters,).
+        """Estimated cost of each cluster in kernel evaluations, float64 (n_clusters,).
 
-        It is the sum of squares of the part sizes, plus a minimum per part.
+        The cost of a subproblem is its squared size plus PART_VALUES.
         """
         parts, sizes = self.sizes
         n_of_cluster = self.n_places // self.division.n_clusters
@@ -101,7 +99,7 @@ class LevelSolver:
         return np.bincount(cluster, costs, self.division.n_clusters)
 
     def hand_over_counts(self, solver: FormulationSolver) -> None:
-        """Add the work since the last call to that of the solver of the whole."""
+        """Move the costs since the last call to the solver of the whole problem."""
         own = self.solver.state
         solver.costs.include(own.costs)
         solver.state.n_iterations += own.n_iterations
@@ -109,7 +107,7 @@ class LevelSolver:
         own.costs = Costs()
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
-        """Return the report of the level; support vectors are counted later."""
+        """Report the level; support vectors are counted later."""
         counts = self.solver.costs.counts
         return LevelReport(
             level=self.level,
@@ -125,12 +123,15 @@ class LevelSolver:
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Where it is, for a checkpoint."""
+        """Return the state for a checkpoint, as arrays by name."""
         own = {"is_solved": self.is_solved, "objective": np.array([self.objective])}
         return self.solver.state.to_arrays() | own | {"all_converged": self.converged}
 
     def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
-        """Go on from there. Raises what RunState.set_arrays does for those of other clusters."""
+        """Resume from the arrays of a checkpoint.
+
+        Raises as RunState.set_arrays if the clusters differ.
+        """
         solver, budget = self.solver, self.solver.state.budget
         prepared, problem = solver.prepared, self.formulation.problem
         size = prepared.data.rows.n_samples, prepared.locality.n_groups
@@ -143,23 +144,23 @@ class LevelSolver:
         self.objective = float(arrays["objective"][0])
 
     def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
-        """Return an alpha of the divided formulation, from the nearest cluster of each row."""
+        """Return an alpha of the whole problem with each entry in the row's nearest cluster."""
         own = alpha[self.clustered.origin]
         own[self.clustered.is_copy] = 0.0
         return own
 
     def alpha_of_whole(self) -> np.ndarray:
-        """Return a feasible alpha of the divided formulation, by the nearest clusters."""
+        """Return a feasible alpha of the whole problem, from the nearest cluster of each row."""
         own = ~self.clustered.is_copy
         alpha = np.zeros(self.whole.problem.size)
         alpha[self.clustered.origin[own]] = self.solver.alpha[own]
         return self.whole.with_sums(alpha) if self.clustered.is_copy.any() else alpha
 
     def offsets(self) -> np.ndarray:
-        """rho, float64 (n_clusters, n_problems)."""
+        """Return the rho of each cluster, float64 (n_clusters, n_problems)."""
         return self.solver.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
 
     def model(self) -> tuple[EarlyModel, int]:
-        """Return the early model, and the number of its bounded support vectors."""
+        """Return the early model and its number of bounded support vectors."""
         partition = self.division.partition
         return early_model(self.solver.solution, self.level, partition, self.cluster)

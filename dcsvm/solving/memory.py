@@ -1,9 +1,8 @@
-"""How much memory training will use, known before the work: what does not fit is refused.
+"""Plan the levels and the memory of training; refuse runs that exceed the usable memory.
 
-Training takes at most the rows as they were read, the budget (-m), 64 bytes a row, and 200 MB. The
-200 MB hold the program, blocks that are worked on, and arrays of variables as long as they fit.
-Everything else comes out of the budget: caches, matrices and working copies of all threads
-together.
+Training takes at most the input rows, the memory budget (-m), 64 bytes a row, and 200 MB. The
+200 MB hold the program, current blocks, and arrays of variables up to a limit. The budget covers
+the rest: caches, matrices and working copies of all threads.
 """
 
 from __future__ import annotations
@@ -19,25 +18,30 @@ from dcsvm.kernel.partition import MOST_PARTS
 from dcsvm.machine import default_cache_mb, usable_memory
 from dcsvm.problem.options import OptionError, TrainOptions
 
-# rows; by default no level is finer. 500 cost 1.1 times, 2000 take 0.8 to 1.0 of the time on 20,000
-# to 50,000 rows: docs/benchmark.md, Constants
+# rows, minimum at the finest default level. On 20,000 to 50,000 rows 500 take 1.1 times as long,
+# and 2000 take 0.8 to 1.0: docs/benchmark.md, Constants
 DEFAULT_MEAN_CLUSTER = 1000
 LEVEL_STEP = 2  # between the default levels from the early one to the finest; 1 and 4 cost the same
-# the coarsest by default. Level l costs about 3.5 |S_l| n / branching^l kernel values, one with 4
-# clusters nearly as many as the whole problem needs: docs/how-it-works.md has what it saves
+# the coarsest level by default. Level l costs about 3.5 |S_l| n / branching^l kernel evaluations;
+# 4 clusters cost nearly the same as the whole problem: docs/how-it-works.md has the savings
 COARSEST = 2
-# Early models of at most so many rows have a level without a search, which would cost more than the
-# exact model: the finest of 1 and 2 that has clusters of so many rows on average.
+# rows. Below SEARCHED_FROM a search of the early level would cost more than the exact model. The
+# level is then 2 if its mean cluster has UNSEARCHED_MEAN_CLUSTER rows, else 1.
 SEARCHED_FROM, UNSEARCHED_MEAN_CLUSTER = 50_001, 3000
-SMALLEST_MEAN_CLUSTER = 100  # rows; a finer level asked for is skipped
+SMALLEST_MEAN_CLUSTER = 100  # rows; finer levels are skipped
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The levels to run, from the finest; `skipped` ones were asked for but would be too small.
+    """Levels of a run.
 
-    `early_level` is one of `levels`, or None when there are none. Of `choices`, from the finest,
-    training finds the early level instead, and runs no other.
+    Attributes
+    ----------
+    levels : levels to run, from the finest.
+    skipped : requested levels with too small clusters.
+    early_level : one of `levels`, or None without levels.
+    branching : number of children of a node.
+    choices : candidates for the early level, from the finest; the run then has no other level.
     """
 
     levels: tuple[int, ...]
@@ -52,10 +56,10 @@ class Plan:
         return max((*self.levels, *self.choices), default=0)
 
     def is_alone(self, level: int, options: TrainOptions) -> bool:
-        """Return whether a level is clustered directly, not as part of a tree.
+        """Return whether a level is partitioned directly, without a tree.
 
-        Early models use the tree, where many small clusters are found once; so do levels with more
-        clusters than one product can assign.
+        Runs for an early model only use the tree, which finds many small clusters once. Levels of
+        more than MOST_PARTS clusters exceed one kernel product and use it too.
         """
         is_exact = not options.early and options.clustering in ("adaptive", "random")
         return is_exact and self.branching**level <= MOST_PARTS
@@ -63,7 +67,7 @@ class Plan:
     def grow(
         self, tree: Tree, level: int, options: TrainOptions, stop: _core.Stop | None = None
     ) -> None:
-        """Find the clusters of all levels of a tree up to this one. Raises Stopped."""
+        """Grow a tree to this level. Raises Stopped."""
         finest_early = max(self.choices, default=self.early_level or 0)
         for next_level in range(len(tree.forks) + 1, level + 1):
             has_second = options.early_overlap > 1 and next_level <= finest_early
@@ -85,9 +89,10 @@ class Plan:
 
 
 def make_plan(n_samples: int, levels: int | None, branching: int, early_level: int | None) -> Plan:
-    """Levels l..1 with branching**l clusters each; see the module constants for the rules.
+    """Plan levels `levels` to 1 with branching**level clusters each.
 
-    Without `levels` those run that pay: the early one, every second finer one and the coarsest.
+    `levels` None selects the early level, every second finer one, and the coarsest. The module
+    constants have the limits.
     """
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
@@ -116,9 +121,10 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
 def early_plan(
     n_samples: int, levels: int | None, branching: int, early_level: int | str | None
 ) -> Plan:
-    """Plan early models: the requested level, the default of few rows, or candidates.
+    """Plan the levels of a run for an early model only.
 
-    The candidates of a search are all levels that are not too fine.
+    The early level is the requested one, or the default of small data. Otherwise all levels with
+    large enough clusters are candidates.
     """
     deepest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
@@ -145,28 +151,28 @@ def _deepest(n_samples: int, branching: int, mean_cluster: int) -> int:
 
 
 MB = 1_000_000
-ROW = 64  # bytes for each row
+ROW = 64  # bytes per row
 PROGRAM = 200 * MB
-ARRAYS = 110 * MB  # of the program's, for arrays of variables
-PLACE = 16  # bytes of a row in a level of clusters, with the second cluster
-VARIABLE = 100  # bytes of a variable outside of the solver
-SCRATCH_SHARE = 8  # part of what is left of the budget, for what threads have each
+ARRAYS = 110 * MB  # share of PROGRAM for arrays of variables
+PLACE = 16  # bytes of the two clusters of a row at a level
+VARIABLE = 100  # bytes per variable outside the solver
+SCRATCH_SHARE = 8  # 1 / share of the remaining budget for scratch memory of threads
 MOST_SCRATCHES = 64
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Memory plan in bytes.
+    """Memory of a run, in bytes.
 
     Attributes
     ----------
     data : the rows.
-    rest : bound on all else.
-    used : caches and working copies, part of the budget.
-    budget : `-m`.
-    free : size of variable arrays that does not count against the budget.
+    rest : maximum of all other memory.
+    used : share of `rest` for caches and working copies, out of the budget.
+    budget : memory budget.
+    free : arrays of variables up to this size do not count against the budget.
     solver_arrays, matrices : arrays and matrices of a solver.
-    scratch : scratch of all threads together.
+    scratch : scratch memory of all threads.
     threads : maximum number of threads.
     """
 
@@ -181,20 +187,20 @@ class MemoryPlan:
     threads: int
 
     def solver(self, n_variables: int) -> int:
-        """Bytes for solvers, with their arrays, beside the arrays of so many variables."""
+        """Return the bytes for solvers and their arrays, given the number of variables."""
         beyond = max(0, VARIABLE * n_variables + self.solver_arrays - self.free)
         return max(self.budget - self.scratch - beyond + self.solver_arrays, 0)
 
     def unplanned(self, largest: int) -> int:
-        """Bytes that solving so many variables together takes beyond the plan."""
+        """Return the bytes beyond the plan to solve a subproblem of `largest` variables."""
         return max(_core.array_bytes(largest) - self.solver_arrays, 0)
 
     def spare(self, n_variables: int) -> int:
-        """Return the memory left for caches and copies of rows."""
+        """Return the bytes for caches and copies of rows."""
         return max(self.solver(n_variables) - self.solver_arrays - self.matrices, 0)
 
     def most_variables(self, n_variables: int) -> int:
-        """With how many variables more, beside so many, half of what is spare is left."""
+        """Return how many more variables leave half of the spare memory free."""
         unused = max(0, self.free - self.solver_arrays - VARIABLE * n_variables)
         return (unused + self.spare(n_variables) // 2) // VARIABLE
 
@@ -216,14 +222,15 @@ def plan_memory(
     n_places: int = 0,
     solved_share: float = 1.0,
 ) -> MemoryPlan:
-    """Plan the memory of training on rows.
+    """Plan the memory to train on rows as they were read.
 
-    `start` is where the variables of each problem begin, and their end. Later `n_folds` are solved
-    together. Levels have `n_members` times as many variables; `n_places` levels know their second
-    clusters. At most a `solved_share` of the variables of a problem is solved together.
+    `start` has the first variable of each problem and the total. After training, `n_folds` folds
+    are solved together. Levels have `n_members` times as many variables, and `n_places` levels
+    store second clusters. A subproblem has at most `solved_share` of the variables of a problem.
 
-    The default of `megabytes` is half of the memory this process may use, at most 8000, and no more
-    than the rows leave. Raises ValueError for a budget that is too small or too large.
+    `megabytes` None selects half of the usable memory, at most 8000 MB, and no more than the rows
+    leave free.
+    Raises ValueError if the budget is too small or exceeds the usable memory.
     """
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
     largest = int(largest * solved_share)
@@ -235,7 +242,7 @@ def plan_memory(
     in_memory = rows.nbytes_in_memory
     rest = in_memory + ROW * n_rows + PROGRAM
     budget = _budget(n_rows, rest, least, megabytes)
-    # what could be used: copies of the rows, kernel values of all pairs, all threads at work
+    # maximum use: copies of the rows, the kernel matrix, all threads
     useful = 3 * rows.nbytes + 4 * largest**2 + threads * (matrices + solver_arrays + scratch)
     used = min(budget, least + useful)
     if rest + used > usable_memory():
@@ -259,7 +266,7 @@ def plan_memory(
 
 
 def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
-    """Bytes; `rest` are those besides, and `least` those that are needed."""
+    """Return the budget in bytes, at least `least`; `rest` is the memory outside it."""
     usable = usable_memory()
     if megabytes is None and rest + least > usable:
         raise ValueError(
@@ -278,7 +285,7 @@ def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
 
 
 def _scratch(rows: Rows) -> int:
-    """Bytes of a thread for tiles: a block of lanes; of CSR rows a panel, and all columns."""
+    """Return the bytes of a thread's tiles: lanes of dense rows, or a CSR panel and all columns."""
     if rows.is_dense:
         return 256 * rows.n_features
     assert rows.indptr is not None
@@ -286,5 +293,5 @@ def _scratch(rows: Rows) -> int:
 
 
 def mb(n_bytes: int) -> int:
-    """Bytes in MB, rounded up."""
+    """Convert bytes to MB, rounded up."""
     return -(-n_bytes // MB)

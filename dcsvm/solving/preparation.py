@@ -1,7 +1,6 @@
-"""Preparation of a run before any solving.
+"""Prepare a run: merge, order and encode rows, plan levels and memory.
 
-Duplicates are merged, rows sorted by component and encoded, levels and memory planned. The runs of
-several folds share the result.
+Several folds share one preparation.
 """
 
 from __future__ import annotations
@@ -29,22 +28,24 @@ from dcsvm.solving.checkpoint import digest_of, fingerprint
 from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
 
-SMALL_MARGIN = 1e-4  # of nu-SVC: what is left out stays small against violations over that margin
+SMALL_MARGIN = (
+    1e-4  # of nu-SVC; keeps the truncation error small relative to violations over this margin
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """Everything a run needs before solving.
+    """Prepared run, before any solve.
 
     Attributes
     ----------
-    data : the solved rows, see RowMap.
-    engine : operations on them.
-    targets, sample_weight : float64, of these rows.
-    formulation : the problem of all rows.
-    start : time when preparation began, of time.perf_counter.
-    owns_rows : whether nobody else uses the rows.
-    tree : tree of clusters, by which rows of a mapped file are sorted.
+    start : start time of the preparation, seconds of perf_counter.
+    owns_rows : whether training may change the rows.
+    row_map : map from input rows to merged and ordered rows.
+    targets, sample_weight : float64, of the merged and ordered rows.
+    formulation : problem of all rows.
+    data, engine : encoded rows and the engine on them.
+    tree : tree of clusters that gives out-of-core rows their order, or None.
     """
 
     start: float
@@ -64,16 +65,16 @@ class Prepared:
     tree: Tree | None = None
 
     def solver_bytes(self, formulation: Formulation) -> int:
-        """Memory for solvers of its problems, with all arrays that go with these."""
+        """Return the memory in bytes for solvers of a formulation, with their arrays."""
         n_variables = formulation.problem.size
         if formulation is not self.formulation:
             n_variables += self.formulation.problem.size
         return self.memory.solver(n_variables) - self.data.copy_bytes
 
     def rows_for_model(self, numbers: np.ndarray) -> Rows:
-        """Return rows for a model, shared if nobody else uses them.
+        """Return rows for a model.
 
-        Rows of a file are copied when training ends.
+        Rows that training owns, or that are out-of-core, are copied when training ends.
         """
         rows = self.data.rows
         if (self.owns_rows or self.data.is_in_file) and rows.columns is None:
@@ -82,7 +83,7 @@ class Prepared:
 
     @property
     def n_negligible(self) -> int:
-        """How many given rows have weights that are too small to count."""
+        """Number of input rows with negligible weights."""
         return int(self.row_map.n_given_of_row[self.formulation.negligible_rows].sum())
 
     def describe(self) -> str:
@@ -103,7 +104,7 @@ class Prepared:
 
 
 class RowSource(Protocol):
-    """Rows to train on, wherever they are, by the numbers of an order of theirs."""
+    """Training rows in this process or on workers, addressed by index."""
 
     @property
     def rows(self) -> Rows: ...
@@ -113,18 +114,15 @@ class RowSource(Protocol):
         """Whether training may change the rows."""
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-        """Describe the data for comparison on resume, see `checkpoint.fingerprint`."""
+        """Return the identity of the data, see `checkpoint.fingerprint`."""
 
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
-        """Return the rows and the kernel of the options.
-
-        Raises ValueError.
-        """
+        """Return rows for the kernel of the options, and the kernel. Raises ValueError."""
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
     ) -> Duplicates:
-        """Find equal rows. Raises Stopped."""
+        """Find duplicates. Raises Stopped."""
 
     def plan_memory(
         self, options: TrainOptions, formulation: Formulation, plan: Plan
@@ -132,24 +130,21 @@ class RowSource(Protocol):
         """Plan the memory for the levels of a plan. Raises OptionError."""
 
     def reordered(self, numbers: np.ndarray) -> RowSource:
-        """Return the rows in this order."""
+        """Return the rows with these indices, in this order."""
 
     def find_locality(
         self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
     ) -> tuple[Locality, Tree | None]:  # fmt: skip
-        """Find the components (`find_locality` of the kernel) and the tree sorting a mapped file.
+        """Find the components and the order of the rows. Raises Stopped.
 
-        Raises Stopped.
+        Also returns a tree of clusters if it determines the order, as for out-of-core rows.
         """
 
     def engine(
         self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
     ) -> Engine:
-        """Return the engine on these rows, for problems with `n_variables`.
-
-        Raises Stopped.
-        """
+        """Return the engine on these rows for `n_variables` variables. Raises Stopped."""
 
 
 def prepare(
@@ -159,10 +154,10 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     stop: _core.Stop | None = None,
 ) -> Prepared:
-    """Prepare training on rows with labels (n,), float64 or strings.
+    """Prepare to train on rows with labels (n,), float64 or strings.
 
-    `sample_weight` is float64 (n,), None for ones. Raises ValueError for data that do not fit, and
-    Stopped.
+    `sample_weight` is float64 (n,), None for ones. Raises ValueError for invalid data or options,
+    and Stopped.
     """
     start, stop = time.perf_counter(), stop or _core.Stop()
     n_rows = source.rows.n_samples
@@ -179,7 +174,7 @@ def prepare(
     plan = plan_of(options, formulation, len(targets))
     memory = source.plan_memory(options, formulation, plan)
     weight, budget = formulation.weight, negligible(formulation, options)
-    del formulation  # made again for the order that rows will have
+    del formulation  # rebuilt in the final order of rows
     if len(targets) < n_rows:
         source = source.reordered(duplicates.first)
     stop.check()
@@ -213,8 +208,10 @@ def prepare(
 class LocalRows:
     """RowSource of rows in this process.
 
-    If it `owns_rows`, they are reordered in place. `copy_bytes` is the memory of the unpacked or
-    encoded copy of packed rows.
+    Attributes
+    ----------
+    owns_rows : whether rows are reordered in place.
+    copy_bytes : memory of a second storage format of packed rows, as the kernel takes it.
     """
 
     rows: Rows
@@ -224,7 +221,7 @@ class LocalRows:
 
     @staticmethod
     def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
-        """Rows to train on with the threads of the options. `consume`: nobody else uses them."""
+        """Return a source of rows; `consume` lets training change them."""
         threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
 
@@ -249,7 +246,7 @@ class LocalRows:
         self,
         targets: np.ndarray,
         sample_weight: np.ndarray,
-        stop: _core.Stop,  # noqa: ARG002
+        stop: _core.Stop,  # noqa: ARG002  # RowSource has it
     ) -> Duplicates:
         return find_duplicates(self.rows, targets, sample_weight)
 
@@ -259,7 +256,7 @@ class LocalRows:
         n_members, n_places = 1.0, 0
         if options.early_overlap > 1 or options.chooses_early_level:
             deepest = max((plan.early_level or 0, *plan.choices))
-            if deepest:  # two levels are compared where there is a choice
+            if deepest:  # a level search compares two levels
                 n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
             n_places = deepest if options.early_overlap > 1 else 0
         is_divided = _levels_asked(options) != 0
@@ -298,7 +295,7 @@ class LocalRows:
         kernel: Kernel,
         memory: MemoryPlan,
         n_variables: int,
-        stop: _core.Stop,  # noqa: ARG002
+        stop: _core.Stop,  # noqa: ARG002  # RowSource has it
     ) -> LocalEngine:
         threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
         data = KernelRows(self.rows, kernel, threads, coded=True, memory_bytes=spare)
@@ -315,29 +312,29 @@ def prepare_rows(
     *,
     consume: bool = False,
 ) -> Prepared:
-    """As `prepare`, on rows in this process. `consume`: nobody else uses them."""
+    """Prepare to train on rows in this process, see `prepare`; `consume` may change them."""
     source = LocalRows.of(rows, options, consume=consume)
     return prepare(source, labels, options, sample_weight, stop)
 
 
 def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
-    """Return the kernel of the options for rows with `n_features`."""
+    """Return the kernel of the options on rows of `n_features` features."""
     gamma = 1.0 / max(n_features, 1) if options.gamma is None else options.gamma
     return Kernel(options.kernel, gamma, options.coef0, options.degree)
 
 
 def negligible(formulation: Formulation, options: TrainOptions) -> float:
-    """Return the absolute bound on skipped gradient parts, a small part of the tolerance."""
+    """Return the absolute tolerance; truncation errors of gradients are a small part of it."""
     problem, tolerance = formulation.problem, options.tolerance
     least = min(tolerance, options.gap or tolerance)
     return least * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
 
 
 def _levels_asked(options: TrainOptions) -> int | None:
-    """Return the requested number of levels; None selects those that save time.
+    """Return the requested number of levels, None for the default.
 
-    A linear kernel has none, as its solver needs no kernel values, unless early prediction asks for
-    them.
+    The default of a linear kernel is 0 unless early prediction is requested: its solver needs no
+    kernel values.
     """
     is_early = options.early or options.early_level is not None
     if options.levels is None and options.kernel_type.is_linear and not is_early:
@@ -346,9 +343,9 @@ def _levels_asked(options: TrainOptions) -> int | None:
 
 
 def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Plan:
-    """Plan the levels of a run.
+    """Plan the levels of a run on `n_rows` rows.
 
-    Raises OptionError if there is no level for `early`.
+    Raises OptionError if `early` is set and the rows are too few for a level.
     """
     asked, early_level = _levels_asked(options), options.early_level
     if options.early and (options.levels is None or options.chooses_early_level):
@@ -363,16 +360,15 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
 
 
 class Columns:
-    """The columns that training works on.
+    """Columns of the training problem: columns with values in `rows` or `others`, or all.
 
-    They are the columns with values in `rows`, or in the `others` that are combined with them, or
-    all. Memory then depends on the number of distinct indices.
+    Memory then grows with the number of distinct indices, not with the largest.
     """
 
     def __init__(self, rows: Rows, *others: Rows):
         self.n_features, self.used = rows.n_features, None
         sides = [rows, *others]
-        if not any(one.is_dense for one in sides):  # or more features might copy dense rows
+        if not any(one.is_dense for one in sides):  # more features could copy dense rows
             n_features = max(one.n_features for one in sides)
             self.used = used_columns(*(one.with_features(n_features) for one in sides))
 
