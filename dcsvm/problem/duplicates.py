@@ -275,10 +275,21 @@ def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return 64-bit hashes uint64 (n,) of rows with their targets."""
     n_words = rows.n_features if rows.is_packed else rows.stored.view(np.uint32).shape[1]
     factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
+    factors |= np.uint64(1)
     result = targets.astype(np.float64).view(np.uint64) * ODD
     for batch in slices(rows.n_samples, AT_ONCE // 4 // max(n_words, 1)):
         own = rows.part(batch)
-        part = (own.features if rows.is_packed else own.stored).view(np.uint32).astype(np.uint64)
-        part ^= part >> np.uint64(15)
-        result[batch] += np.einsum("ij,j->i", part, factors | np.uint64(1))
+        if own.is_packed:  # a zero adds nothing
+            csr = own.csr
+            terms = _mixed(csr.values) * factors[csr.indices]
+            sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
+            result[batch] += sums[csr.indptr[1:]] - sums[csr.indptr[:-1]]
+        else:
+            result[batch] += np.einsum("ij,j->i", _mixed(own.stored), factors)
     return result ^ (result >> np.uint64(32))
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return the 32-bit words of values as uint64, upper bits mixed into the lower ones."""
+    words = values.view(np.uint32).astype(np.uint64)
+    return words ^ (words >> np.uint64(15))
