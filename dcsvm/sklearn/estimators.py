@@ -40,9 +40,10 @@ class SVC(Classifier):
 
     Notes
     -----
-    Features are rounded to float32. Up to 1000 rows are solved to a finer tolerance than tol,
-    unless max_iter, gap, time_limit or checkpoint is set. With probability=True and more than two
-    classes predict returns the most probable class.
+    Features are rounded to float32. Up to 1000 rows are solved to a finer tolerance than tol if
+    n (k - 1) is at most 5000 for n rows of k classes, unless max_iter, gap, time_limit or
+    checkpoint is set. With probability=True and more than two classes predict returns the most
+    probable class.
     """
 
     _svm_type = "c_svc"

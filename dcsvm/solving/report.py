@@ -82,7 +82,7 @@ class ProblemReport:
     iterations: int = 0
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class ProblemReports(Sequence[ProblemReport]):
     """Reports of all problems of a task, with an array (n_problems,) for each field.
 

@@ -195,8 +195,8 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
     report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
     report.violation, report.duality_gap = result.violation, result.gap
     report.usable = bool(result.violation < run.solver.size_of_values)
-    report.problems, report.objective = result.problems, result.objective
-    report.problems.iterations = state.n_iterations
+    report.objective = result.objective
+    report.problems = replace(result.problems, iterations=state.n_iterations)
     return report
 
 
