@@ -28,6 +28,7 @@ from dcsvm.data.room import fits_memory, gather, is_mapped, page_by_page, zeros
 from dcsvm.data.sorting import AT_ONCE, slices
 
 WORD = 4  # bytes
+BATCH_VALUES = 2**22  # values of rows that are encoded together, in memory
 
 
 def zero_bytes(
@@ -261,7 +262,8 @@ class Rows:
             return replace(self, dense=self.matrix.astype(np.float32))
         if self.indptr is None:
             return self
-        make = partial(zeros, name="the rows")
+        is_batch = self.n_samples * self.n_features <= BATCH_VALUES
+        make = np.zeros if is_batch else partial(zeros, name="the rows")
         dense = _svmlight.densify(*self.csr, self.n_features, threads, make)
         return Rows(self.n_samples, self.n_features, dense=dense)
 

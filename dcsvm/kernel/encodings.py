@@ -9,17 +9,19 @@ take 64 bytes a row. Integers from 0 to 255 meet as bytes, and so do other evenl
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import BATCH_VALUES, Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.uniform_grid import SUM_BYTES, UniformGrid, find_uniform_grid, row_bytes
 
 # times fewer operations for a pair of rows; half costs a9a 1.2 times, double nothing
 CODING_THRESHOLD = 1.3
-BATCH_VALUES = 2**22  # of rows in float32 that are encoded together
+
+Choice: TypeAlias = UniformGrid | _core.Coding | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +54,17 @@ class Encoding:
         return points.with_bytes(self.grid.codes(rows)), self.grid.rows_on(rows)
 
 
-def encode(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Encoding:
-    """Choose and make the best encoding of rows for a kernel.
+def encode(
+    rows: Rows, kernel: Kernel, threads: int, memory_bytes: int, chosen: Choice = None
+) -> Encoding:
+    """Encode rows for a kernel as `chosen`, by default in the best way.
 
-    It takes at most `memory_bytes` beside the rows. Packed rows have no limit, as they would take
-    more memory unpacked.
+    The default takes at most `memory_bytes` beside the rows. Packed rows have no limit, as they
+    would take more memory unpacked.
     """
-    memory_bytes = _core.NO_LIMIT if rows.is_packed else memory_bytes
-    chosen = choose_encoding(rows, kernel, threads, memory_bytes)
+    if chosen is None:
+        limit = _core.NO_LIMIT if rows.is_packed else memory_bytes
+        chosen = choose_encoding(rows, kernel, threads, limit)
     grid = chosen if isinstance(chosen, UniformGrid) else None
     if isinstance(chosen, _core.Coding):
         points = encoded = coded_points(rows, chosen, threads)
@@ -73,9 +78,7 @@ def encode(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Encod
     return Encoding(encoded, grid, encoded.bytes_beside, points.largest_squared_norm)
 
 
-def choose_encoding(
-    rows: Rows, kernel: Kernel, threads: int, memory_bytes: int
-) -> UniformGrid | _core.Coding | None:
+def choose_encoding(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Choice:
     """Choose the encoding that saves most for a kernel, within `memory_bytes`.
 
     None if the rows are used as they are.

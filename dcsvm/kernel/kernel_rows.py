@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, without_empty_columns
-from dcsvm.kernel.encodings import Encoding, encode
+from dcsvm.kernel.encodings import Choice, Encoding, encode
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_threads, usable_threads
 
@@ -87,8 +87,8 @@ class KernelRows:
     """Rows with a kernel, encoded for the core.
 
     `setup` is the evaluation form of other rows to combine these with, see two_sides(). `coded`
-    allows an `encoding` of at most `memory_bytes`, for rows that are combined only with each other
-    or with rows encoded in the same way.
+    allows an `encoding` of at most `memory_bytes`, or the one that is `chosen` for these rows, if
+    they are combined only with each other or with rows encoded in the same way.
     """
 
     def __init__(
@@ -99,13 +99,15 @@ class KernelRows:
         *,
         coded: bool = False,
         memory_bytes: int = _core.NO_LIMIT,
+        chosen: Choice = None,
         points: _core.Points | None = None,
         setup: _core.Setup | None = None,
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
         narrow = rows if points else without_empty_columns(rows)[0]
         if coded:
-            self.encoding = encode(narrow, kernel, threads, memory_bytes)
+            chosen = chosen if narrow is rows else None
+            self.encoding = encode(narrow, kernel, threads, memory_bytes, chosen)
         else:
             self.encoding = Encoding(points or _core.Points(narrow, threads))
         self.setup = setup or self._setup_of(kernel)

@@ -14,7 +14,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows, narrowed, used_columns, widened
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.encodings import choose_encoding, encoded_row_bytes
+from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
 from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matrix
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.locality import Locality, find_locality
@@ -212,12 +212,14 @@ class LocalRows:
     ----------
     owns_rows : whether rows are reordered in place.
     copy_bytes : memory of a second storage format of packed rows, as the kernel takes it.
+    chosen : encoding of packed rows for the kernel.
     """
 
     rows: Rows
     threads: int
     owns_rows: bool = False
     copy_bytes: int = 0
+    chosen: Choice = None
 
     @staticmethod
     def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
@@ -240,7 +242,7 @@ class LocalRows:
             packed, floats = self.rows.nbytes_in_memory, self.rows.as_floats(self.threads)
             return replace(self, rows=floats, copy_bytes=packed), kernel
         size = self.rows.n_samples * encoded_row_bytes(chosen, self.rows.n_features)
-        return replace(self, copy_bytes=size), kernel
+        return replace(self, copy_bytes=size, chosen=chosen), kernel
 
     def duplicates(
         self,
@@ -298,7 +300,9 @@ class LocalRows:
         stop: _core.Stop,  # noqa: ARG002  # RowSource has it
     ) -> LocalEngine:
         threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
-        data = KernelRows(self.rows, kernel, threads, coded=True, memory_bytes=spare)
+        data = KernelRows(
+            self.rows, kernel, threads, coded=True, memory_bytes=spare, chosen=self.chosen
+        )
         kernel.check_values(data.encoding.largest_squared_norm)
         return LocalEngine(data)
 
