@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dcsvm.model.file import load_model
     from dcsvm.model.model import Model
+    from dcsvm.model.reader import load_model
     from dcsvm.problem.options import TrainOptions
     from dcsvm.selection.grid_search import grid_search
     from dcsvm.solving.checkpoint import Checkpoint
@@ -57,7 +57,7 @@ _ATTRIBUTES = {
     "Stopped": "dcsvm._core",
     "TrainOptions": "dcsvm.problem.options",
     "grid_search": "dcsvm.selection.grid_search",
-    "load_model": "dcsvm.model.file",
+    "load_model": "dcsvm.model.reader",
     "train": "dcsvm.training.arguments",
 }
 

@@ -16,7 +16,7 @@ import numpy as np
 from reference import certificate, csr_rows, dense, dense_rows, kernel_values
 
 from dcsvm import _core
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.report import Progress

@@ -10,7 +10,7 @@ from dcsvm.cli.files import OUTPUT, point_at_nothing, reason_of, say
 from dcsvm.cli.guard import FAILED, USAGE, as_typed
 from dcsvm.cli.libsvm_syntax import advice_on, for_click
 from dcsvm.cli.options import GroupedOption
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.option_table import OptionError
 
 Pairs = Sequence[tuple[str, str]]
 

@@ -9,7 +9,7 @@ from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import CompressJob, given_options
 from dcsvm.cli.options import FILE, group, other, shared, table_options
-from dcsvm.problem.compress_options import CompressOptions
+from dcsvm.problem.options import CompressOptions
 
 rows, method = group("Rows"), group("Method")
 

@@ -12,8 +12,8 @@ from dcsvm.compression.landmarks import CONFIDENCE
 from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
 from dcsvm.model.compress import CompressionReport, compress
-from dcsvm.model.file import read_model
-from dcsvm.problem.compress_options import CompressOptions
+from dcsvm.model.reader import read_model
+from dcsvm.problem.options import CompressOptions
 
 
 def compress_file(job: CompressJob, options: CompressOptions) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol
 import click
 
 from dcsvm.cli.files import occupy_closed, reason_of, say
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.option_table import OptionError
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)

@@ -10,9 +10,9 @@ from dcsvm.data.dataset import OWN_RANGES, Dataset, read_dataset
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
 from dcsvm.machine import usable_threads
-from dcsvm.model.file import RangeFileError, scaling_beside
 from dcsvm.model.model import Model
-from dcsvm.problem.option_rules import REGRESSIONS
+from dcsvm.model.reader import RangeFileError, scaling_beside
+from dcsvm.problem.option_table import REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:

@@ -7,8 +7,14 @@ from typing import Any, TypeVar
 import click
 
 from dcsvm.cli.files import AUTO, STANDARD_INPUT, is_stream
-from dcsvm.problem.option_rules import FACTORS, POSITIVE, OptionError, integer, optional
-from dcsvm.problem.option_table import OptionTable
+from dcsvm.problem.option_table import (
+    FACTORS,
+    POSITIVE,
+    OptionError,
+    OptionTable,
+    integer,
+    optional,
+)
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
 

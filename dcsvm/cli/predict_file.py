@@ -15,10 +15,10 @@ from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.output_file import write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.machine import usable_threads
-from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
+from dcsvm.model.reader import read_model
 from dcsvm.model.writer import plain
 
 FEW_FEATURES = 0.5  # warn below this share of the features of the model

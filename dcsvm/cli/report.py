@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm.cli.files import say
 from dcsvm.data.output_file import write_beside
-from dcsvm.problem.option_rules import REGRESSIONS
+from dcsvm.problem.option_table import REGRESSIONS
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from dcsvm.cli.report import (
 )
 from dcsvm.data.dataset import Dataset
 from dcsvm.machine import usable_threads
-from dcsvm.model.file import read_model
 from dcsvm.model.model import Model
+from dcsvm.model.reader import read_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Checkpoint, Control
 from dcsvm.solving.report import TrainReport, report_dict

@@ -16,7 +16,7 @@ from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.report import TrainReport
 
 try:
-    from dcsvm.distributed.byte_ranges import (
+    from dcsvm.distributed.chunks import (
         byte_ranges,
         chunks_of_ranges,
         extremes_of_range,

@@ -17,10 +17,10 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.compression.moving import ROWS_A_STEP, Map, Moving, Target, descend, refine
 from dcsvm.data.rows import AT_ONCE, Rows
+from dcsvm.kernel.encodings import MAX_CODE
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition, partition_of
-from dcsvm.kernel.uniform_grid import MAX_CODE
 
 MOST_STARTED = 20_000  # rows of the least squares fit, or 4 for each landmark
 RIDGE = 1e-4  # relative to the mean diagonal of the normal equations

@@ -16,14 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.arrays import (
-    BYTES_OF_VALUE,
-    Csr,
-    as_float32,
-    check_finite,
-    check_form,
-    csr_arrays,
-)
+from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, check_form, csr_arrays
 from dcsvm.data.room import fits_memory, gather, is_mapped, page_by_page, zeros
 from dcsvm.data.sorting import AT_ONCE, slices
 

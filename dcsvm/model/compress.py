@@ -23,8 +23,8 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.compressed import Sample, Tell, compressed_early, compressed_exact
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import decision_values, predicted_from
-from dcsvm.problem.compress_options import CompressOptions
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.option_table import OptionError
+from dcsvm.problem.options import CompressOptions
 
 MOST_VALUES = 2**27  # features and decision values of the rows that landmarks are fitted to
 SMALLEST_TRIED = 8  # sizes tried for a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors

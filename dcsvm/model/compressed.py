@@ -25,7 +25,7 @@ from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import group_order
 from dcsvm.model.pair_weights import PairWeights, most_voted, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
-from dcsvm.problem.compress_options import CompressOptions
+from dcsvm.problem.options import CompressOptions
 
 MARGIN = 1.01  # largest |decision value| of support vectors, with the tolerance
 OTHER_PAIRS = 0.1  # weight of the pairs that do not contain the predicted class

@@ -259,7 +259,7 @@ class Model(ModelParts):
             For an unknown option.
         """
         from dcsvm.model.compress import compress
-        from dcsvm.problem.compress_options import CompressOptions
+        from dcsvm.problem.options import CompressOptions
 
         checked = CompressOptions.of(**options)
         rows, test_rows = (

@@ -9,7 +9,7 @@ import numpy as np
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
-from dcsvm.problem.option_rules import CLASSIFIERS
+from dcsvm.problem.option_table import CLASSIFIERS
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,192 @@
 """Tables of options: a dataclass whose fields carry an Option in their metadata.
 
-Validation, the commands, the manual, help() and checkpoints read it.
+Validation, the commands, the manual, help() and checkpoints read it. The rule of an option gives
+the type and limits of its values, and the error message. NumPy scalars are converted to plain
+Python values; NumPy itself is not imported.
 """
 
-from dataclasses import Field, dataclass, field, fields
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from numbers import Integral, Real
+from reprlib import repr as short_repr
 from typing import Any, ClassVar, TypeVar
 
-from dcsvm.problem.option_rules import Rule
+LARGEST_INT = 2**31 - 2
+
+
+class OptionError(ValueError):
+    """An invalid value of an option: `option` is its name, `reason` the rest of the message."""
+
+    def __init__(self, option: str, reason: str):
+        super().__init__(option, reason)
+        self.option, self.reason = option, reason
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.reason}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The values that an option accepts.
+
+    `is_kind` checks the type, named `kind` in messages. `plain` converts a value, or raises
+    ValueError outside the `limits`. `names` are the valid names of an enumerated option. With
+    `or_none` None is valid too.
+    """
+
+    kind: str
+    is_kind: Callable[[Any], bool]
+    plain: Callable[[Any], Any]
+    limits: str = ""
+    names: tuple[str, ...] = ()
+    or_none: bool = False
+
+    def check(self, option: str, value: object) -> Any:
+        """Return the plain value of the option. Raises OptionError."""
+        if value is None and self.or_none:
+            return None
+        try:
+            if not self.is_kind(value):
+                raise wrong(f"{self.kind} or None" if self.or_none else self.kind, shown(value))
+            return self.plain(value)
+        except ValueError as error:
+            raise OptionError(option, str(error)) from None
+
+
+def optional(rule: Rule) -> Rule:
+    return replace(rule, or_none=True)
+
+
+def or_word(word: str, rule: Rule) -> Rule:
+    """Accept one word besides the values of a rule."""
+
+    def is_kind(value: object) -> bool:
+        return (isinstance(value, str) and value == word) or rule.is_kind(value)
+
+    def plain(value: object) -> Any:
+        return word if isinstance(value, str) else rule.plain(value)
+
+    return Rule(f"{rule.kind} or {word!r}", is_kind, plain, rule.limits)
+
+
+def number(limits: str, holds: Callable[[float], bool]) -> Rule:
+    """Accept a number for which `holds` is true; `limits` describes the condition."""
+
+    def plain(value: Any) -> float:
+        converted = _float(value)
+        if not holds(converted):
+            raise wrong(limits, f"{converted:g}")
+        return converted
+
+    return Rule("a number", is_number, plain, limits)
+
+
+def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -> Rule:
+    """Accept an integer from `low` to `high`, or the value that means no limit."""
+    lower_limit = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
+
+    def plain(value: Any) -> int:
+        converted = int(value)
+        if converted < low and converted != no_limit:
+            raise wrong(lower_limit, converted)
+        if converted > high:
+            raise wrong(f"at most {high}", converted)
+        return converted
+
+    limits = f"from {low} to {high}" if high < LARGEST_INT else lower_limit
+    return Rule("a whole number", is_integer, plain, limits)
+
+
+def choice(*names: str) -> Rule:
+    kind = f"one of {', '.join(names)}"
+    return Rule(kind, lambda value: isinstance(value, str) and value in names, str, names=names)
+
+
+def numbered(*names: str) -> Rule:
+    """Accept one of the names, with - or _, or its index."""
+
+    def index(value: Any) -> int:
+        if isinstance(value, str) and value.replace("-", "_") in names:
+            return names.index(value.replace("-", "_"))
+        return int(value) if is_integer(value) else -1
+
+    def plain(value: object) -> str:
+        return names[index(value)]
+
+    def is_kind(value: object) -> bool:
+        return 0 <= index(value) < len(names)
+
+    return Rule(f"one of {', '.join(names)}", is_kind, plain, names=names)
+
+
+def wrong(constraint: str, value: str | int) -> ValueError:
+    return ValueError(f"must be {constraint}, got {value}")
+
+
+def shown(value: object) -> str:
+    """Format a value for a message, shortened."""
+    return " ".join(short_repr(value).split())
+
+
+def is_bool(value: object) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # Python's or NumPy's
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, Real) and not is_bool(value)
+
+
+def is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not is_bool(value)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an int or a fraction beyond all floats
+        return math.inf if value > 0 else -math.inf
+
+
+def _factors(factors: Mapping[Any, Any]) -> dict[float | str, float]:
+    plain = {}
+    for key, factor in factors.items():
+        label = _label(key)
+        plain[label] = _factor(label, factor)
+    return plain
+
+
+def _label(label: object) -> float | str:
+    if isinstance(label, str):
+        return str(label)
+    if not is_number(label) or not math.isfinite(_float(label)):
+        raise ValueError(f"keys must be labels, finite numbers or strings, got {shown(label)}")
+    return _float(label)
+
+
+def _factor(label: float | str, factor: object) -> float:
+    try:
+        return POSITIVE.check("", factor)
+    except OptionError as error:
+        raise ValueError(f"{error.reason} for class {label_text(label)}") from None
+
+
+def label_text(label: float | str) -> str:
+    return repr(label) if isinstance(label, str) else f"{label:g}"
+
+
+FLAG = Rule("True or False", is_bool, bool)
+FINITE = number("finite", math.isfinite)
+POSITIVE = number("positive and finite", lambda value: 0 < value < math.inf)
+NOT_NEGATIVE = number("at least 0 and finite", lambda value: 0 <= value < math.inf)
+FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mapping), _factors)
+
+
+SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
+CLASSIFIERS = ("c_svc", "nu_svc")
+REGRESSIONS = ("epsilon_svr", "nu_svr")
+WITH_LEVELS = ("c_svc", "epsilon_svr")  # the other types are solved directly
+
 
 DOCSTRING_WIDTH = 96  # columns, beside the indentation
 

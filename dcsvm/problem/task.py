@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from dcsvm.data.sorting import reduce_parts
 from dcsvm.problem.dual_problems import c_svc_pairs, epsilon_svr, nu_svc_pairs, nu_svr, one_class
 from dcsvm.problem.formulation import Formulation
-from dcsvm.problem.option_rules import CLASSIFIERS, REGRESSIONS
+from dcsvm.problem.option_table import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 
 LARGEST_INTEGER = 2**53  # float64 holds all integers up to it

@@ -3,18 +3,186 @@
 All settings are tried on part of the clusters. The best of them is then scored on all, followed by
 the others in order of promise. A setting is pruned once its loss exceeds the total loss of the best
 one. To see this soon, settings start with the clusters where the best one has the largest loss.
+With all rows in one cluster the solutions are exact.
 """
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.selection.cluster_scores import ClusterScores, Problem
+from dcsvm.kernel.partition import blended
+from dcsvm.model.pair_weights import most_voted
 from dcsvm.selection.grid import Score, Setting, best_of
+from dcsvm.selection.layout import Held, Layout
+from dcsvm.solving.preparation import Prepared
+
+SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
+KERNEL_SHARE = 2  # kernel values take 1/2 of the memory budget, decision values the rest
+
+
+class Problem:
+    """Data shared by all settings of one epsilon.
+
+    Attributes
+    ----------
+    prepared, layout, folds : prepared rows in clusters, with their folds.
+    is_exact : whether the solutions are exact models, else early ones.
+    truth : (n_entries,), class or target of each entry of the folds.
+    alone : int64 (n_entries,), the only training class of the entry's fold, else -1.
+    """
+
+    def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> None:
+        self.prepared, self.layout, self.folds = prepared, layout, layout.folds
+        self.is_classification, self.is_exact = prepared.task.is_classification, is_exact
+        self.truth = prepared.targets[self.folds.row]
+        tolerance = prepared.options.tolerance
+        self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
+        self.alone = np.full(len(self.truth), -1)
+        if self.is_classification:
+            self.alone = self.folds.classes_alone(self.truth, prepared.task.n_classes)
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Mean training target of each fold, predicted by clusters without training rows."""
+        weights = self.layout.left
+        return weights @ self.prepared.targets / weights.sum(axis=1)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory for kernel values; decision values get the same amount."""
+        return self.prepared.solver_bytes(self.layout.formulation) // KERNEL_SHARE
+
+    @property
+    def most_at_once(self) -> int:
+        """Number of C whose decision values of all rows fit into memory."""
+        n_values = len(self.truth) + len(self.layout.blended)
+        return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
+
+    def solved(
+        self, data: KernelRows, held: Held, penalties: Sequence[float], stop: _core.Stop
+    ) -> tuple[np.ndarray, list[dict[str, int]]]:
+        """Solve clusters for ascending C, and predict the rows held out. Raises Stopped.
+
+        Returns decision values, float64 (n_C, n_entries, n_pairs), and a report for each C.
+        """
+        return _core.held_out_values(
+            data.setup, data.points, self.layout.formulation.problem, held, penalties,
+            self.tolerance, self.is_classification, not self.is_exact, self.memory_bytes,
+            data.threads, stop,
+        )  # fmt: skip
+
+    def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Compute the weighted loss of entries from decision values (m, n_pairs)."""
+        weight = self.folds.weight[entries]
+        if not self.is_classification:
+            means = self.means[self.folds.fold[entries]]
+            predicted = np.where(np.isnan(values[:, 0]), means, values[:, 0])
+            return weight * (predicted - self.truth[entries]) ** 2
+        predicted = most_voted(values, self.prepared.task.n_classes)
+        predicted = np.where(self.alone[entries] >= 0, self.alone[entries], predicted)
+        return weight * (predicted != self.truth[entries])
+
+
+class ClusterScores:
+    """Scores of settings with ascending C, one gamma and one epsilon.
+
+    Attributes
+    ----------
+    loss : float64 (n_C, n_folds), sum over the rows predicted so far.
+    seen : float64 (n_C, n_folds), the weight of these rows.
+    n_seen : int64 (n_C,), their number.
+    converged, n_sv : (n_C,), whether all solved clusters converged, and their support vectors.
+    alive : bool (n_C,), settings that are still being solved.
+    """
+
+    def __init__(self, problem: Problem, settings: list[Setting]) -> None:
+        self.problem, self.settings = problem, settings
+        layout, n = problem.layout, len(settings)
+        shape = n, problem.folds.n_folds
+        self.loss, self.seen = np.zeros(shape), np.zeros(shape)
+        self.n_seen = np.zeros(n, np.int64)
+        self.converged, self.n_sv = np.ones(n, bool), np.zeros(n, np.int64)
+        self.alive, self.seconds = np.ones(n, bool), np.zeros(n)
+        self.is_done = np.zeros(layout.n_clusters, bool)
+        self.is_judged = problem.folds.fold < 0
+        self.first = np.empty((n, len(problem.truth), layout.n_pairs), np.float32)
+        self.second = np.empty((n, len(layout.blended), layout.n_pairs), np.float32)
+        self.of_blended = np.full(len(problem.truth), -1)
+        self.of_blended[layout.blended] = np.arange(len(layout.blended))
+
+    def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
+        """Solve a batch of clusters for the C in the race. Raises Stopped."""
+        start = time.perf_counter()
+        problem, alive = self.problem, np.flatnonzero(self.alive)
+        penalties, work = [self.settings[k].C for k in alive], np.ones(len(alive))
+        held = problem.layout.held(clusters)
+        values, reports = problem.solved(data, held, penalties, stop)
+        second = held.is_second
+        for k, own, report in zip(alive, values, reports, strict=True):
+            self.first[k, held.entries[~second]] = own[~second]
+            self.second[k, self.of_blended[held.entries[second]]] = own[second]
+            self.converged[k] &= report["missed"] == 0
+            self.n_sv[k] += report["support"]
+        work += [report["iterations"] for report in reports]
+        self.is_done[clusters] = True
+        self._judge(alive)
+        self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
+
+    def _judge(self, alive: np.ndarray) -> None:
+        """Count the losses of rows with all of their clusters solved."""
+        problem, layout = self.problem, self.problem.layout
+        row = problem.folds.row
+        ready = ~self.is_judged & self.is_done[layout.placed.nearest[row]]
+        two = layout.blended
+        ready[two] &= self.is_done[layout.placed.across(row[two])]
+        entries = np.flatnonzero(ready)
+        self.is_judged[entries] = True
+        fold = problem.folds.fold[entries]
+        weight = np.bincount(fold, problem.folds.weight[entries], problem.folds.n_folds)
+        for k in alive:
+            losses = self._losses(k, entries)
+            self.loss[k] += np.bincount(fold, losses, problem.folds.n_folds)
+            self.seen[k] += weight
+            self.n_seen[k] += problem.folds.counts[entries].sum()
+
+    def _losses(self, k: int, entries: np.ndarray) -> np.ndarray:
+        layout = self.problem.layout
+
+        def values_by(index: np.ndarray | slice, _cluster: np.ndarray) -> np.ndarray:
+            if isinstance(index, slice):
+                return self.first[k, entries].astype(np.float64)
+            return self.second[k, self.of_blended[entries[index]]].astype(np.float64)
+
+        placed = layout.placed.take(self.problem.folds.row[entries])
+        return self.problem.losses(entries, blended(values_by, placed, layout.blend))
+
+    def all_losses(self, k: int) -> np.ndarray:
+        """Compute the loss of each held-out entry by a completely scored setting."""
+        return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
+
+    def score(self, k: int) -> Score:
+        seen, loss, folds = self.seen[k], self.loss[k], self.problem.folds
+        is_complete = bool(self.is_judged.all() and self.alive[k])
+        with np.errstate(invalid="ignore"):
+            losses = loss / seen
+        return Score(
+            setting=self.settings[k],
+            loss=float(loss.sum() / (seen.sum() or 1.0)),
+            losses=tuple(losses.tolist()),
+            n_rows=int(self.n_seen[k]),
+            weight=float(seen.sum()),
+            is_complete=is_complete,
+            converged=bool(self.converged[k]),
+            n_sv=int(self.n_sv[k]) // folds.n_folds if is_complete else None,
+            seconds=float(self.seconds[k]),
+        )
+
 
 # All settings are tried on at least this share of the rows, and this number.
 PILOT_SHARE, PILOT_ROWS = 0.02, 2000

@@ -21,7 +21,7 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import HeldOut
 from dcsvm.training.held_out import as_folds
-from dcsvm.training.smaller_C import SmallerC
+from dcsvm.training.warm_start import SmallerC
 
 
 @dataclass(eq=False)

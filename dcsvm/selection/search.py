@@ -13,11 +13,10 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
-from dcsvm.problem.option_rules import CLASSIFIERS, WITH_LEVELS
+from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import checked_weights, class_order
-from dcsvm.selection.cluster_scores import Problem
-from dcsvm.selection.cluster_search import ClusterSearch
+from dcsvm.selection.cluster_search import ClusterSearch, Problem
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole

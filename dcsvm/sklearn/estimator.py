@@ -27,7 +27,7 @@ from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.model.few_rows import few_values
 from dcsvm.model.model import Model
 from dcsvm.model.predict import blocks, decision_values
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
     NOT_FINITE,

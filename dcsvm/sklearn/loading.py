@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
-from dcsvm.model.file import load_model
-from dcsvm.model.ordering import with_label_order
+from dcsvm.model.reader import load_model
+from dcsvm.model.writer import with_label_order
 from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS

@@ -15,7 +15,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
-from dcsvm.problem.option_rules import CLASSIFIERS
+from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted

@@ -23,9 +23,9 @@ from dcsvm import _core
 from dcsvm.data.output_file import UNFINISHED, write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.rows import Rows
-from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
+from dcsvm.model.reader import load_model
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions

@@ -16,18 +16,17 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
 from dcsvm.problem.folds import Folds
-from dcsvm.problem.option_rules import CLASSIFIERS
+from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.memory import Plan
 from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
 from dcsvm.solving.report import PartOfProgress, Progress
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.training.algorithm import improve
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Levels, Run
-from dcsvm.training.smaller_C import SmallerC
-from dcsvm.training.steps import find_early_level
+from dcsvm.training.steps import find_early_level, improve
+from dcsvm.training.warm_start import SmallerC
 
 # Folds solved side by side have at most VARIABLES_AT_ONCE variables, or FOLD_FACTOR times the
 # variables of the whole problem if that is more; the memory budget may allow fewer.

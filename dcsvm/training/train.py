@@ -24,11 +24,10 @@ from dcsvm.solving.preparation import Columns, LocalRows, Prepared, RowSource, p
 from dcsvm.solving.relaxation import keep_sum
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.training.algorithm import improve, resume
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.run import Run
-from dcsvm.training.steps import estimate_early_loss
+from dcsvm.training.steps import estimate_early_loss, improve, resume
 from dcsvm.training.warm_start import check_rows, first_alpha
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.byte_ranges import byte_ranges, chunks_of_ranges, read_ranges
+from dcsvm.distributed.chunks import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.byte_ranges import byte_ranges, chunks_of_ranges, read_ranges
+from dcsvm.distributed.chunks import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.tasks import Tasks

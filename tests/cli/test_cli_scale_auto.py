@@ -12,7 +12,7 @@ from reference import libsvm, program, uneven_rows
 from dcsvm.cli import predict
 from dcsvm.data.dataset import OWN_RANGES, read_dataset
 from dcsvm.data.range_file import range_text
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 
 FAST = ["-q", "-c", "4", "-g", "1", "--threads", "1", "-m", "50"]
 EARLY = [*FAST, "--early", "-l", "1"]

@@ -12,7 +12,7 @@ from reference import kernels_with, program
 
 from dcsvm.cli import train_file
 from dcsvm.kernel.kernels import NAMES
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 

@@ -13,7 +13,7 @@ from dcsvm._core import Stop
 from dcsvm.cli import compress, grid, predict, train_file
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset, read_pieces
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 
 FAST = ["-q", "-c", "4", "-g", "1", "--threads", "1", "-m", "50"]
 HEAD = (

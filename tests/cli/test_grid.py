@@ -14,7 +14,7 @@ import pytest
 
 import dcsvm
 from dcsvm.cli import grid, grid_file
-from dcsvm.cli.grid_lines import GridLines
+from dcsvm.cli.grid_file import GridLines
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
 from dcsvm.selection.search import Search

@@ -14,9 +14,9 @@ from dcsvm.data import pieces, room
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
-from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
 from dcsvm.model.predict import decision_values
+from dcsvm.model.reader import load_model
 from dcsvm.model.writer import SECTION, VERSION
 
 LITTLE = 30e6  # bytes

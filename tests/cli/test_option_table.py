@@ -10,9 +10,8 @@ import pytest
 import dcsvm
 from dcsvm.cli import compress, grid, man, predict, train
 from dcsvm.kernel.kernels import users_of
-from dcsvm.problem.compress_options import CompressOptions
 from dcsvm.problem.option_table import UnknownOptionError, described, option_of
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.options import CompressOptions, TrainOptions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 

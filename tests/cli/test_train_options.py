@@ -7,7 +7,7 @@ import pytest
 
 from dcsvm.cli import train_file
 from dcsvm.kernel.kernels import NAMES
-from dcsvm.problem.option_rules import OptionError
+from dcsvm.problem.option_table import OptionError
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from dcsvm.data import room
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel import encodings
-from dcsvm.kernel.encodings import find_coding
+from dcsvm.kernel.encodings import find_coding, find_uniform_grid
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.uniform_grid import find_uniform_grid
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows

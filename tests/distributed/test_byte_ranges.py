@@ -6,8 +6,8 @@ import pytest
 
 from dcsvm.data.dataset import read_dataset
 from dcsvm.data.pieces import DataError
-from dcsvm.distributed import byte_ranges as module
-from dcsvm.distributed.byte_ranges import (
+from dcsvm.distributed import chunks as module
+from dcsvm.distributed.chunks import (
     ByteRange,
     byte_ranges,
     chunks_of_ranges,

@@ -7,7 +7,7 @@ from distributed import Client, LocalCluster
 from reference import libsvm_text
 
 import dcsvm
-from dcsvm.distributed import byte_ranges, train
+from dcsvm.distributed import chunks, train
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
@@ -37,19 +37,19 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     client, rows_in_spots, tmp_path, monkeypatch
 ):
     """Components are also found, in each range of rows."""
-    monkeypatch.setattr(byte_ranges, "SMALLEST", 2**10)
+    monkeypatch.setattr(chunks, "SMALLEST", 2**10)
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])
     (tmp_path / "rows").write_text(libsvm_text(far, y))
-    ranges, found = byte_ranges.byte_ranges(str(tmp_path / "rows")), set()
+    ranges, found = chunks.byte_ranges(str(tmp_path / "rows")), set()
     for n_threads in (1, 3, 100):
         tasks = Tasks(client)
-        chunks = [
-            tasks.submit("read", byte_ranges.read_ranges, some)
-            for some in byte_ranges.chunks_of_ranges(ranges, n_threads)
+        parts = [
+            tasks.submit("read", chunks.read_ranges, some)
+            for some in chunks.chunks_of_ranges(ranges, n_threads)
         ]
         options = TrainOptions(**EARLY, cache_mb=100)
-        model, report = train_chunks(tasks, chunks, options, Control())
+        model, report = train_chunks(tasks, parts, options, Control())
         assert report.n_groups == 3
         found.add(saved(model, tmp_path))
     assert len(found) == 1

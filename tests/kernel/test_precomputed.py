@@ -18,8 +18,8 @@ from dcsvm.data.dataset import DataError, parse_dataset
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import BLOCK, KernelRows, training_matrix, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
+from dcsvm.model.reader import load_model
 
 RBF = ("rbf", 2.0, 0.0, 3)
 FAST = {"C": 4.0, "threads": 2, "cache_mb": 50}

@@ -10,7 +10,7 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.sources import Sources
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 
 
 def disc(n, seed):

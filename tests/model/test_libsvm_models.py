@@ -12,10 +12,10 @@ from dcsvm.cli.predict import main
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import partition_of
-from dcsvm.model.file import load_model
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
-from dcsvm.problem.option_rules import SVM_TYPES
+from dcsvm.model.reader import load_model
+from dcsvm.problem.option_table import SVM_TYPES
 
 CASES = {
     "two classes": ("c_svc", (1, -1), ["-c", "4"]),

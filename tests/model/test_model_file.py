@@ -15,12 +15,12 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import partition_of
 from dcsvm.model import model as model_module
-from dcsvm.model.file import load_model, read_model
 from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
+from dcsvm.model.reader import load_model, read_model
 from dcsvm.model.writer import model_text
-from dcsvm.problem.option_rules import SVM_TYPES
+from dcsvm.problem.option_table import SVM_TYPES
 
 KERNELS = [*kernels_with(0.1, -0.3, 4), *kernels_with(1e-7, 0.1, 4)]
 RBF = Kernel("rbf", 1 / 3)

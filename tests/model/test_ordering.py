@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_models import made_model
 
-from dcsvm.model.ordering import with_label_order
 from dcsvm.model.parts import Probability
+from dcsvm.model.writer import with_label_order
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -11,8 +11,8 @@ from reference import csr_rows, dense, dense_rows, kernel_values
 import dcsvm
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model import few_rows
-from dcsvm.model.file import load_model
 from dcsvm.model.pair_weights import needs_float64
+from dcsvm.model.reader import load_model
 
 METHODS = ("exact", "early")
 

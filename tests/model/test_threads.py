@@ -8,7 +8,7 @@ import pytest
 from made_models import made_model
 from reference import csr_rows, labelled_rows
 
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 
 N_THREADS = 8
 

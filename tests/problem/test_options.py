@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dcsvm.kernel.kernels import NAMES
-from dcsvm.problem.option_rules import SVM_TYPES, OptionError
-from dcsvm.problem.option_table import UnknownOptionError, option_of
+from dcsvm.problem.option_table import SVM_TYPES, OptionError, UnknownOptionError, option_of
 from dcsvm.problem.options import TrainOptions
 
 

@@ -18,7 +18,7 @@ from reference import labelled_rows
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.model.file import load_model
+from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, solver
 from dcsvm.solving.certificate import Certificate, Checked

@@ -13,10 +13,10 @@ from dcsvm.solving.iterate import Parts
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
-from dcsvm.training.algorithm import improve
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.probability import alpha_without_held_out
 from dcsvm.training.run import Run
+from dcsvm.training.steps import improve
 from dcsvm.training.train import train_rows
 
 OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-6, "nu": 0.3}

@@ -13,8 +13,8 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.file import load_model
 from dcsvm.model.lines import ModelError
+from dcsvm.model.reader import load_model
 from dcsvm.problem.formulation import BoxProblem
 from dcsvm.solving.iterate import Iterate
 

@@ -9,10 +9,10 @@ from reference import certificate, kernel_values
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare_rows
-from dcsvm.training.algorithm import improve
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
-from dcsvm.training.smaller_C import SmallerC
+from dcsvm.training.steps import improve
+from dcsvm.training.warm_start import SmallerC
 
 OPTIONS = {"gamma": 0.05, "threads": 1, "cache_mb": 50, "tolerance": 1e-4}
 KERNEL = "rbf", 0.05, 0.0, 3
@@ -56,7 +56,7 @@ def solved(X, y, C, some, **how):
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("some, smallest", [([0], 0.01), ([2, 1], 0.01), ([3], 0.0004)])
 def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
-    monkeypatch.setattr("dcsvm.training.smaller_C.FREE", 0.0)
+    monkeypatch.setattr("dcsvm.training.warm_start.FREE", 0.0)
     X, y = noisy()
     smaller = solved(X, y, smallest, some, **TYPES[name])
     for k, one in smaller.of_fold.items():

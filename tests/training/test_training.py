@@ -24,8 +24,8 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Control
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training import train as train_module
-from dcsvm.training.algorithm import improve
 from dcsvm.training.early_level import EARLY_TOLERANCE
+from dcsvm.training.steps import improve
 from dcsvm.training.train import ready, train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]

@@ -7,8 +7,8 @@ from reference import TYPES, labelled_rows
 
 from dcsvm.cli.train import main
 from dcsvm.data.rows import Rows
-from dcsvm.model.file import load_model
-from dcsvm.model.ordering import with_label_order
+from dcsvm.model.reader import load_model
+from dcsvm.model.writer import with_label_order
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
